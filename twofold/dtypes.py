@@ -1,0 +1,141 @@
+"""Element types, their promotion lattice and their NumPy counterparts.
+
+Promotion follows the Python array API standard (2024.12) inside a kind and, where the standard leaves
+mixed kinds open, PyTorch: an integer tensor with a floating tensor gives the floating dtype.
+"""
+
+from __future__ import annotations
+
+import numpy
+
+
+class DType:
+    """An element type, such as ``float32``; each exists once, so dtypes compare by identity.
+
+    >>> float32.itemsize, float32.kind, str(float32)
+    (4, 'f', 'twofold.float32')
+    """
+
+    __slots__ = ("_numpy", "code", "itemsize", "kind", "name")
+
+    def __init__(self, name: str, code: int, kind: str, itemsize: int, numpy_name: str | None) -> None:
+        self.name = name
+        self.code = code
+        self.kind = kind
+        self.itemsize = itemsize
+        self._numpy = None if numpy_name is None else numpy.dtype(numpy_name)
+
+    @property
+    def numpy(self) -> numpy.dtype:
+        """The NumPy dtype with the same layout (``uint16`` carries bfloat16, which NumPy lacks)."""
+        return numpy.dtype("uint16") if self._numpy is None else self._numpy
+
+    @property
+    def compute(self) -> DType:
+        """The dtype that arithmetic runs in: float32 for the two half types, else the dtype itself."""
+        return float32 if self in (float16, bfloat16) else self
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether this is a real floating dtype."""
+        return self.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex dtype (none so far)."""
+        return self.kind == "c"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values may be negative."""
+        return self.kind in "ifc"
+
+    def __repr__(self) -> str:
+        return f"twofold.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+bool_ = DType("bool", 0, "b", 1, "bool")
+int8 = DType("int8", 1, "i", 1, "int8")
+int16 = DType("int16", 2, "i", 2, "int16")
+int32 = DType("int32", 3, "i", 4, "int32")
+int64 = DType("int64", 4, "i", 8, "int64")
+uint8 = DType("uint8", 5, "u", 1, "uint8")
+uint16 = DType("uint16", 6, "u", 2, "uint16")
+uint32 = DType("uint32", 7, "u", 4, "uint32")
+uint64 = DType("uint64", 8, "u", 8, "uint64")
+float16 = DType("float16", 9, "f", 2, "float16")
+bfloat16 = DType("bfloat16", 10, "f", 2, None)
+float32 = DType("float32", 11, "f", 4, "float32")
+float64 = DType("float64", 12, "f", 8, "float64")
+
+ALL: tuple[DType, ...] = (
+    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+)
+BY_CODE = ALL
+BY_NAME = {dtype.name: dtype for dtype in ALL}
+_BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
+
+
+def as_dtype(value: object) -> DType:
+    """The DType for a DType, a NumPy dtype, a name, or a Python scalar type.
+
+    >>> as_dtype("float32") is as_dtype(numpy.float32) is float32
+    True
+    """
+    if isinstance(value, DType):
+        return value
+    if value is float:
+        return float32
+    if value is int:
+        return int64
+    if value is bool:
+        return bool_
+    if isinstance(value, str) and value in BY_NAME:
+        return BY_NAME[value]
+    try:
+        return _BY_NUMPY[numpy.dtype(value)]  # type: ignore[call-overload]
+    except (KeyError, TypeError):
+        raise TypeError(f"not a dtype of Twofold: {value!r}. Use one of {', '.join(BY_NAME)}.") from None
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The dtype of a result computed from operands of dtypes ``a`` and ``b``.
+
+    Raises TypeError for uint64 with a signed integer, which no dtype holds.
+
+    >>> promote(int8, uint8), promote(int64, float32), promote(float16, bfloat16)
+    (twofold.int16, twofold.float32, twofold.float32)
+    """
+    if a is b:
+        return a
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2}
+    if rank[a.kind] != rank[b.kind]:
+        return a if rank[a.kind] > rank[b.kind] else b
+    if a.kind == "f":
+        if a.itemsize != b.itemsize:
+            return a if a.itemsize > b.itemsize else b
+        return float32
+    if a.kind == b.kind:
+        return a if a.itemsize > b.itemsize else b
+    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    if unsigned.itemsize == 8:
+        raise TypeError("uint64 with a signed integer has no common dtype. Cast one of them first.")
+    return BY_NAME[f"int{unsigned.itemsize * 16}"]
+
+
+def promote_scalar(dtype: DType, scalar: type) -> DType:
+    """The dtype of a tensor of ``dtype`` combined with a Python scalar of type ``scalar``.
+
+    >>> promote_scalar(int32, float), promote_scalar(float16, float), promote_scalar(bool_, int)
+    (twofold.float32, twofold.float16, twofold.int64)
+    """
+    if scalar is float and dtype.kind in "biu":
+        return float32
+    if scalar is int and dtype.kind == "b":
+        return int64
+    return dtype
