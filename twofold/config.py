@@ -1,0 +1,42 @@
+"""Settings, read from the environment once and changeable at run time.
+
+>>> config.tier
+'auto'
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+TIERS = ("auto", "first_sight", "fused")
+
+
+class Config:
+    """All settings in one object; ``scoped`` changes some of them for a while."""
+
+    def __init__(self) -> None:
+        self.threads = int(os.environ.get("TWOFOLD_THREADS", "0")) or len(os.sched_getaffinity(0))
+        self.tier = os.environ.get("TWOFOLD_TIER", "auto")
+        self.background_compile = os.environ.get("TWOFOLD_BACKGROUND", "1") != "0"
+        self.verify = os.environ.get("TWOFOLD_VERIFY", "0") == "1"
+        self.log = frozenset(filter(None, os.environ.get("TWOFOLD_LOG", "").split(",")))
+        if self.tier not in TIERS:
+            raise ValueError(f"TWOFOLD_TIER is {self.tier!r}; use one of {', '.join(TIERS)}.")
+
+    @contextmanager
+    def scoped(self, **settings: Any) -> Iterator[None]:
+        """Set attributes for the length of a ``with`` block."""
+        before = {name: getattr(self, name) for name in settings}
+        try:
+            for name, value in settings.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+
+config = Config()

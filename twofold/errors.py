@@ -1,0 +1,61 @@
+"""Error classes and the one place that words an error: what, both sides, where, and what to change.
+
+Rules raise with ``what`` and ``fix``; whoever binds the operation adds its name, each operand with dtype,
+shape and the line that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TwofoldError(Exception):
+    """Base of all errors that Twofold raises on purpose; ``what`` and ``fix`` hold the two halves."""
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        self.what = what
+        self.fix = fix
+        super().__init__(f"{what}. {fix}" if fix else f"{what}.")
+
+
+class ShapeError(TwofoldError, RuntimeError, ValueError):
+    """Shapes do not fit; caught as RuntimeError (PyTorch's habit) and as ValueError (TensorFlow's)."""
+
+
+class DTypeError(TwofoldError, TypeError, RuntimeError):
+    """An element type does not fit; caught as TypeError and as RuntimeError."""
+
+
+class AxisError(TwofoldError, IndexError, ValueError):
+    """An axis lies outside the tensor; caught as IndexError (PyTorch) and as ValueError (NumPy)."""
+
+
+class IndexRangeError(TwofoldError, IndexError, RuntimeError):
+    """An index lies outside its axis."""
+
+
+class ArgumentError(TwofoldError, ValueError, RuntimeError):
+    """An argument has a value that the operation cannot take."""
+
+
+class GradientError(TwofoldError, RuntimeError):
+    """A gradient was asked for that does not exist."""
+
+
+class GraphError(TwofoldError, RuntimeError, ValueError):
+    """A graph is used in a way its state forbids: finalised, closed, foreign, or without a value."""
+
+
+def describe_operand(name: str, type_text: str, where: str | None) -> str:
+    """One operand for a message: ``x float32[2,3] (train.py:12)``."""
+    return f"{name} {type_text} ({where})" if where else f"{name} {type_text}"
+
+
+def at_operation(error: TwofoldError, operation: str, operands: Sequence[str], where: str | None) -> TwofoldError:
+    """The same error, worded for one use of an operation, with its operands and line."""
+    what = f"{operation}: {error.what}"
+    if operands:
+        what += ": " + ", ".join(operands)
+    if where:
+        what += f", at {where}"
+    return type(error)(what, error.fix)

@@ -1,0 +1,1 @@
+"""The graph: types, interned nodes, operation entries, closed graphs, their text form and verifier."""

@@ -1,0 +1,45 @@
+"""Closed graphs: numbered inputs, outputs, and nothing from outside; callable as one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from twofold.ir.node import Node, make_node, topological
+from twofold.ir.types import TensorType
+
+
+class Graph:
+    """A closed graph of primitive nodes; inputs are ``input`` nodes numbered from 0.
+
+    Nodes are interned, so two graphs that compute the same thing the same way have identical outputs.
+    """
+
+    __slots__ = ("input_types", "outputs")
+
+    def __init__(self, input_types: Sequence[TensorType], outputs: Sequence[Node]) -> None:
+        self.input_types = tuple(input_types)
+        self.outputs = tuple(outputs)
+
+    def nodes(self) -> list[Node]:
+        """All nodes, inputs first."""
+        return topological(self.outputs)
+
+    def inline(self, arguments: Sequence[Node]) -> tuple[Node, ...]:
+        """The outputs with the inputs replaced by ``arguments`` of the same types."""
+
+        def replace(node: Node) -> Node | None:
+            return arguments[node.attrs[0]] if node.op.name == "input" else None
+
+        return rewrite(self.outputs, replace)
+
+
+def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> tuple[Node, ...]:
+    """Rebuild ``outputs`` bottom-up; ``replace`` gives a leaf's or node's substitute, or None to keep its operation."""
+    done: dict[int, Node] = {}
+    for node in topological(outputs):
+        substitute = replace(node)
+        if substitute is None:
+            inputs = tuple(done[value.id] for value in node.inputs)
+            substitute = node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+        done[node.id] = substitute
+    return tuple(done[output.id] for output in outputs)

@@ -1,0 +1,126 @@
+"""What an operation is: one entry from which everything else about it is derived.
+
+Kinds of operation, by how the compiler treats a node of it:
+
+========== =====================================================================================
+source      no inputs: ``input`` (attrs ``(index,)``), ``constant`` (attrs ``(value,)``, shape ``()``),
+            ``iota`` (flat row-major element number of its shape)
+elementwise all inputs have the shape of the result; ``lower`` computes one element (or sixteen lanes)
+reduction   attrs ``(axes,)``, axes sorted and not negative; the reduced axes vanish; ``combine`` names how
+view        result elements are input elements at other places: ``index_map`` says where
+contraction the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes
+custom      ``emit`` writes the loops of its kernel itself
+host        ``host`` computes on NumPy arrays, in Python
+composite   never a node of the primitive graph: ``build`` writes it with other operations
+========== =====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twofold.ir.types import Shape, TensorType
+
+if TYPE_CHECKING:
+    from twofold.ir.node import Attributes, Node
+
+KINDS = ("source", "elementwise", "reduction", "view", "contraction", "custom", "host", "composite")
+
+
+class Op:
+    """One operation: its name, kind, and the rules for type, gradient, code and reference value.
+
+    Subclasses (one per kind, then one per operation) override what they need.
+    """
+
+    name: str
+    kind: str
+    signature: str = ""
+    doc: str = ""
+    is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
+    pure: bool = True
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The nodes that compute this operation on ``inputs`` of any dtypes and shapes it accepts.
+
+        Promotes, broadcasts and checks; a composite operation calls other operations. Raises errors from
+        ``twofold.errors`` with ``what`` and ``fix``.
+        """
+        raise NotImplementedError(self.name)
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        """Cotangents of the inputs of a primitive node, None for a structural zero.
+
+        A composite needs none (its parts are differentiated) but may give one.
+        """
+        raise NotImplementedError(self.name)
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """Element-wise: emits the result element(s) from ``values`` (compute dtype) with a Builder."""
+        raise NotImplementedError(self.name)
+
+    def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
+        """View: per input axis ``(output axis or None, step, offset)``; None for the whole map of a reshape.
+
+        The input index on that axis is ``step * output_index + offset``; an offset ``("input", k)`` adds the run-time
+        integer held by the node's scalar input ``k``.
+        """
+        raise NotImplementedError(self.name)
+
+    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+        """Custom: run-time integers of the kernel (sizes; never part of the code)."""
+        return ()
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        """Custom: number of work items that threads may share, and the fewest worth a thread."""
+        return (1, 1)
+
+    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+        """Custom: what the emitted code depends on beside the dtypes."""
+        return ()
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        """Custom: emits the kernel for work items [builder.begin, builder.end).
+
+        Inputs are dense row-major in buffers 0, 1, ...; the output is the last buffer. Sizes come from
+        ``builder.param(j)`` in the order of ``parameters``.
+        """
+        raise NotImplementedError(self.name)
+
+    def host(self, attrs: Attributes, *arrays: Any) -> Any:
+        """Host: the value, from and to NumPy arrays."""
+        raise NotImplementedError(self.name)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The value by NumPy (float64 where it matters), which tests compare with."""
+        raise NotImplementedError(self.name)
+
+    def samples(self) -> Sequence[Any]:
+        """Sample calls for the generated tests."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+REGISTRY: dict[str, Op] = {}
+
+
+def register(op: Op) -> Op:
+    """Enter an operation; each name once."""
+    if op.name in REGISTRY:
+        raise ValueError(f"operation {op.name!r} is registered twice")
+    if op.kind not in KINDS:
+        raise ValueError(f"operation {op.name!r} has unknown kind {op.kind!r}")
+    REGISTRY[op.name] = op
+    return op
+
+
+Recorder = Callable[["Op", "Attributes", Sequence[Any]], Any]
+_recorder: list[Recorder] = []
+
+
+def set_recorder(recorder: Recorder) -> None:
+    """Install what binds operations on user tensors (the frontend does, once)."""
+    _recorder[:] = [recorder]

@@ -1,0 +1,56 @@
+"""The type of a value: dtype and shape, interned so that equal types are one object."""
+
+from __future__ import annotations
+
+from math import prod
+
+from twofold.dtypes import DType
+
+Shape = tuple[int, ...]
+
+
+class TensorType:
+    """Dtype and shape of a value; ``weak`` marks a Python scalar, which takes its partner's dtype.
+
+    >>> from twofold.dtypes import float32
+    >>> tensor_type(float32, (2, 3))
+    float32[2,3]
+    """
+
+    __slots__ = ("dtype", "shape", "weak")
+
+    dtype: DType
+    shape: Shape
+    weak: bool
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a dense buffer of this type."""
+        return self.size * self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{'weak ' if self.weak else ''}{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+_TABLE: dict[tuple[DType, Shape, bool], TensorType] = {}
+
+
+def tensor_type(dtype: DType, shape: Shape = (), weak: bool = False) -> TensorType:
+    """The one TensorType with these fields."""
+    key = (dtype, shape, weak)
+    found = _TABLE.get(key)
+    if found is None:
+        found = TensorType()
+        found.dtype, found.shape, found.weak = dtype, tuple(int(size) for size in shape), weak
+        found = _TABLE.setdefault((dtype, found.shape, weak), found)
+    return found
