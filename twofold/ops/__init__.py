@@ -1,0 +1,1 @@
+"""The operations: one entry each, from which functions, methods, gradients, code and tests are derived."""

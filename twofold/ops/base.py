@@ -1,0 +1,475 @@
+"""Base classes of operation entries, and the decorators that turn a class body into a registered entry.
+
+An entry is a class whose attributes say everything about one operation; a decorator makes the one instance,
+registers it and publishes its function. Rules are plain functions (lambdas) without ``self``; they receive the
+values first and then the attributes, unpacked:
+
+=============  =====================================================================================
+``vjp``        ``(cotangent, output, *inputs, *attrs)`` -> cotangents of the inputs, None for zero
+``lower``      ``(builder, *values, *attrs)`` -> the result, in the compute dtype
+``reference``  ``(*arrays, *attrs)`` -> the value by NumPy
+``compute``    composite: ``(*inputs, *attrs)`` -> the result, written with other operations
+``result``     view, custom and contraction: ``(*input types, *attrs)`` -> the result type
+``index_map``  view: ``(input shape, output shape, *attrs)``, see ``Op.index_map``
+``call``       the public function, where the signature alone does not give it
+=============  =====================================================================================
+
+Other methods of ``Op`` (``emit``, ``work``, ...) are written with their own parameters, without ``self``.
+Rules call other operations through ``ops``: ``ops.exp(x)``; Python operators work on nodes as on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.dtypes import DType, bool_, float32, float64, int64, promote, promote_scalar
+from twofold.errors import ArgumentError, AxisError, DTypeError, ShapeError
+from twofold.ir.bind import bind, constant
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.types import Shape, TensorType, tensor_type
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""Every public function by name (aliases included)."""
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Every public method and operator by name; the tensor is the first argument (reflected operators swapped)."""
+
+_SCALAR_TYPES = {"b": bool, "i": int, "u": int, "f": float}
+
+
+class Functions:
+    """All public functions as attributes, found when used, so that entries may refer to later ones."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise AttributeError(f"no operation named {name!r}")
+        setattr(self, name, function)
+        return function
+
+
+ops: Any = Functions()
+
+
+def apply(name: str, *inputs: Any, attrs: Attributes = ()) -> Any:
+    """Bind the operation called ``name``."""
+    return bind(REGISTRY[name], inputs, attrs)
+
+
+# Building blocks for ``build``
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """``axis`` counted from the front; raises AxisError outside ``[-ndim, ndim)``.
+
+    >>> normalize_axis(-1, 3)
+    2
+    """
+    if not -max(ndim, 1) <= axis < max(ndim, 1):
+        fix = f"Use an axis from {-ndim} to {ndim - 1}" if ndim else "A 0-d tensor takes only axis 0 or -1"
+        raise AxisError(f"axis {axis} is outside a tensor with {ndim} axes", fix + ".")
+    return axis + max(ndim, 1) if axis < 0 else axis
+
+
+def normalize_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """``axes`` sorted and counted from the front (None: all); raises AxisError outside, ArgumentError if repeated."""
+    if axes is None:
+        return tuple(range(ndim))
+    given = (axes,) if isinstance(axes, int) else tuple(axes)
+    found = sorted(normalize_axis(int(axis), ndim) for axis in given)
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"an axis is named twice in {given}", "Name each axis once.")
+    return tuple(found) if ndim else ()
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that all ``shapes`` broadcast to; raises ShapeError if there is none.
+
+    >>> broadcast_shapes((2, 1, 3), (4, 1), ())
+    (2, 4, 3)
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    ndim = max(map(len, shapes))
+    result = [1] * ndim
+    for shape in shapes:
+        for position, size in enumerate(shape, ndim - len(shape)):
+            if size != 1 and size != result[position]:
+                if result[position] != 1:
+                    what = f"sizes on axis {position - ndim} differ, {result[position]} against {size}"
+                    raise ShapeError(what, "Make them equal, or one of them 1 (unsqueeze adds an axis of size 1).")
+                result[position] = size
+    return tuple(result)
+
+
+def convert(node: Node, dtype: DType) -> Node:
+    """``node`` as a value of ``dtype`` that is not weak; a ``cast`` node only where needed."""
+    type = node.type
+    if type.dtype is dtype and not type.weak:
+        return node
+    if node.op.name == "constant" and (dtype.kind == "f" or type.dtype.kind != "f"):
+        return constant(node.attrs[0], dtype)
+    return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, type.shape))
+
+
+def broadcast(node: Node, shape: Shape) -> Node:
+    """``node`` broadcast to ``shape``; a ``broadcast_to`` node only where needed."""
+    type = node.type
+    if type.shape == shape:
+        return node
+    return make_node(REGISTRY["broadcast_to"], (shape,), (node,), tensor_type(type.dtype, shape, type.weak))
+
+
+def filled(value: bool | int | float, dtype: DType, shape: Shape) -> Node:
+    """A node of ``shape`` whose every element is ``value``."""
+    return broadcast(constant(value, dtype), shape)
+
+
+def iota(shape: Shape) -> Node:
+    """The int64 node whose elements are their own flat row-major numbers."""
+    return make_node(REGISTRY["iota"], (shape,), (), tensor_type(int64, shape))
+
+
+def common_dtype(types: Sequence[TensorType]) -> tuple[DType, bool]:
+    """The dtype that operands of ``types`` meet in, and whether all are weak (Python scalars)."""
+    common: DType | None = None
+    for type in types:
+        if not type.weak:
+            common = type.dtype if common is None else _promote(common, type.dtype)
+    weak = common is None
+    if common is None:
+        order = {"b": 0, "i": 1, "f": 2}
+        kind = max((type.dtype.kind for type in types), key=order.__getitem__)
+        return {"b": bool_, "i": int64, "f": float64}[kind], weak
+    for type in types:
+        if type.weak:
+            common = promote_scalar(common, _SCALAR_TYPES[type.dtype.kind])
+    return common, weak
+
+
+def _promote(a: DType, b: DType) -> DType:
+    try:
+        return promote(a, b)
+    except TypeError:
+        raise DTypeError(f"{a.name} and {b.name} have no common dtype", "Cast one of them first with .to().") from None
+
+
+# Result dtypes: from the common dtype of the operands, the dtype to compute in and the dtype of the result
+
+
+def same(common: DType) -> tuple[DType, DType]:
+    """Compute in the common dtype."""
+    return common, common
+
+
+def to_float(common: DType) -> tuple[DType, DType]:
+    """Integers and bools become float32."""
+    dtype = common if common.kind == "f" else float32
+    return dtype, dtype
+
+
+def to_bool(common: DType) -> tuple[DType, DType]:
+    """A comparison: compute in the common dtype, the result is bool."""
+    return common, bool_
+
+
+def logical(common: DType) -> tuple[DType, DType]:
+    """Operands become bool (non-zero is true), and so is the result."""
+    return bool_, bool_
+
+
+_KIND_WORDS = {"b": "bool", "i": "signed integers", "u": "unsigned integers", "f": "floating dtypes"}
+
+
+class Operation(Op):
+    """What every entry has beside the rules: its public names."""
+
+    functions: tuple[str, ...] = ()  # the first is the canonical name
+    methods: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()  # "__add__"; with ``reflected`` also "__radd__" with swapped operands
+    reflected: bool = False
+    inplace: bool = False  # whether the method ``name_`` exists
+    arity: int | None = None  # n: the public call takes exactly n positional values and no attributes
+    call: Callable[..., Any]
+    differentiable: bool = True
+    kinds: str = "biuf"  # the dtype kinds that the operands may promote to
+    domain: tuple[Any, ...] = ()  # per input, what ``samples`` draws from
+
+    rule_vjp: Callable[..., Sequence[Node | None]] | None = None
+    rule_reference: Callable[..., Any] | None = None
+    rule_samples: Callable[[], Sequence[Any]] | None = None
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        """The entry's ``vjp`` rule; an entry that is not differentiable passes nothing on."""
+        if not self.differentiable:
+            return (None,) * len(inputs)
+        if self.rule_vjp is None:
+            raise NotImplementedError(self.name)
+        return self.rule_vjp(cotangent, output, *inputs, *attrs)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The entry's ``reference`` rule."""
+        if self.rule_reference is None:
+            raise NotImplementedError(self.name)
+        return self.rule_reference(*arrays, *attrs)
+
+    def samples(self) -> Sequence[Any]:
+        """The entry's own ``samples``: ``Sample`` objects."""
+        return self.rule_samples() if self.rule_samples is not None else ()
+
+    def check_kind(self, dtype: DType) -> None:
+        """Raise DTypeError where the entry does not take ``dtype``."""
+        if dtype.kind not in self.kinds:
+            takes = " and ".join(_KIND_WORDS[kind] for kind in self.kinds)
+            raise DTypeError(f"takes {takes}, not {dtype.name}", "Cast with .to() first.")
+
+
+class Source(Operation):
+    """An operation without inputs; ``materialize(attrs, type)`` gives its value as a NumPy array."""
+
+    kind = "source"
+    differentiable = False
+    materialize: Callable[[Attributes, TensorType], Any]
+
+
+class Elementwise(Operation):
+    """One element of the result from the elements at the same place in the operands.
+
+    The operands are promoted to one dtype and broadcast to one shape, as the entry says:
+    ``result_dtype`` names the dtype to compute in and that of the result, ``operand_dtypes`` fixes the dtype
+    of single operands (None: takes part in promotion).
+    """
+
+    kind = "elementwise"
+    result_dtype: Callable[[DType], tuple[DType, DType]] = staticmethod(same)
+    operand_dtypes: tuple[DType | None, ...] = ()
+    rule_lower: Callable[..., Any]
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """Promote, broadcast, and make the node."""
+        fixed = self.operand_dtypes or (None,) * len(inputs)
+        free = [node.type for node, dtype in zip(inputs, fixed, strict=True) if dtype is None]
+        operand, result, weak = self.infer(attrs, free)
+        shape = broadcast_shapes(*[node.type.shape for node in inputs])
+        values = tuple(
+            broadcast(_weakly(node, operand) if weak else convert(node, dtype or operand), shape)
+            for node, dtype in zip(inputs, fixed, strict=True)
+        )
+        return make_node(self, attrs, values, tensor_type(result, shape, weak))
+
+    def infer(self, attrs: Attributes, types: Sequence[TensorType]) -> tuple[DType, DType, bool]:
+        """Dtype of the operands that promote, dtype of the result, and whether that is weak."""
+        if not types:
+            operand, result = self.result_dtype(bool_)
+            return operand, result, False
+        common, weak = common_dtype(types)
+        operand, result = self.result_dtype(common)
+        if weak and operand.kind == "f":
+            operand, result = float64, float64 if result.kind == "f" else result
+        self.check_kind(common)
+        return operand, result, weak and not self.operand_dtypes
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """The entry's ``lower`` rule."""
+        return self.rule_lower(builder, *values, *attrs)
+
+
+def _weakly(node: Node, dtype: DType) -> Node:
+    """A weak operand of an all-weak expression in ``dtype``, still weak."""
+    if node.type.dtype is dtype:
+        return node
+    return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, node.type.shape, True))
+
+
+class Reduction(Operation):
+    """Combines all elements along some axes, in the fixed order that makes every result reproducible.
+
+    Declared attributes: ``(axes, keepdims)``, axes sorted and not negative; those of the node: ``(axes,)``.
+    ``combine`` names the combination, ``identity(dtype)`` what it starts from.
+    """
+
+    kind = "reduction"
+    combine: str
+    identity: Callable[[DType], Any]
+    result_dtype: Callable[[DType], tuple[DType, DType]] = staticmethod(same)
+    empty: str = ""  # why an empty axis cannot be reduced, if it cannot
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """Convert, check and make the node; ``keepdims`` is a reshape behind it."""
+        (node,) = inputs
+        axes, keepdims = attrs[0], len(attrs) > 1 and attrs[1]
+        shape = node.type.shape
+        self.check_kind(node.type.dtype)
+        operand, result = self.result_dtype(node.type.dtype)
+        if self.empty and any(shape[axis] == 0 for axis in axes):
+            raise ShapeError(self.empty, "Reduce an axis that has elements.")
+        kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+        value = convert(node, operand)
+        reduced = make_node(self, (axes,), (value,), tensor_type(result, kept))
+        return restore_axes(reduced, axes, shape) if keepdims else reduced
+
+
+def restore_axes(reduced: Node, axes: tuple[int, ...], shape: Shape) -> Node:
+    """``reduced`` with the reduced axes of ``shape`` put back at size 1."""
+    return ops.reshape(reduced, tuple(1 if axis in axes else size for axis, size in enumerate(shape)))  # type: ignore[no-any-return]
+
+
+class Typed(Operation):
+    """A primitive whose ``result`` rule gives the type from the input types and attributes."""
+
+    rule_result: Callable[..., TensorType]
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """Make the node; weak inputs become values of float32, int64 or bool first."""
+        values = [strong(node) for node in inputs]
+        return make_node(self, attrs, values, self.rule_result(*[value.type for value in values], *attrs))
+
+
+def strong(node: Node) -> Node:
+    """A weak value as a tensor of the default dtype of its kind; any other as it is."""
+    if not node.type.weak:
+        return node
+    return convert(node, float32 if node.type.dtype.kind == "f" else node.type.dtype)
+
+
+class View(Typed):
+    """Elements of the input at other places."""
+
+    kind = "view"
+    rule_index_map: Callable[..., Any]
+
+    def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
+        """The entry's ``index_map`` rule."""
+        return self.rule_index_map(input_shape, output_shape, *attrs)
+
+
+class Contraction(Typed):
+    """The matrix product."""
+
+    kind = "contraction"
+
+
+class Custom(Typed):
+    """An operation that writes its own loops."""
+
+    kind = "custom"
+
+
+class Host(Typed):
+    """An operation that computes on NumPy arrays in Python."""
+
+    kind = "host"
+
+
+class Composite(Operation):
+    """An operation written with others; it is declared as one and vanishes when the graph is built.
+
+    ``rule_vjp`` is optional: a form of the gradient that is better than differentiating the parts.
+    """
+
+    kind = "composite"
+    rule_compute: Callable[..., Any]
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The entry's ``compute`` rule."""
+        result = self.rule_compute(*inputs, *attrs)
+        return result if isinstance(result, Node) else strong(constant(result))
+
+
+# Decorators
+
+_RULES = frozenset({"vjp", "lower", "reference", "compute", "result", "index_map", "samples"})
+
+
+def _entry(base: type[Operation]) -> Callable[[type], Any]:
+    def decorate(body: type) -> Any:
+        op: Any = body() if issubclass(body, Operation) else base()
+        op.name = body.__name__.rstrip("_")
+        op.doc = (body.__doc__ or "").strip()
+        if not isinstance(op, body):
+            for key, value in vars(body).items():
+                if not key.startswith("__"):
+                    function = value.__func__ if isinstance(value, staticmethod) else value
+                    setattr(op, f"rule_{key}" if key in _RULES else key, function)
+        if "functions" not in vars(body):
+            op.functions = (op.name,)
+        register(op)
+        _publish(op)
+        return op
+
+    return decorate
+
+
+def _publish(op: Any) -> None:
+    if not hasattr(op, "call"):
+        names = [name.strip() for name in op.signature.split(",") if name.strip()]
+        op.arity = len(names)
+        op.call = _plain_call(op, len(names))
+    op.call.__name__ = op.functions[0] if op.functions else op.name
+    op.call.__qualname__ = op.call.__name__
+    op.call.__doc__ = op.doc
+    publish(op.call, op.functions, op.methods, op.operators, op.reflected)
+
+
+def publish(
+    function: Callable[..., Any],
+    functions: Sequence[str],
+    methods: Sequence[str] = (),
+    operators: Sequence[str] = (),
+    reflected: bool = False,
+) -> None:
+    """Enter a public function under its names; operators also come to work on nodes."""
+    for name in functions:
+        if name in FUNCTIONS:
+            raise ValueError(f"function {name!r} is published twice")
+        FUNCTIONS[name] = function
+    for name in methods:
+        METHODS[name] = function
+    for name in operators:
+        found = {name: function}
+        if reflected:
+            found["__r" + name[2:]] = _swapped(function)
+        METHODS.update(found)
+        for operator, implementation in found.items():
+            if operator not in ("__eq__", "__ne__"):  # nodes are compared by identity
+                setattr(Node, operator, implementation)
+
+
+def public(*functions: str, methods: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Publish a function that is no operation itself: it returns several values or chooses among operations."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        publish(function, functions or (function.__name__,), methods)
+        return function
+
+    return decorate
+
+
+def _swapped(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    return lambda input, other: function(other, input)
+
+
+def _plain_call(op: Op, arity: int) -> Callable[..., Any]:
+    def unary(input: Any) -> Any:
+        return bind(op, (input,))
+
+    def binary(input: Any, other: Any) -> Any:
+        return bind(op, (input, other))
+
+    def ternary(input: Any, other: Any, third: Any) -> Any:
+        return bind(op, (input, other, third))
+
+    return (lambda: bind(op, ()), unary, binary, ternary)[arity]
+
+
+source = _entry(Source)
+elementwise = _entry(Elementwise)
+reduction = _entry(Reduction)
+view = _entry(View)
+contraction = _entry(Contraction)
+custom = _entry(Custom)
+host = _entry(Host)
+composite = _entry(Composite)
