@@ -1,0 +1,1 @@
+"""Lowering: loop nests written as LLVM IR text."""

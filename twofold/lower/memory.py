@@ -1,0 +1,162 @@
+"""Pointers, loads and stores."""
+
+from __future__ import annotations
+
+from twofold import dtypes
+from twofold.dtypes import DType
+from twofold.lower.casts import Casts
+from twofold.lower.values import LANES, SUFFIXES, Val, llvm_type, suffix
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
+def _stored(dtype: DType) -> DType:
+    """The dtype that memory instructions name: bytes for bool, integers for the half types."""
+    # vector memory instructions on half types are legal only on some targets
+    return dtypes.uint8 if dtype.kind == "b" else dtypes.uint16 if dtype in _HALVES else dtype
+
+
+class Memory(Casts):
+    """Access to the buffers and parameters of the kernel and to memory behind any pointer."""
+
+    def buffer(self, position: int) -> Val:
+        """The data pointer of buffer ``position``, loaded once on entry."""
+        address = f"%a{position}"
+        self._in_entry_raw(f"a{position}", f"{address} = getelementptr ptr, ptr %buffers, i64 {position}")
+        return self._in_entry(f"buffer{position}", f"load ptr, ptr {address}, align 8", None)
+
+    input = buffer
+
+    def param(self, position: int) -> Val:
+        """The int64 parameter ``position``, loaded once on entry."""
+        address = f"%q{position}"
+        self._in_entry_raw(f"q{position}", f"{address} = getelementptr i64, ptr %params, i64 {position}")
+        return self._in_entry(f"param{position}", f"load i64, ptr {address}, align 8", dtypes.int64)
+
+    def _in_entry_raw(self, key: str, line: str) -> None:
+        if key not in self._entry_vals:
+            self._entry.append(f"  {line}")
+            self._entry_vals[key] = Val(f"%{key}", None)
+
+    @property
+    def begin(self) -> Val:
+        """The first work item."""
+        return Val("%begin", dtypes.int64)
+
+    @property
+    def end(self) -> Val:
+        """The work item after the last."""
+        return Val("%end", dtypes.int64)
+
+    def alloca(self, dtype: DType, count: int = 1) -> Val:
+        """A pointer to ``count`` uninitialised elements on the stack, 64-byte aligned."""
+        ref = Val(self._fresh(), None)
+        self._entry.append(f"  {ref.ref} = alloca {llvm_type(_stored(dtype))}, i64 {count}, align 64")
+        return ref
+
+    def offset(self, pointer: Val, index: Val | int, dtype: DType) -> Val:
+        """The pointer ``index`` elements of ``dtype`` further on (index may have 16 lanes)."""
+        if isinstance(index, int) and index == 0:
+            return pointer
+        where = index if isinstance(index, Val) and index.lanes != 1 else self.index(index)
+        text = f"getelementptr {llvm_type(_stored(dtype))}, ptr {pointer.ref}, {where.typed}"
+        return self._pure(text, None, where.lanes)
+
+    def _from_memory(self, raw: Val, dtype: DType) -> Val:
+        if dtype.kind == "b":
+            return self.cmp("ne", raw, 0)
+        return self.bitcast(raw, dtype) if dtype in _HALVES else raw
+
+    def _to_memory(self, value: Val) -> Val:
+        dtype = value.dtype
+        assert dtype is not None
+        if dtype.kind == "b":
+            return self.cast(value, dtypes.uint8)
+        return self.bitcast(value, dtypes.uint16) if dtype in _HALVES else value
+
+    def load(
+        self, pointer: Val, index: Val | int, dtype: DType, lanes: int = 1, mask: Val | None = None
+    ) -> Val:
+        """Element ``index`` and the ``lanes`` - 1 after it; masked-off lanes are not touched and give 0."""
+        memory = _stored(dtype)
+        address = self.offset(pointer, index, dtype)
+        kind = llvm_type(memory, lanes)
+        if mask is None:
+            raw = self._emit(f"load {kind}, ptr {address.ref}, align {memory.itemsize}", memory, lanes)
+        else:
+            mask = self._full_mask(mask, lanes)
+            name = f"llvm.masked.load.{suffix(memory, lanes)}.p0"
+            self._declare(f"declare {kind} @{name}(ptr, i32, {mask.type}, {kind})")
+            arguments = f"ptr {address.ref}, i32 {memory.itemsize}, {mask.typed}, {kind} zeroinitializer"
+            raw = self._emit(f"call {kind} @{name}({arguments})", memory, lanes)
+        return self._from_memory(raw, dtype)
+
+    def _full_mask(self, mask: Val, lanes: int) -> Val:
+        if lanes == 1:
+            raise ValueError("a mask needs a vector access")
+        return self.splat(mask, lanes)
+
+    def store(
+        self, pointer: Val, index: Val | int, value: Val, mask: Val | None = None, nontemporal: bool = False
+    ) -> None:
+        """Store a scalar or vector at element ``index``; masked-off lanes stay as they were.
+
+        ``nontemporal`` bypasses the caches; the address of a vector must then be a multiple of its size.
+        """
+        assert value.dtype is not None
+        address = self.offset(pointer, index, value.dtype)
+        raw = self._to_memory(value)
+        assert raw.dtype is not None
+        if mask is None:
+            align, hint = raw.dtype.itemsize, ""
+            if nontemporal:
+                align, hint, self._uses_nontemporal = (
+                    raw.dtype.itemsize * raw.lanes,
+                    ", !nontemporal !0",
+                    True,
+                )
+            self._lines.append(f"  store {raw.typed}, ptr {address.ref}, align {align}{hint}")
+            return
+        mask = self._full_mask(mask, raw.lanes)
+        name = f"llvm.masked.store.{suffix(raw.dtype, raw.lanes)}.p0"
+        self._declare(f"declare void @{name}({raw.type}, ptr, i32, {mask.type})")
+        arguments = f"{raw.typed}, ptr {address.ref}, i32 {raw.dtype.itemsize}, {mask.typed}"
+        self._lines.append(f"  call void @{name}({arguments})")
+
+    def load_indices(self, pointer: Val, indices: Val, dtype: DType, mask: Val | None = None) -> Val:
+        """The elements at 16 int64 indices; masked-off lanes are not touched and give 0."""
+        memory = _stored(dtype)
+        addresses = self.offset(pointer, indices, dtype)
+        active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
+        kind = llvm_type(memory, LANES)
+        name = f"llvm.masked.gather.v{LANES}{SUFFIXES[memory]}.v{LANES}p0"
+        self._declare(f"declare {kind} @{name}({addresses.type}, i32, {active.type}, {kind})")
+        arguments = f"{addresses.typed}, i32 {memory.itemsize}, {active.typed}, {kind} zeroinitializer"
+        return self._from_memory(self._emit(f"call {kind} @{name}({arguments})", memory, LANES), dtype)
+
+    def load_strided(
+        self, pointer: Val, index: Val | int, stride: Val | int, dtype: DType, mask: Val | None = None
+    ) -> Val:
+        """The 16 elements index, index + stride, ...; masked-off lanes are not touched and give 0."""
+        return self.load_indices(pointer, self._strided(index, stride), dtype, mask)
+
+    def _strided(self, index: Val | int, stride: Val | int) -> Val:
+        steps = self.mul(self.iota(), self.splat(self.index(stride)))
+        return self.add(self.splat(self.index(index)), steps)
+
+    def store_indices(self, pointer: Val, indices: Val, value: Val, mask: Val | None = None) -> None:
+        """Store 16 lanes at 16 int64 indices; of equal indices the last lane stays."""
+        raw = self._to_memory(self.splat(value))
+        assert raw.dtype is not None
+        addresses = self.offset(pointer, indices, raw.dtype)
+        active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
+        name = f"llvm.masked.scatter.v{LANES}{SUFFIXES[raw.dtype]}.v{LANES}p0"
+        self._declare(f"declare void @{name}({raw.type}, {addresses.type}, i32, {active.type})")
+        arguments = f"{raw.typed}, {addresses.typed}, i32 {raw.dtype.itemsize}, {active.typed}"
+        self._lines.append(f"  call void @{name}({arguments})")
+
+    def store_strided(
+        self, pointer: Val, index: Val | int, stride: Val | int, value: Val, mask: Val | None = None
+    ) -> None:
+        """Store 16 lanes at index, index + stride, ..."""
+        self.store_indices(pointer, self._strided(index, stride), value, mask)
