@@ -282,10 +282,10 @@ class Arithmetic(Emitter):
 
     def combine(self, kind: str, a: Operand, b: Operand) -> Val:
         """One step of the reduction "sum prod max min and or"."""
-        return getattr(self, _REDUCTIONS[kind])(a, b)  # type: ignore[no-any-return]
+        return getattr(self, _REDUCTIONS[kind])(a, b)
 
     def reduce_lanes(self, kind: str, vec: Val, mask: Val | None = None) -> Val:
-        """Combine the lanes by the fixed tree (i, i+8), (i, i+4), (i, i+2), (0, 1), leaving out masked lanes."""
+        """Combine the lanes by the fixed tree (i, i+8), (i, i+4), (i, i+2), (0, 1), without masked lanes."""
         assert vec.dtype is not None
         if mask is not None:
             vec = self.select(mask, vec, self.identity(kind, vec.dtype))

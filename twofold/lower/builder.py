@@ -1,15 +1,15 @@
 """The builder of one kernel: appends LLVM IR text, deterministic, so the text is a cache key.
 
 A kernel is ``i64 NAME(ptr buffers, ptr params, i64 begin, i64 end)``: it handles the work items [begin, end)
-of ``buffers`` (array of data pointers) and ``params`` (array of int64), and returns 0 or a nonzero error code.
+of ``buffers`` (array of data pointers) and ``params`` (array of int64); it returns 0 or a nonzero error code.
 Every value is a ``Val`` (ref, dtype, lanes 1 or 16; a pointer has dtype None). Operands of differing lanes
-are splat; Python numbers are taken as constants of the other operand's dtype; differing dtypes raise TypeError.
+are splat, Python numbers become constants of the other operand's dtype, differing dtypes raise TypeError.
 
 =============  ============================================================================================
 constants      const(value, dtype, lanes=1)  iota(start) -> 16 x int64  lane_mask(remaining) -> 16 x bool
                identity(kind, dtype)
 floats         add sub mul div fma neg abs copysign sqrt floor ceil trunc rint fmod is_nan math(name, x[, y])
-integers       add sub mul idiv neg abs mulhi_u32 shl shr and_ or_ xor not_   (every count and divisor is defined)
+integers       add sub mul idiv neg abs mulhi_u32 shl shr and_ or_ xor not_  (defined for all operands)
 both           floor_div remainder (Python signs) minimum maximum (NaN wins) cmp("eq ne lt le gt ge", a, b)
 selection      select(cond, a, b)  cast(x, dtype)  bitcast(x, dtype)
 lanes          splat(x) extract(x, lane) insert(x, value, lane) any_lane(mask)
@@ -19,7 +19,8 @@ pointers       buffer(k) = input(k)  param(k) -> int64  begin  end  alloca(dtype
 loads          load(ptr, index, dtype, lanes=1, mask=None)  load_strided(ptr, index, stride, dtype, mask=None)
                load_indices(ptr, indices, dtype, mask=None)
 stores         store(ptr, index, value, mask=None, nontemporal=False)
-               store_strided(ptr, index, stride, value, mask=None)  store_indices(ptr, indices, value, mask=None)
+               store_strided(ptr, index, stride, value, mask=None)
+               store_indices(ptr, indices, value, mask=None)
 control        loop if_ fail(code) finish() -> str
 =============  ============================================================================================
 
