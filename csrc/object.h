@@ -1,0 +1,43 @@
+// Loading of compiled kernels: a small relocating loader for x86-64 ELF objects, so that a kernel kept on disk
+// is brought back without the code generator.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace twofold {
+
+// Owns the memory mapping of one relocated object.
+class LoadedObject {
+ public:
+  // Maps and relocates `image`. Throws std::runtime_error for anything malformed, unknown or unresolved.
+  explicit LoadedObject(std::span<const std::byte> image);
+  ~LoadedObject();
+  LoadedObject(const LoadedObject&) = delete;
+  LoadedObject& operator=(const LoadedObject&) = delete;
+
+  // The address of a global symbol defined by the object. Throws std::out_of_range if there is none.
+  std::uintptr_t address(std::string_view symbol) const;
+
+ private:
+  friend class ObjectLoader;
+  std::byte* base_ = nullptr;
+  std::size_t size_ = 0;
+  std::unordered_map<std::string, std::uintptr_t> symbols_;
+};
+
+std::unique_ptr<LoadedObject> load_object(std::span<const std::byte> image);
+
+// What distinguishes the instruction sets of two processors; part of the key of kept machine code.
+std::string host_cpu_identity();
+
+void register_object(nanobind::module_& m);
+
+}  // namespace twofold

@@ -1,0 +1,260 @@
+"""Kernels from LLVM IR text to addresses, through memory, disk and, at last, the code generator.
+
+A kernel is known by the hash of its text with the function's own name left out, so equal kernels are compiled
+once whatever they are called. Several kernels missing at once are compiled as one object, which saves the fixed
+cost of a run of the code generator; on disk each kernel has an index file that names its object file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from twofold.runtime.disk_cache import DiskCache, default_directory
+
+try:
+    from twofold import _core
+except ImportError:
+    _core = None  # type: ignore[assignment]
+
+_CODE_VERSION = "1"
+_DEFINE = "define i64 @"
+_BATCH = 32
+
+
+def _llvm_identity() -> str:
+    """What tells versions of llvmlite apart, without importing it, which takes 50 ms."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("Twofold needs the package llvmlite, which is not installed.")
+    path = Path(next(iter(spec.submodule_search_locations))) / "_version.py"
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class _CodeGenerator:
+    """The LLVM target machine; made on the first miss, used under the compiler's lock."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._llvm = llvm
+        self._triple = llvm.get_process_triple()
+        self._machine = self._make_machine()
+        self._linker: Any = None
+        self._trackers: list[Any] = []
+
+    def _make_machine(self) -> Any:
+        # opt=0 aborts the process on wide vectors; the default code model makes every constant a 64-bit move
+        return self._llvm.Target.from_triple(self._triple).create_target_machine(
+            cpu=self._llvm.get_host_cpu_name(),
+            features=self._llvm.get_host_cpu_features().flatten(),
+            opt=2,
+            jit=True,
+            reloc="pic",
+            codemodel="small",
+        )
+
+    def emit(self, texts: Mapping[str, str]) -> bytes:
+        """One object file that defines a function for each text, under the mapping's names.
+
+        Raises RuntimeError for text that is not valid.
+        """
+        whole = None
+        for symbol, text in texts.items():
+            module = self._llvm.parse_assembly(_renamed(text, symbol))
+            module.triple = self._triple
+            # an invalid module would abort the process inside the code generator
+            module.verify()
+            if whole is None:
+                whole = module
+            else:
+                whole.link_in(module)
+        return bytes(self._machine.emit_object(whole))
+
+    def link(self, image: bytes, symbols: list[str]) -> dict[str, int]:
+        """Addresses through LLVM's own linker, for machines and objects that the small loader does not know."""
+        if self._linker is None:
+            self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
+        library = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for symbol in symbols:
+            library = library.export_symbol(symbol)
+        # a name may be used only once, even after its code is gone
+        tracker = library.link(self._linker, f"kernels{len(self._trackers)}")
+        self._trackers.append(tracker)
+        return {symbol: int(tracker[symbol]) for symbol in symbols}
+
+
+def _renamed(text: str, symbol: str) -> str:
+    """``text`` with the kernel named ``symbol``; the kernel is the only definition and never calls itself."""
+    before, found, rest = text.partition(_DEFINE)
+    if not found:
+        raise ValueError(f"a kernel's text needs a line that starts with {_DEFINE!r}")
+    return before + _DEFINE + symbol + rest[rest.index("(") :]
+
+
+class Jit:
+    """Finds or makes the machine code of kernels; usable from several threads."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.disk = DiskCache(default_directory() if directory is None else directory)
+        self._salt = (
+            f"{_CODE_VERSION} {_llvm_identity()} {_core.host_cpu_identity() if _core else ''}".encode()
+        )
+        self._addresses: dict[str, int] = {}
+        self._objects: dict[str, dict[str, int]] = {}
+        self._loaded: list[Any] = []
+        self._generator: _CodeGenerator | None = None
+        self.compiled = 0
+        self.renew_locks()
+
+    def renew_locks(self) -> None:
+        """Start with free locks, as in a child process."""
+        self._lock = threading.RLock()
+        # loading has a lock of its own, so that a warm start never waits for a compile in the background
+        self._load_lock = threading.Lock()
+
+    def _key(self, text: str) -> str:
+        hashed = hashlib.sha256(self._salt)
+        hashed.update(_renamed(text, "").encode())
+        return hashed.hexdigest()
+
+    def cached_only(self, texts: Mapping[str, str]) -> dict[str, int]:
+        """The addresses of those kernels that need no compiling."""
+        found = {}
+        for name, text in texts.items():
+            address = self._find(self._key(text))
+            if address is not None:
+                found[name] = address
+        return found
+
+    def compile_kernels(self, texts: Mapping[str, str]) -> dict[str, int]:
+        """The address of each kernel, by the caller's name for it; the code stays mapped for ever.
+
+        Raises RuntimeError if LLVM rejects a text.
+        """
+        keys = {name: self._key(text) for name, text in texts.items()}
+        missing = {key: texts[name] for name, key in keys.items() if self._find(key) is None}
+        if missing:
+            with self._lock:
+                # another thread may have compiled some of them in the meantime
+                todo = [key for key in missing if key not in self._addresses]
+                for start in range(0, len(todo), _BATCH):
+                    self._compile({key: missing[key] for key in todo[start : start + _BATCH]})
+        return {name: self._addresses[key] for name, key in keys.items()}
+
+    def _find(self, key: str) -> int | None:
+        address = self._addresses.get(key)
+        if address is not None:
+            return address
+        object_key = self.disk.read(key)
+        if object_key is None:
+            return None
+        address = self._object(object_key.decode()).get(key)
+        if address is None:
+            # its object was dropped from the cache or does not load
+            self.disk.delete(key)
+            return None
+        return self._addresses.setdefault(key, address)
+
+    def _object(self, object_key: str) -> dict[str, int]:
+        """The kernels of an object on disk by key; empty if there is no such object or it does not load."""
+        with self._load_lock:
+            known = self._objects.get(object_key)
+            if known is None:
+                payload = self.disk.read(object_key)
+                if payload is None:
+                    return {}
+                keys, _, image = payload.partition(b"\n")
+                try:
+                    known = self._load(image, keys.decode().split(","))
+                except RuntimeError:
+                    self.disk.delete(object_key)
+                    return {}
+                self._objects[object_key] = known
+            return known
+
+    def _load(self, image: bytes, keys: list[str]) -> dict[str, int]:
+        try:
+            if _core is None:
+                raise RuntimeError("no core")
+            loaded = _core.LoadedObject(image)
+        except RuntimeError:
+            with self._lock:
+                linked = self._code_generator().link(image, [_symbol(key) for key in keys])
+            return {key: linked[_symbol(key)] for key in keys}
+        self._loaded.append(loaded)
+        return {key: loaded.address(_symbol(key)) for key in keys}
+
+    def _code_generator(self) -> _CodeGenerator:
+        if self._generator is None:
+            self._generator = _CodeGenerator()
+        return self._generator
+
+    def _compile(self, texts: dict[str, str]) -> None:
+        image = self._code_generator().emit({_symbol(key): text for key, text in texts.items()})
+        keys = list(texts)
+        addresses = self._load(image, keys)
+        self.compiled += len(keys)
+        payload = ",".join(keys).encode() + b"\n" + image
+        object_key = hashlib.sha256(self._salt + payload).hexdigest()
+        self._objects[object_key] = addresses
+        self._addresses.update(addresses)
+        # an index never names an object that is not there yet
+        self.disk.write(object_key, payload)
+        for key in keys:
+            self.disk.write(key, object_key.encode())
+
+
+def _symbol(key: str) -> str:
+    """The symbol of a kernel inside its object (a symbol may not start with a digit)."""
+    return f"k{key}"
+
+
+class _Shared:
+    """The jit of this process, made at first use."""
+
+    jit: Jit | None = None
+    lock = threading.Lock()
+
+
+def shared() -> Jit:
+    """The jit of this process."""
+    if _Shared.jit is None:
+        with _Shared.lock:
+            if _Shared.jit is None:
+                _Shared.jit = Jit()
+    return _Shared.jit
+
+
+def compile_kernels(texts: Mapping[str, str]) -> dict[str, int]:
+    """The address of each kernel's machine code, by the caller's name for it, compiled where needed.
+
+    Raises RuntimeError if LLVM rejects a text, ValueError if a text defines no kernel.
+
+    >>> from twofold.lower.builder import Builder
+    >>> list(compile_kernels({"nothing": Builder().finish()}))
+    ['nothing']
+    """
+    return shared().compile_kernels(texts)
+
+
+def cached_only(texts: Mapping[str, str]) -> dict[str, int]:
+    """The addresses of those kernels that memory or disk holds; compiles nothing."""
+    return shared().cached_only(texts)
+
+
+def _after_fork() -> None:
+    """A lock that another thread held while the process was forked would stay locked in the child."""
+    _Shared.lock = threading.Lock()
+    if _Shared.jit is not None:
+        _Shared.jit.renew_locks()
+
+
+os.register_at_fork(after_in_child=_after_fork)
