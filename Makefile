@@ -1,0 +1,69 @@
+# make demo and make test are all that a reader needs; both prepare .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/installed
+CORE_PYTHON ?= $(VENV)/bin/python
+DEMO ?=
+BENCH ?=
+SANITIZE_TESTS ?= tests
+WORKERS ?= 2
+
+.PHONY: demo test core sanitize bench lint format clean
+
+demo: $(STAMP)
+	$(VENV)/bin/python -m twofold demo $(DEMO)
+
+test: lint
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --durations=10
+
+lint: $(STAMP)
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/python -m mypy
+
+format: $(STAMP)
+	$(VENV)/bin/python -m ruff check --fix .
+	$(VENV)/bin/python -m ruff format .
+
+bench: $(STAMP)
+	$(VENV)/bin/python bench/run.py $(BENCH)
+
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard csrc/*.cc csrc/*.h)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Twofold needs Python 3.10 or newer.")'
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,test]'
+	touch $@
+
+# Fast, incremental build of the extension into twofold/: make core [CORE_PYTHON=path of a Python with nanobind].
+core: $(if $(filter $(VENV)/%,$(CORE_PYTHON)),$(VENV)/developer)
+	@mkdir -p build
+	PATH="$(dir $(CORE_PYTHON)):$$PATH" cmake -S . -B build/core -G Ninja -DTWOFOLD_IN_PLACE=ON \
+	    -DPython_EXECUTABLE="$$(realpath -s $(CORE_PYTHON))" > build/core.log 2>&1 || { cat build/core.log; exit 1; }
+	PATH="$(dir $(CORE_PYTHON)):$$PATH" cmake --build build/core
+	@if test -e $(STAMP); then touch $(STAMP); fi
+
+$(VENV)/developer: pyproject.toml
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check cmake ninja 'nanobind>=2.4' 'numpy>=2'
+	touch $@
+
+# The core under the address and undefined-behaviour sanitizers, on a copy of the package; Python itself
+# leaks by design, so leaks are not looked for. libstdc++ is preloaded for the interception of exceptions;
+# -S keeps the editable install from putting the ordinary package first.
+SANITIZED := build/sanitize/tree
+preload = $(shell g++ -print-file-name=$(1))
+sanitize: $(STAMP) $(VENV)/developer
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake -S . -B build/sanitize -G Ninja -DTWOFOLD_SANITIZE=ON \
+	    -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python"
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build build/sanitize
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
+	cp -r twofold tests pyproject.toml $(SANITIZED)
+	rm -f $(SANITIZED)/twofold/_core*.so && cp build/sanitize/_core*.so $(SANITIZED)/twofold
+	cd $(SANITIZED) && PYTHONPATH=".:$$($(CURDIR)/$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	    PYTHONMALLOC=malloc \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    LD_PRELOAD="$(call preload,libasan.so) $(call preload,libubsan.so) $(call preload,libstdc++.so)" \
+	    "$(CURDIR)/$(VENV)/bin/python" -S -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
+
+clean:
+	rm -rf build $(VENV) twofold/_core*.so report.html

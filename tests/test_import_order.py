@@ -1,0 +1,136 @@
+"""A package imports only what stands before it; every import of the package is parsed."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent / "twofold"
+
+# Parts on one line are equals: they may import one another, but not in a circle.
+ORDER = [
+    {"_core"},
+    {"dtypes", "errors", "config"},
+    {"ir"},
+    {"ops"},
+    {"autodiff"},
+    {"passes"},
+    {"lower"},
+    {"schedule"},
+    {"runtime"},
+    {"frontend"},
+    {"nn", "optim", "data", "static"},
+    {"demo"},
+    {"__main__"},
+]
+RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
+
+# llvmlite takes 50 ms to load and is needed only when something has to be compiled.
+LATE_IMPORTS = {("runtime/jit.py", "llvmlite")}
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_modules(node: ast.AST, path: Path) -> list[str]:
+    """Full names of the modules that an import statement names, relative ones resolved."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    module = node.module or ""
+    if node.level:
+        package = ["twofold", *path.relative_to(ROOT).parent.parts]
+        package = package[: len(package) - node.level + 1]
+        module = ".".join([*package, module]).rstrip(".")
+    if module == "twofold":
+        return [f"twofold.{alias.name}" for alias in node.names]
+    return [module]
+
+
+def imported_parts(node: ast.AST, path: Path) -> list[str]:
+    names = [module.split(".") for module in imported_modules(node, path)]
+    return [name[1] if len(name) > 1 else "" for name in names if name[0] == "twofold"]
+
+
+def imports_of_the_package() -> list[tuple[Path, int, str]]:
+    found = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found += [(path, node.lineno, part) for part in imported_parts(node, path)]
+    return found
+
+
+def test_there_is_something_to_check() -> None:
+    assert imports_of_the_package()
+
+
+def test_every_part_has_a_place_in_the_order() -> None:
+    unplaced = {part_of(path) for path in FILES} - set(RANK) - {"__init__"}
+    assert not unplaced, f"give these parts a place in ORDER: {sorted(unplaced)}"
+
+
+def test_nothing_imports_to_its_right() -> None:
+    wrong = []
+    for path, line, part in imports_of_the_package():
+        if part_of(path) == "__init__" or part == "_core":
+            continue
+        where = f"{path.relative_to(ROOT.parent)}:{line}"
+        if part not in RANK:
+            # The programs of the demo use the public names alone, as a user's program does.
+            if part_of(path) not in ("demo", "__main__"):
+                wrong.append(f"{where} imports the name {part!r} of the whole package")
+        elif RANK[part] > RANK[part_of(path)]:
+            wrong.append(f"{where} imports {part}, which stands right of {part_of(path)}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("parts", ORDER, ids=lambda parts: "-".join(sorted(parts)))
+def test_equals_do_not_import_in_a_circle(parts: set[str]) -> None:
+    edges: dict[str, set[str]] = {part: set() for part in parts}
+    for path, _, part in imports_of_the_package():
+        if part_of(path) in parts and part in parts and part != part_of(path):
+            edges[part_of(path)].add(part)
+    while free := [part for part, needs in edges.items() if not needs]:
+        for part in free:
+            del edges[part]
+        for needs in edges.values():
+            needs.difference_update(free)
+    assert not edges, f"these import one another in a circle: {edges}"
+
+
+def late_imports(path: Path) -> list[str]:
+    found = []
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        for node in ast.walk(function):
+            for module in imported_modules(node, path):
+                if (path.relative_to(ROOT).as_posix(), module.split(".")[0]) not in LATE_IMPORTS:
+                    found.append(
+                        f"{path.relative_to(ROOT.parent)}:{node.lineno} imports {module} in a function"
+                    )
+    return found
+
+
+def test_imports_stand_at_the_top_of_their_file() -> None:
+    found = [line for path in FILES for line in late_imports(path)]
+    assert not found, "\n".join(found)
+
+
+def test_a_wrong_import_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "twofold"
+    (package / "ir").mkdir(parents=True)
+    bad = package / "ir" / "bad.py"
+    bad.write_text("from ..frontend import tensor\n\ndef f():\n    import twofold.nn\n")
+    monkeypatch.setitem(globals(), "ROOT", package)
+    monkeypatch.setitem(globals(), "FILES", [bad])
+    with pytest.raises(AssertionError, match="imports frontend, which stands right of ir"):
+        test_nothing_imports_to_its_right()
+    with pytest.raises(AssertionError, match=r"imports twofold\.nn in a function"):
+        test_imports_stand_at_the_top_of_their_file()
