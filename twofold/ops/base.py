@@ -1,8 +1,8 @@
 """Base classes of operation entries, and the decorators that turn a class body into a registered entry.
 
 An entry is a class whose attributes say everything about one operation; a decorator makes the one instance,
-registers it and publishes its function. Rules are plain functions (lambdas) without ``self``; they receive the
-values first and then the attributes, unpacked:
+registers it and publishes its function. Rules are plain functions (lambdas) without ``self``; they receive
+the values first and then the attributes, unpacked:
 
 =============  =====================================================================================
 ``vjp``        ``(cotangent, output, *inputs, *attrs)`` -> cotangents of the inputs, None for zero
@@ -29,12 +29,13 @@ from twofold.ir.bind import bind, constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops.samples import Domain, elementwise_samples, reals, reduction_samples
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """Every public function by name (aliases included)."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""Every public method and operator by name; the tensor is the first argument (reflected operators swapped)."""
+"""Every public method and operator by name; the tensor comes first (reflected operators are swapped)."""
 
 _SCALAR_TYPES = {"b": bool, "i": int, "u": int, "f": float}
 
@@ -74,7 +75,10 @@ def normalize_axis(axis: int, ndim: int) -> int:
 
 
 def normalize_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """``axes`` sorted and counted from the front (None: all); raises AxisError outside, ArgumentError if repeated."""
+    """``axes`` sorted and counted from the front (None: all).
+
+    Raises AxisError for an axis outside, ArgumentError for a repeated one.
+    """
     if axes is None:
         return tuple(range(ndim))
     given = (axes,) if isinstance(axes, int) else tuple(axes)
@@ -100,7 +104,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
             if size != 1 and size != result[position]:
                 if result[position] != 1:
                     what = f"sizes on axis {position - ndim} differ, {result[position]} against {size}"
-                    raise ShapeError(what, "Make them equal, or one of them 1 (unsqueeze adds an axis of size 1).")
+                    raise ShapeError(what, "Make them equal, or one of them 1 (unsqueeze adds such an axis).")
                 result[position] = size
     return tuple(result)
 
@@ -130,7 +134,7 @@ def filled(value: bool | int | float, dtype: DType, shape: Shape) -> Node:
 
 def iota(shape: Shape) -> Node:
     """The int64 node whose elements are their own flat row-major numbers."""
-    return make_node(REGISTRY["iota"], (shape,), (), tensor_type(int64, shape))
+    return make_node(REGISTRY["iota"], (), (), tensor_type(int64, shape))
 
 
 def common_dtype(types: Sequence[TensorType]) -> tuple[DType, bool]:
@@ -154,7 +158,8 @@ def _promote(a: DType, b: DType) -> DType:
     try:
         return promote(a, b)
     except TypeError:
-        raise DTypeError(f"{a.name} and {b.name} have no common dtype", "Cast one of them first with .to().") from None
+        what = f"{a.name} and {b.name} have no common dtype"
+        raise DTypeError(what, "Cast one of them first with .to().") from None
 
 
 # Result dtypes: from the common dtype of the operands, the dtype to compute in and the dtype of the result
@@ -195,14 +200,20 @@ class Operation(Op):
     arity: int | None = None  # n: the public call takes exactly n positional values and no attributes
     call: Callable[..., Any]
     differentiable: bool = True
+    exact_reference: bool = (
+        False  # the reference wants arrays of the true dtypes, not floats widened to float64
+    )
     kinds: str = "biuf"  # the dtype kinds that the operands may promote to
-    domain: tuple[Any, ...] = ()  # per input, what ``samples`` draws from
+    domain: tuple[Domain, ...] = ()  # per input, what ``samples`` draws from (default: -3 to 3)
+    attribute_samples: tuple[Attributes, ...] = ((),)
 
     rule_vjp: Callable[..., Sequence[Node | None]] | None = None
     rule_reference: Callable[..., Any] | None = None
     rule_samples: Callable[[], Sequence[Any]] | None = None
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         """The entry's ``vjp`` rule; an entry that is not differentiable passes nothing on."""
         if not self.differentiable:
             return (None,) * len(inputs)
@@ -219,6 +230,10 @@ class Operation(Op):
     def samples(self) -> Sequence[Any]:
         """The entry's own ``samples``: ``Sample`` objects."""
         return self.rule_samples() if self.rule_samples is not None else ()
+
+    def parameter_names(self) -> list[str]:
+        """Names of the tensor parameters, from the signature."""
+        return [name.strip() for name in self.signature.split(",") if name.strip()]
 
     def check_kind(self, dtype: DType) -> None:
         """Raise DTypeError where the entry does not take ``dtype``."""
@@ -244,6 +259,7 @@ class Elementwise(Operation):
     """
 
     kind = "elementwise"
+    signature = "input"
     result_dtype: Callable[[DType], tuple[DType, DType]] = staticmethod(same)
     operand_dtypes: tuple[DType | None, ...] = ()
     rule_lower: Callable[..., Any]
@@ -275,6 +291,15 @@ class Elementwise(Operation):
     def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
         """The entry's ``lower`` rule."""
         return self.rule_lower(builder, *values, *attrs)
+
+    def samples(self) -> Sequence[Any]:
+        """The entry's own samples, or calls on awkward shapes of every dtype it takes."""
+        if self.rule_samples is not None:
+            return self.rule_samples()
+        count = len(self.parameter_names())
+        domain = self.domain * count if len(self.domain) == 1 else self.domain or (reals(-3, 3),) * count
+        fixed = self.operand_dtypes or (None,) * count
+        return list(elementwise_samples(self.kinds, domain, fixed, self.attribute_samples))
 
 
 def _weakly(node: Node, dtype: DType) -> Node:
@@ -311,10 +336,17 @@ class Reduction(Operation):
         reduced = make_node(self, (axes,), (value,), tensor_type(result, kept))
         return restore_axes(reduced, axes, shape) if keepdims else reduced
 
+    def samples(self) -> Sequence[Any]:
+        """The entry's own samples, or reductions of awkward shapes of every dtype it takes."""
+        if self.rule_samples is not None:
+            return self.rule_samples()
+        domain = self.domain[0] if self.domain else reals(-3, 3)
+        return list(reduction_samples(self.kinds, domain, not self.empty))
+
 
 def restore_axes(reduced: Node, axes: tuple[int, ...], shape: Shape) -> Node:
     """``reduced`` with the reduced axes of ``shape`` put back at size 1."""
-    return ops.reshape(reduced, tuple(1 if axis in axes else size for axis, size in enumerate(shape)))  # type: ignore[no-any-return]
+    return ops.reshape(reduced, tuple(1 if axis in axes else size for axis, size in enumerate(shape)))
 
 
 class Typed(Operation):
@@ -374,7 +406,10 @@ class Composite(Operation):
     rule_compute: Callable[..., Any]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """The entry's ``compute`` rule."""
+        """The entry's ``compute`` rule, after checking the dtypes it takes."""
+        if self.kinds != "biuf":
+            for node in inputs:
+                self.check_kind(node.type.dtype)
         result = self.rule_compute(*inputs, *attrs)
         return result if isinstance(result, Node) else strong(constant(result))
 
@@ -396,6 +431,14 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
                     setattr(op, f"rule_{key}" if key in _RULES else key, function)
         if "functions" not in vars(body):
             op.functions = (op.name,)
+        if (
+            isinstance(op, (Elementwise, Reduction, Composite))
+            and op.signature
+            and "methods" not in vars(body)
+        ):
+            op.methods = op.functions
+        if isinstance(op, Elementwise) and "inplace" not in vars(body):
+            op.inplace = op.result_dtype in (same, to_float)
         register(op)
         _publish(op)
         return op
@@ -405,9 +448,8 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
 
 def _publish(op: Any) -> None:
     if not hasattr(op, "call"):
-        names = [name.strip() for name in op.signature.split(",") if name.strip()]
-        op.arity = len(names)
-        op.call = _plain_call(op, len(names))
+        op.arity = len(op.parameter_names())
+        op.call = _plain_call(op, op.arity)
     op.call.__name__ = op.functions[0] if op.functions else op.name
     op.call.__qualname__ = op.call.__name__
     op.call.__doc__ = op.doc
@@ -438,8 +480,10 @@ def publish(
                 setattr(Node, operator, implementation)
 
 
-def public(*functions: str, methods: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Publish a function that is no operation itself: it returns several values or chooses among operations."""
+def public(
+    *functions: str, methods: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Publish a function that is no operation itself: it has several results or chooses among operations."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         publish(function, functions or (function.__name__,), methods)

@@ -1,0 +1,172 @@
+"""Reverse mode: from a closed graph to the closed graph of its gradient.
+
+The walk visits nodes in descending topological position. A node's cotangent is the sum of what its consumers
+contribute, in the order of that walk, first contribution first: the order depends on the structure of the
+graph alone, so gradients have the same bits however the graph was declared. A structural zero is None and
+never becomes a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twofold.errors import GradientError
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph, rewrite
+from twofold.ir.node import Attributes, Node, topological
+from twofold.ir.op import Op
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import apply, convert, filled
+
+Used = list[int | str]
+"""What each input of a gradient graph is: "cotangent", "output", or the number of an original input."""
+
+
+def backward(
+    outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], given: dict[int, Node]
+) -> list[Node | None]:
+    """Cotangents of the nodes ``wrt``, in terms of the nodes of the graph and ``cotangents`` of its outputs.
+
+    ``given`` maps the id of a node to what rules read in its place (its value, already known).
+    """
+    order = topological(outputs)
+    needed = _reaching(order, wrt)
+    waiting: dict[int, Node] = {}
+    for output, cotangent in zip(outputs, cotangents):
+        if cotangent is not None:
+            _accumulate(waiting, output, cotangent)
+    wanted = {node.id for node in wrt}
+    found: dict[int, Node] = {}
+    for node in reversed(order):
+        cotangent = waiting.pop(node.id, None)
+        if cotangent is None or node.id not in needed:
+            continue
+        if node.id in wanted:
+            found[node.id] = cotangent
+        if not node.inputs:
+            continue
+        values = tuple(given.get(value.id, value) for value in node.inputs)
+        shares = node.op.vjp(node.attrs, cotangent, given.get(node.id, node), values)
+        for value, share in zip(node.inputs, shares, strict=True):
+            if share is not None and value.id in needed and value.dtype.kind == "f":
+                _accumulate(waiting, value, _checked(node, value, share))
+    return [found.get(node.id) for node in wrt]
+
+
+def _reaching(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:
+    """Ids of the nodes that depend on one of ``wrt`` (those included)."""
+    reached = {node.id for node in wrt}
+    for node in order:
+        if any(value.id in reached for value in node.inputs):
+            reached.add(node.id)
+    return reached
+
+
+def _accumulate(waiting: dict[int, Node], node: Node, share: Node) -> None:
+    before = waiting.get(node.id)
+    waiting[node.id] = share if before is None else apply("add", before, share)
+
+
+def _checked(node: Node, value: Node, share: Node) -> Node:
+    """A rule may leave a scalar factor's dtype or shape; anything else is a mistake in the entry."""
+    if share.shape != value.shape:
+        raise AssertionError(f"{node.op.name}: the cotangent of {value.type} has type {share.type}")
+    return share if share.type is value.type else convert(share, value.dtype)
+
+
+def _shifted(graph: Graph, by: int) -> tuple[list[Node], Node]:
+    """The graph's inputs renumbered by ``by``, and its output in terms of them."""
+    inputs = [input_node(k + by, type) for k, type in enumerate(graph.input_types)]
+    (output,) = rewrite(
+        graph.outputs, lambda node: inputs[node.attrs[0]] if node.op.name == "input" else None
+    )
+    return inputs, output
+
+
+def vjp_graph(graph: Graph, index: int | tuple[int, ...]) -> tuple[Graph, Used] | None:
+    """The graph from the cotangent of the output of ``graph`` to that of its input ``index``.
+
+    It may read the cotangent, the inputs of ``graph``, and its output's value (so that it is not computed
+    again); the returned list says which of them its inputs are, in order. For several indices the graph has
+    one output each, zeros where no path leads. None if no path leads from any of them to the output.
+    """
+    return _vjp(graph, index, None, ())
+
+
+def vjp_of(
+    op: Op, attrs: Attributes, graph: Graph, index: int | tuple[int, ...]
+) -> tuple[Graph, Used] | None:
+    """``vjp_graph`` of the call whose closed graph is ``graph``, by the entry's own rule if a composite has one."""
+    own = op if op.kind == "composite" and getattr(op, "rule_vjp", None) is not None else None
+    return _vjp(graph, index, own, attrs)
+
+
+def _vjp(
+    graph: Graph, index: int | tuple[int, ...], op: Op | None, attrs: Attributes
+) -> tuple[Graph, Used] | None:
+    indices = (index,) if isinstance(index, int) else index
+    inputs, output = _shifted(graph, 1)
+    if output.dtype.kind != "f":
+        return None
+    wrt = [inputs[k] for k in indices]
+    floating = [node for node in wrt if node.dtype.kind == "f"]
+    cotangent = input_node(0, tensor_type(output.dtype, output.shape))
+    known = input_node(len(inputs) + 1, output.type)
+    if op is not None:
+        shares = op.vjp(attrs, cotangent, known, tuple(inputs))
+        found = [_fitting(shares[k], inputs[k]) for k in indices]
+    else:
+        given = {} if output.op.kind == "source" else {output.id: known}
+        by_node = dict(zip([node.id for node in floating], backward([output], [cotangent], floating, given)))
+        found = [by_node.get(node.id) for node in wrt]
+    if all(node is None for node in found):
+        return None
+    outputs = [filled(0, node.dtype, node.shape) if ct is None else ct for node, ct in zip(wrt, found)]
+    if op is None and output.op.kind != "source":
+        # a rule may have rebuilt the very node that computes the output
+        outputs = list(rewrite(outputs, lambda node: known if node is output else None))
+    return _pruned(outputs, len(inputs))
+
+
+def _fitting(share: Node | None, value: Node) -> Node | None:
+    return None if share is None or value.dtype.kind != "f" else convert(share, value.dtype)
+
+
+def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
+    """Renumber the inputs that are read: 0 was the cotangent, 1 to ``count`` the inputs, the next the output."""
+    numbers = sorted({node.attrs[0] for node in topological(outputs) if node.op.name == "input"})
+    types: dict[int, TensorType] = {
+        node.attrs[0]: node.type for node in topological(outputs) if node.op.name == "input"
+    }
+    place = {number: position for position, number in enumerate(numbers)}
+
+    def replace(node: Node) -> Node | None:
+        return input_node(place[node.attrs[0]], node.type) if node.op.name == "input" else None
+
+    used: Used = [
+        "cotangent" if number == 0 else "output" if number == count + 1 else number - 1 for number in numbers
+    ]
+    return Graph([types[number] for number in numbers], rewrite(outputs, replace)), used
+
+
+def grad_graph(graph: Graph, wrt: Sequence[int], output: int = 0) -> Graph:
+    """The closed graph with the inputs of ``graph`` and the gradients of one scalar output as its outputs.
+
+    Raises GradientError if the output is no floating scalar or an input in ``wrt`` does not reach it.
+    """
+    target = graph.outputs[output]
+    if target.shape != () or target.dtype.kind != "f":
+        raise GradientError(
+            f"the gradient of {target.type} is no single number each", "Reduce it to a scalar."
+        )
+    inputs = [input_node(k, type) for k, type in enumerate(graph.input_types)]
+    found = backward([target], [filled(1, target.dtype, ())], [inputs[k] for k in wrt], {})
+    for k, node in zip(wrt, found):
+        if node is None:
+            raise GradientError(f"input {k} does not reach the output", "Leave it out, or use it.")
+    return Graph(graph.input_types, [node for node in found if node is not None])
+
+
+def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
+    """The closed graph of one call: ``build`` on input nodes of these types."""
+    return Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])

@@ -1,0 +1,77 @@
+"""Evaluates graphs on NumPy arrays by the reference of every operation: the oracle of the tests.
+
+Arrays are in storage form: bfloat16 travels as uint16 with the upper half of a float32's bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import DType, bfloat16
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+
+Array = Any
+
+
+def widen(array: Array, dtype: DType) -> Array:
+    """An array in storage form as values that NumPy computes on: floats as float64.
+
+    >>> widen(numpy.array([0x3F80], "uint16"), bfloat16)
+    array([1.])
+    """
+    if dtype is bfloat16:
+        return (numpy.asarray(array).astype(numpy.uint32) << 16).view(numpy.float32).astype(numpy.float64)
+    return numpy.asarray(array).astype(numpy.float64) if dtype.kind == "f" else numpy.asarray(array)
+
+
+def narrow(values: Array, dtype: DType) -> Array:
+    """Values rounded to ``dtype`` in storage form; ties go to even.
+
+    >>> narrow(numpy.array([1.0, 3.0]), bfloat16)
+    array([16256, 16448], dtype=uint16)
+    """
+    with numpy.errstate(all="ignore"):
+        if dtype is not bfloat16:
+            return numpy.asarray(values).astype(dtype.numpy)
+        wide = numpy.asarray(values, numpy.float64)
+        near = wide.astype(numpy.float32)
+        bits = near.view(numpy.uint32)
+        # rounded to odd first, so that the second rounding is correct
+        above = abs(near.astype(numpy.float64)) > abs(wide)
+        inexact = (near.astype(numpy.float64) != wide) & ~numpy.isnan(wide)
+        odd = numpy.where(inexact, (bits - above) | numpy.uint32(1), bits).astype(numpy.uint32)
+        rounded = (odd + 0x7FFF + ((odd >> 16) & 1)) >> 16
+        quiet = (bits >> 16) | 0x40
+        return numpy.where(numpy.isnan(wide), quiet, rounded).astype(numpy.uint16)
+
+
+def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of ``graph`` for input ``arrays``.
+
+    Float values are computed in float64 and rounded to the dtype of their node, after every node.
+    """
+    values: dict[int, Array] = {}
+    with numpy.errstate(all="ignore"):
+        for node in graph.nodes():
+            stored = _value(node, values, arrays)
+            if stored.shape != node.shape:
+                raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
+            values[node.id] = stored
+    return [values[output.id] for output in graph.outputs]
+
+
+def _value(node: Node, values: dict[int, Array], arrays: Sequence[Array]) -> Array:
+    op: Any = node.op
+    if op.name == "input":
+        return numpy.asarray(arrays[node.attrs[0]])
+    if op.kind == "source":
+        return narrow(op.materialize(node.attrs, node.type), node.dtype)
+    operands = [values[value.id] for value in node.inputs]
+    if op.exact_reference:
+        return numpy.asarray(op.reference(node.attrs, *operands))
+    wide = [widen(array, value.dtype) for array, value in zip(operands, node.inputs)]
+    return narrow(op.reference(node.attrs, *wide), node.dtype)

@@ -1,0 +1,228 @@
+"""Element-wise activations of neural networks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from twofold.errors import ArgumentError
+from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.samples import nonzero, reals
+
+
+@elementwise
+class relu:
+    """``max(input, 0)``; its gradient at 0 is 0."""
+
+    kinds = "iuf"
+    domain = (nonzero(-3, 3),)
+    vjp = lambda ct, y, x: (ops.where(y <= 0, 0, ct),)
+    lower = lambda b, x: b.maximum(x, b.const(0, x.dtype))
+    reference = lambda x: numpy.maximum(x, 0)
+
+
+@elementwise
+class leaky_relu:
+    """``input`` where positive, else ``negative_slope * input``."""
+
+    signature = "input, negative_slope"
+    result_dtype = to_float
+    domain = (nonzero(-3, 3), reals(0.1, 0.4))
+    arity = None
+    vjp = lambda ct, y, x, slope: (ops.where(x > 0, ct, ct * slope), ops.where(x > 0, 0, ct * x))
+    lower = lambda b, x, slope: b.select(b.cmp("gt", x, 0.0), x, b.mul(x, slope))
+    reference = lambda x, slope: numpy.where(x > 0, x, x * slope)
+
+    @staticmethod
+    def call(input: Any, negative_slope: Any = 0.01) -> Any:
+        return apply("leaky_relu", input, negative_slope)
+
+
+@elementwise
+class elu:
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+
+    signature = "input, alpha"
+    result_dtype = to_float
+    domain = (nonzero(-3, 3), reals(0.5, 1.5))
+    arity = None
+    vjp = lambda ct, y, x, alpha: (
+        ops.where(x > 0, ct, ct * alpha * ops.exp(ops.minimum(x, 0))),
+        ops.where(x > 0, 0, ct * ops.expm1(ops.minimum(x, 0))),
+    )
+    lower = lambda b, x, alpha: b.select(b.cmp("gt", x, 0.0), x, b.mul(alpha, b.math("expm1", x)))
+    reference = lambda x, alpha: numpy.where(x > 0, x, alpha * numpy.expm1(x))
+
+    @staticmethod
+    def call(input: Any, alpha: Any = 1.0) -> Any:
+        return apply("elu", input, alpha)
+
+
+@composite
+class celu:
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
+
+    signature = "input, alpha"
+    compute = lambda x, alpha: ops.where(x > 0, x, alpha * ops.expm1(ops.minimum(x, 0.0) / alpha))
+
+    @staticmethod
+    def call(input: Any, alpha: Any = 1.0) -> Any:
+        return apply("celu", input, alpha)
+
+
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@composite
+class selu:
+    """Scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017, Self-Normalizing Neural Networks)."""
+
+    signature = "input"
+    compute = lambda x: ops.elu(x, _SELU_ALPHA) * _SELU_SCALE
+
+
+def _gelu(x: Any, approximate: str) -> Any:
+    """By the logistic and the complementary error function, which keep all digits of the negative tail."""
+    if approximate == "tanh":
+        return x * ops.sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * (x * x * x)))
+    return x * (0.5 * ops.erfc(x * -math.sqrt(0.5)))
+
+
+@composite
+class gelu:
+    """``input`` times the normal distribution function of it; ``approximate="tanh"`` for the usual shortcut.
+
+    Source: Hendrycks and Gimpel 2016, Gaussian Error Linear Units.
+    """
+
+    signature = "input"
+    compute = _gelu
+    attribute_samples = (("none",), ("tanh",))
+
+    @staticmethod
+    def call(input: Any, approximate: str = "none") -> Any:
+        if approximate not in ("none", "tanh"):
+            raise ArgumentError(f"approximate={approximate!r} is unknown", "Use 'none' or 'tanh'.")
+        return apply("gelu", input, attrs=(approximate,))
+
+
+@composite
+class silu:
+    """``input * sigmoid(input)``, also called swish."""
+
+    functions = ("silu", "swish")
+    signature = "input"
+    compute = lambda x: x * ops.sigmoid(x)
+
+
+@composite
+class mish:
+    """``input * tanh(softplus(input))`` (Misra 2019)."""
+
+    signature = "input"
+    compute = lambda x: x * ops.tanh(ops.softplus(x))
+
+
+@composite
+class logsigmoid:
+    """``log(sigmoid(input))`` without overflow."""
+
+    functions = ("logsigmoid", "log_sigmoid")
+    signature = "input"
+    compute = lambda x: -ops.softplus(-x)
+
+
+def _strictly_inside(ct: Any, y: Any, x: Any, low: Any, high: Any) -> tuple[Any, None, None]:
+    return (ops.where(ops.logical_or(x <= low, x >= high), 0, ct), None, None)
+
+
+@elementwise
+class hardtanh:
+    """``input`` limited to [``min_val``, ``max_val``]; at the limits the gradient is 0."""
+
+    signature = "input, min_val, max_val"
+    kinds = "iuf"
+    domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
+    arity = None
+    vjp = _strictly_inside
+    lower = lambda b, x, low, high: b.minimum(b.maximum(x, low), high)
+    reference = lambda x, low, high: numpy.minimum(numpy.maximum(x, low), high)
+
+    @staticmethod
+    def call(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+        return apply("hardtanh", input, min_val, max_val)
+
+
+@composite
+class relu6:
+    """``min(max(input, 0), 6)``."""
+
+    signature = "input"
+    compute = lambda x: ops.hardtanh(x, 0, 6)
+
+
+@composite
+class hardsigmoid:
+    """``input / 6 + 1 / 2``, limited to [0, 1]."""
+
+    signature = "input"
+    compute = lambda x: ops.hardtanh(x + 3.0, 0, 6) / 6.0
+
+
+@composite
+class hardswish:
+    """``input * hardsigmoid(input)`` (Howard et al. 2019, Searching for MobileNetV3)."""
+
+    signature = "input"
+    compute = lambda x: x * (ops.hardtanh(x + 3.0, 0, 6) / 6.0)
+
+
+@composite
+class softsign:
+    """``input / (1 + |input|)``."""
+
+    signature = "input"
+    compute = lambda x: x / (1 + ops.abs(x))
+
+
+@composite
+class tanhshrink:
+    """``input - tanh(input)``."""
+
+    signature = "input"
+    compute = lambda x: x - ops.tanh(x)
+
+
+@composite
+class softshrink:
+    """``input`` moved towards 0 by ``lambd``, not beyond."""
+
+    signature = "input, lambd"
+    compute = lambda x, width: ops.where(x > width, x - width, ops.where(x < -width, x + width, x * 0))
+
+    @staticmethod
+    def call(input: Any, lambd: Any = 0.5) -> Any:
+        return apply("softshrink", input, lambd)
+
+
+@composite
+class hardshrink:
+    """``input`` where further than ``lambd`` from 0, else 0."""
+
+    signature = "input, lambd"
+    compute = lambda x, width: ops.where(ops.abs(x) > width, x, 0)
+
+    @staticmethod
+    def call(input: Any, lambd: Any = 0.5) -> Any:
+        return apply("hardshrink", input, lambd)
+
+
+@composite
+class threshold:
+    """``input`` where above ``threshold``, else ``value``."""
+
+    signature = "input, threshold, value"
+    compute = lambda x, limit, value: ops.where(x > limit, x, value)

@@ -1,0 +1,534 @@
+"""Element-wise arithmetic: the four operations, powers, rounding, extremes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import bool_, float32, float64
+from twofold.errors import ArgumentError
+from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.samples import nonzero, reals
+
+
+@elementwise
+class add:
+    """Sum of ``input`` and ``other``; of bools, whether either is true."""
+
+    signature = "input, other"
+    functions = ("add",)
+    operators = ("__add__",)
+    reflected = True
+    arity = 2
+    vjp = lambda ct, y, a, b: (ct, ct)
+    lower = lambda b, x, y: b.or_(x, y) if x.dtype is bool_ else b.add(x, y)
+    reference = numpy.add
+
+    @staticmethod
+    def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return apply(
+            "add", input, other if isinstance(alpha, int) and alpha == 1 else ops.multiply(other, alpha)
+        )
+
+
+@elementwise
+class subtract:
+    """Difference of ``input`` and ``other``."""
+
+    signature = "input, other"
+    functions = ("subtract", "sub")
+    operators = ("__sub__",)
+    reflected = True
+    arity = 2
+    kinds = "iuf"
+    vjp = lambda ct, y, a, b: (ct, -ct)
+    lower = lambda b, x, y: b.sub(x, y)
+    reference = numpy.subtract
+
+    @staticmethod
+    def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+        scaled = other if isinstance(alpha, int) and alpha == 1 else ops.multiply(other, alpha)
+        return apply("subtract", input, scaled)
+
+
+@elementwise
+class multiply:
+    """Product of ``input`` and ``other``; of bools, whether both are true."""
+
+    signature = "input, other"
+    functions = ("multiply", "mul")
+    operators = ("__mul__",)
+    reflected = True
+    vjp = lambda ct, y, a, b: (ct * b, ct * a)
+    lower = lambda b, x, y: b.and_(x, y) if x.dtype is bool_ else b.mul(x, y)
+    reference = numpy.multiply
+
+
+@elementwise
+class divide:
+    """Quotient of ``input`` and ``other``; integers give float32."""
+
+    signature = "input, other"
+    functions = ("divide", "div", "true_divide")
+    operators = ("__truediv__",)
+    reflected = True
+    arity = 2
+    result_dtype = to_float
+    domain = (reals(-3, 3), nonzero(-3, 3, 0.5))
+    vjp = lambda ct, y, a, b: (ct / b, -ct * y / b)
+    lower = lambda b, x, y: b.div(x, y)
+    reference = numpy.divide
+
+    @staticmethod
+    def call(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+        if rounding_mode is None:
+            return apply("divide", input, other)
+        if rounding_mode == "floor":
+            return apply("floor_divide", input, other)
+        if rounding_mode == "trunc":
+            return apply("trunc_divide", input, other)
+        raise ArgumentError(f"rounding_mode {rounding_mode!r} is unknown", "Use None, 'floor' or 'trunc'.")
+
+
+@elementwise
+class floor_divide:
+    """Quotient rounded down, as Python's ``//``; an integer divided by zero gives 0."""
+
+    signature = "input, other"
+    operators = ("__floordiv__",)
+    reflected = True
+    kinds = "iuf"
+    domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
+    differentiable = False
+    lower = lambda b, x, y: b.floor_div(x, y)
+    reference = numpy.floor_divide
+
+
+@composite
+class trunc_divide:
+    """Quotient rounded toward zero."""
+
+    functions = ()
+    signature = "input, other"
+    compute = lambda a, b: ops.floor_divide(a - ops.fmod(a, b), b)
+
+
+@elementwise
+class remainder:
+    """Rest of ``floor_divide``, with the sign of ``other``, as Python's ``%``."""
+
+    signature = "input, other"
+    operators = ("__mod__",)
+    reflected = True
+    kinds = "iuf"
+    domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
+    vjp = lambda ct, y, a, b: (ct, -ct * ops.floor_divide(a, b))
+    lower = lambda b, x, y: b.remainder(x, y)
+    reference = numpy.remainder
+
+
+@elementwise
+class fmod:
+    """Rest of the division rounded toward zero, with the sign of ``input``."""
+
+    signature = "input, other"
+    kinds = "iuf"
+    domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
+    vjp = lambda ct, y, a, b: (ct, -ct * ops.trunc(a / b))
+    lower = lambda b, x, y: b.fmod(x, y)
+    reference = numpy.fmod
+
+
+def _integer_power(b: Any, x: Any, n: Any) -> Any:
+    """By squaring; a negative exponent gives 0 unless the base is 1 or -1, exponents above 63 count modulo 64."""
+    one, zero = b.const(1, x.dtype), b.const(0, x.dtype)
+    result, square = one, x
+    for bit in range(6):
+        odd = b.cmp("ne", b.and_(n, 1 << bit), 0)
+        result = b.select(odd, b.mul(result, square), result)
+        square = b.mul(square, square)
+    negative = b.cmp("lt", n, 0)
+    unit = b.cmp("eq", x, 1) if x.dtype.kind == "u" else b.or_(b.cmp("eq", x, 1), b.cmp("eq", x, -1))
+    result = b.select(b.and_(negative, b.not_(unit)), zero, result)
+    nothing = b.and_(b.cmp("eq", x, 0), b.cmp("ne", n, 0))
+    return b.select(nothing, zero, result)
+
+
+def _power_reference(x: Any, n: Any) -> Any:
+    if numpy.result_type(x, n).kind == "f":
+        return numpy.power(x, n)
+    units = numpy.where(abs(x) == 1, x ** (abs(n) % 2), 0)
+    return numpy.where(n < 0, units, numpy.power(x, numpy.maximum(n, 0)))
+
+
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
+
+
+@elementwise
+class pow_:
+    """``input`` to the power ``exponent``; the exponents -1, 0.5, 1, 2 and 3 are exact products and roots."""
+
+    signature = "input, exponent"
+    functions = ("pow", "power")
+    operators = ("__pow__",)
+    reflected = True
+    kinds = "iuf"
+    domain = (reals(0.2, 3), reals(-3, 3))
+    vjp = lambda ct, y, a, n: (
+        ops.where(n == 0, 0, ct * n * apply("pow", a, n - 1)),
+        ops.where(ops.logical_and(ops.equal(a, 0), n >= 0), 0, ct * y * ops.log(a)),
+    )
+    lower = lambda b, x, y: b.math("pow", x, y) if x.dtype.kind == "f" else _integer_power(b, x, y)
+    reference = _power_reference
+
+    @staticmethod
+    def call(input: Any, exponent: Any) -> Any:
+        if isinstance(exponent, (int, float)) and not isinstance(input, (int, float)):
+            if exponent == 3:
+                return apply("cube", input)
+            name = _POWERS.get(exponent)
+            if name is not None and (exponent >= 1 or input.dtype.kind == "f"):
+                return apply(name, input)
+        return apply("pow", input, exponent)
+
+
+@composite
+class cube:
+    """Third power."""
+
+    functions = ()
+    signature = "input"
+    compute = lambda x: x * ops.square(x)
+
+
+@elementwise
+class negative:
+    """``input`` with its sign changed."""
+
+    functions = ("negative", "neg")
+    operators = ("__neg__",)
+    kinds = "iuf"
+    vjp = lambda ct, y, x: (-ct,)
+    lower = lambda b, x: b.neg(x)
+    reference = numpy.negative
+
+
+@composite
+class positive:
+    """``input`` itself."""
+
+    functions = ("positive",)
+    methods = ("positive",)
+    operators = ("__pos__",)
+    signature = "input"
+    compute = lambda x: x
+
+
+@elementwise
+class abs_:
+    """Absolute value; its gradient at 0 is 0."""
+
+    functions = ("abs", "absolute")
+    operators = ("__abs__",)
+    domain = (nonzero(-3, 3),)
+    vjp = lambda ct, y, x: (ct * ops.sign(x),)
+    lower = lambda b, x: x if x.dtype.kind == "b" else b.abs(x)
+    reference = numpy.absolute
+
+
+@elementwise
+class sign:
+    """1, 0 or -1 by the sign of ``input``; zeros and NaN stay themselves."""
+
+    kinds = "iuf"
+    domain = (nonzero(-3, 3),)
+    differentiable = False
+    lower = lambda b, x: b.select(b.cmp("gt", x, 0), b.const(1, x.dtype), _negative_sign(b, x))
+    reference = numpy.sign
+
+
+def _negative_sign(b: Any, x: Any) -> Any:
+    return x if x.dtype.kind == "u" else b.select(b.cmp("lt", x, 0), b.const(-1, x.dtype), x)
+
+
+@elementwise
+class square:
+    """``input`` times itself."""
+
+    vjp = lambda ct, y, x: (ct * (x + x),)
+    kinds = "iuf"
+    lower = lambda b, x: b.mul(x, x)
+    reference = numpy.square
+
+
+@elementwise
+class sqrt:
+    """Square root."""
+
+    result_dtype = to_float
+    domain = (reals(0.1, 9),)
+    vjp = lambda ct, y, x: (ct / (y + y),)
+    lower = lambda b, x: b.sqrt(x)
+    reference = numpy.sqrt
+
+
+@elementwise
+class rsqrt:
+    """One over the square root."""
+
+    result_dtype = to_float
+    domain = (reals(0.1, 9),)
+    vjp = lambda ct, y, x: (-0.5 * ct * y * (y * y),)
+    lower = lambda b, x: b.div(b.const(1, x.dtype), b.sqrt(x))
+    reference = lambda x: 1 / numpy.sqrt(x)
+
+
+@elementwise
+class reciprocal:
+    """One over ``input``."""
+
+    result_dtype = to_float
+    domain = (nonzero(-3, 3, 0.3),)
+    vjp = lambda ct, y, x: (-ct * y * y,)
+    lower = lambda b, x: b.div(b.const(1, x.dtype), x)
+    reference = lambda x: 1 / x
+
+
+def _tied(ct: Any, a: Any, b: Any) -> Any:
+    """Share of the gradient of an extreme for ``a`` where it is not beaten by ``b``: half where they are equal."""
+    return ops.where(ops.equal(a, b), ct * 0.5, ct)
+
+
+@elementwise
+class maximum:
+    """The larger of the two; NaN if either is. Equal operands share the gradient."""
+
+    signature = "input, other"
+    vjp = lambda ct, y, a, b: (
+        ops.where(a < b, 0, _tied(ct, a, b)),
+        ops.where(b < a, 0, _tied(ct, a, b)),
+    )
+    lower = lambda b, x, y: b.maximum(x, y)
+    reference = numpy.maximum
+
+
+@elementwise
+class minimum:
+    """The smaller of the two; NaN if either is. Equal operands share the gradient."""
+
+    signature = "input, other"
+    vjp = lambda ct, y, a, b: (
+        ops.where(a > b, 0, _tied(ct, a, b)),
+        ops.where(b > a, 0, _tied(ct, a, b)),
+    )
+    lower = lambda b, x, y: b.minimum(x, y)
+    reference = numpy.minimum
+
+
+@composite
+class fmax:
+    """The larger of the two; of a number and a NaN, the number."""
+
+    signature = "input, other"
+    methods = ("fmax",)
+    compute = lambda a, b: ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops.maximum(a, b)))
+
+
+@composite
+class fmin:
+    """The smaller of the two; of a number and a NaN, the number."""
+
+    signature = "input, other"
+    methods = ("fmin",)
+    compute = lambda a, b: ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops.minimum(a, b)))
+
+
+@elementwise
+class clamp:
+    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes."""
+
+    signature = "input, min, max"
+    functions = ("clamp", "clip")
+    domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
+    kinds = "iuf"
+    arity = None
+    vjp = lambda ct, y, x, low, high: (
+        ops.where(ops.logical_or(x < low, x > high), 0, ct),
+        ops.where(ops.logical_and(x < low, low < high), ct, 0),
+        ops.where(ops.logical_or(x > high, low > high), ct, 0),
+    )
+    lower = lambda b, x, low, high: b.minimum(b.maximum(x, low), high)
+    reference = lambda x, low, high: numpy.minimum(numpy.maximum(x, low), high)
+
+    @staticmethod
+    def call(input: Any, min: Any = None, max: Any = None) -> Any:
+        if min is None and max is None:
+            raise ArgumentError("neither min nor max is given", "Give at least one limit.")
+        if max is None:
+            return apply("clamp_min", input, min)
+        if min is None:
+            return apply("clamp_max", input, max)
+        return apply("clamp", input, min, max)
+
+
+@elementwise
+class clamp_min:
+    """``input`` where it is not below ``min``, else ``min``."""
+
+    signature = "input, min"
+    kinds = "iuf"
+    vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
+    lower = lambda b, x, low: b.maximum(x, low)
+    reference = numpy.maximum
+
+
+@elementwise
+class clamp_max:
+    """``input`` where it is not above ``max``, else ``max``."""
+
+    signature = "input, max"
+    kinds = "iuf"
+    vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
+    lower = lambda b, x, high: b.minimum(x, high)
+    reference = numpy.minimum
+
+
+def _lower_hypot(b: Any, x: Any, y: Any) -> Any:
+    """In float64 for float32, where nothing overflows; otherwise scaled by the larger side."""
+    dtype = x.dtype
+    if dtype is float32:
+        x, y = b.cast(x, float64), b.cast(y, float64)
+        return b.cast(b.sqrt(b.add(b.mul(x, x), b.mul(y, y))), dtype)
+    x, y = b.abs(x), b.abs(y)
+    large, small = b.maximum(x, y), b.minimum(x, y)
+    ratio = b.div(small, large)
+    length = b.mul(large, b.sqrt(b.add(b.mul(ratio, ratio), 1.0)))
+    length = b.select(b.cmp("eq", small, 0.0), large, length)
+    infinite = b.or_(b.cmp("eq", x, math.inf), b.cmp("eq", y, math.inf))
+    return b.select(infinite, b.const(math.inf, dtype), length)
+
+
+@elementwise
+class hypot:
+    """``sqrt(input**2 + other**2)`` without overflow; the gradient at the origin is 0."""
+
+    signature = "input, other"
+    result_dtype = to_float
+    domain = (nonzero(-3, 3), nonzero(-3, 3))
+    vjp = lambda ct, y, a, b: (
+        ops.where(ops.equal(y, 0), 0, ct * (a / y)),
+        ops.where(ops.equal(y, 0), 0, ct * (b / y)),
+    )
+    lower = _lower_hypot
+    reference = numpy.hypot
+
+
+@elementwise
+class copysign:
+    """``input`` with the sign of ``other``."""
+
+    signature = "input, other"
+    result_dtype = to_float
+    domain = (nonzero(-3, 3), nonzero(-3, 3))
+    vjp = lambda ct, y, a, b: (
+        ops.where(ops.equal(a, 0), 0, ops.where(ops.equal(ops.signbit(a), ops.signbit(b)), ct, -ct)),
+        None,
+    )
+    lower = lambda b, x, y: b.copysign(x, y)
+    reference = numpy.copysign
+
+
+@elementwise
+class floor:
+    """Largest integer not above; integers stay."""
+
+    kinds = "iuf"
+    domain = (nonzero(-2.9, 2.9, 0.4),)
+    differentiable = False
+    lower = lambda b, x: b.floor(x)
+    reference = lambda x: numpy.floor(x) if x.dtype.kind == "f" else x
+
+
+@elementwise
+class ceil:
+    """Smallest integer not below; integers stay."""
+
+    kinds = "iuf"
+    differentiable = False
+    lower = lambda b, x: b.ceil(x)
+    reference = lambda x: numpy.ceil(x) if x.dtype.kind == "f" else x
+
+
+@elementwise
+class trunc:
+    """Rounded toward zero; integers stay."""
+
+    functions = ("trunc", "fix")
+    kinds = "iuf"
+    differentiable = False
+    lower = lambda b, x: b.trunc(x)
+    reference = lambda x: numpy.trunc(x) if x.dtype.kind == "f" else x
+
+
+@elementwise
+class round_:
+    """Nearest integer, halves to even; with ``decimals``, to that many decimal places. Integers stay."""
+
+    kinds = "iuf"
+    arity = 1
+    differentiable = False
+    lower = lambda b, x: b.rint(x)
+    reference = lambda x: numpy.rint(x) if x.dtype.kind == "f" else x
+
+    @staticmethod
+    def call(input: Any, decimals: int = 0) -> Any:
+        if decimals == 0:
+            return apply("round", input)
+        scale = 10.0 ** abs(decimals)
+        return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
+
+
+@composite
+class frac:
+    """``input`` without its whole part, with its sign."""
+
+    signature = "input"
+    methods = ("frac",)
+    compute = lambda x: x - ops.trunc(x)
+
+
+@composite
+class lerp:
+    """Linear interpolation: ``input`` at weight 0, ``end`` at weight 1, exact at both."""
+
+    signature = "input, end, weight"
+    methods = ("lerp",)
+    compute = lambda a, b, w: ops.where(ops.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
+
+
+@composite
+class addcmul:
+    """``input + value * tensor1 * tensor2``."""
+
+    signature = "input, tensor1, tensor2, value"
+    methods = ("addcmul",)
+    compute = lambda x, a, b, value: x + value * a * b
+
+    @staticmethod
+    def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        return apply("addcmul", input, tensor1, tensor2, value)
+
+
+@composite
+class addcdiv:
+    """``input + value * tensor1 / tensor2``."""
+
+    signature = "input, tensor1, tensor2, value"
+    methods = ("addcdiv",)
+    compute = lambda x, a, b, value: x + value * a / b
+
+    @staticmethod
+    def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        return apply("addcdiv", input, tensor1, tensor2, value)

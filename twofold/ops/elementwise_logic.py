@@ -1,0 +1,424 @@
+"""Element-wise comparison, logic, bits, selection and casts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint32,
+    uint64,
+)  # fmt: skip
+from twofold.errors import DTypeError
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import tensor_type
+from twofold.ops.base import Elementwise, apply, convert, elementwise, logical, ops, to_bool
+from twofold.ops.samples import Sample, elementwise_samples, reals
+
+
+@elementwise
+class equal:
+    """Whether the two are equal; NaN equals nothing."""
+
+    signature = "input, other"
+    functions = ("equal", "eq")
+    operators = ("__eq__",)
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x, y: b.cmp("eq", x, y)
+    reference = numpy.equal
+
+
+@elementwise
+class not_equal:
+    """Whether the two differ; NaN differs from everything."""
+
+    signature = "input, other"
+    functions = ("not_equal", "ne")
+    operators = ("__ne__",)
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x, y: b.cmp("ne", x, y)
+    reference = numpy.not_equal
+
+
+@elementwise
+class less:
+    """Whether ``input`` is less than ``other``."""
+
+    signature = "input, other"
+    functions = ("less", "lt")
+    operators = ("__lt__",)
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x, y: b.cmp("lt", x, y)
+    reference = numpy.less
+
+
+@elementwise
+class less_equal:
+    """Whether ``input`` is at most ``other``."""
+
+    signature = "input, other"
+    functions = ("less_equal", "le")
+    operators = ("__le__",)
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x, y: b.cmp("le", x, y)
+    reference = numpy.less_equal
+
+
+@elementwise
+class greater:
+    """Whether ``input`` is greater than ``other``."""
+
+    signature = "input, other"
+    functions = ("greater", "gt")
+    operators = ("__gt__",)
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x, y: b.cmp("gt", x, y)
+    reference = numpy.greater
+
+
+@elementwise
+class greater_equal:
+    """Whether ``input`` is at least ``other``."""
+
+    signature = "input, other"
+    functions = ("greater_equal", "ge")
+    operators = ("__ge__",)
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x, y: b.cmp("ge", x, y)
+    reference = numpy.greater_equal
+
+
+@elementwise
+class logical_and:
+    """Whether both are non-zero."""
+
+    signature = "input, other"
+    result_dtype = logical
+    differentiable = False
+    lower = lambda b, x, y: b.and_(x, y)
+    reference = numpy.logical_and
+
+
+@elementwise
+class logical_or:
+    """Whether either is non-zero."""
+
+    signature = "input, other"
+    result_dtype = logical
+    differentiable = False
+    lower = lambda b, x, y: b.or_(x, y)
+    reference = numpy.logical_or
+
+
+@elementwise
+class logical_xor:
+    """Whether exactly one is non-zero."""
+
+    signature = "input, other"
+    result_dtype = logical
+    differentiable = False
+    lower = lambda b, x, y: b.xor(x, y)
+    reference = numpy.logical_xor
+
+
+@elementwise
+class logical_not:
+    """Whether ``input`` is zero."""
+
+    result_dtype = logical
+    differentiable = False
+    lower = lambda b, x: b.not_(x)
+    reference = numpy.logical_not
+
+
+@elementwise
+class bitwise_and:
+    """Bits set in both."""
+
+    signature = "input, other"
+    operators = ("__and__",)
+    reflected = True
+    kinds = "biu"
+    differentiable = False
+    lower = lambda b, x, y: b.and_(x, y)
+    reference = numpy.bitwise_and
+
+
+@elementwise
+class bitwise_or:
+    """Bits set in either."""
+
+    signature = "input, other"
+    operators = ("__or__",)
+    reflected = True
+    kinds = "biu"
+    differentiable = False
+    lower = lambda b, x, y: b.or_(x, y)
+    reference = numpy.bitwise_or
+
+
+@elementwise
+class bitwise_xor:
+    """Bits set in exactly one."""
+
+    signature = "input, other"
+    operators = ("__xor__",)
+    reflected = True
+    kinds = "biu"
+    differentiable = False
+    lower = lambda b, x, y: b.xor(x, y)
+    reference = numpy.bitwise_xor
+
+
+@elementwise
+class bitwise_invert:
+    """Every bit flipped; of bools, the opposite."""
+
+    functions = ("bitwise_invert", "bitwise_not")
+    operators = ("__invert__",)
+    kinds = "biu"
+    differentiable = False
+    lower = lambda b, x: b.not_(x)
+    reference = numpy.invert
+
+
+@elementwise
+class bitwise_left_shift:
+    """Bits moved up by ``other`` places; 0 where ``other`` is outside the width."""
+
+    signature = "input, other"
+    operators = ("__lshift__",)
+    reflected = True
+    kinds = "iu"
+    domain = (reals(-9, 9), reals(0, 6))
+    differentiable = False
+    lower = lambda b, x, y: b.shl(x, y)
+    reference = numpy.left_shift
+
+
+@elementwise
+class bitwise_right_shift:
+    """Bits moved down by ``other`` places, keeping the sign."""
+
+    signature = "input, other"
+    operators = ("__rshift__",)
+    reflected = True
+    kinds = "iu"
+    domain = (reals(-90, 90), reals(0, 6))
+    differentiable = False
+    lower = lambda b, x, y: b.shr(x, y)
+    reference = numpy.right_shift
+
+
+@elementwise
+class isnan:
+    """Whether each element is NaN."""
+
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x: b.cmp("ne", x, x)
+    reference = lambda x: numpy.not_equal(x, x)
+
+
+@elementwise
+class isinf:
+    """Whether each element is an infinity."""
+
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x: b.cmp("eq", b.abs(x), math.inf) if x.dtype.kind == "f" else b.cmp("ne", x, x)
+    reference = lambda x: numpy.isinf(x) if x.dtype.kind == "f" else numpy.zeros(x.shape, bool)
+
+
+@elementwise
+class isfinite:
+    """Whether each element is neither NaN nor an infinity."""
+
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x: b.cmp("lt", b.abs(x), math.inf) if x.dtype.kind == "f" else b.cmp("eq", x, x)
+    reference = lambda x: numpy.isfinite(x) if x.dtype.kind == "f" else numpy.ones(x.shape, bool)
+
+
+_BITS = {2: int16, 4: int32, 8: int64}
+
+
+@elementwise
+class signbit:
+    """Whether the sign is negative, that of -0.0 included."""
+
+    kinds = "iuf"
+    result_dtype = to_bool
+    differentiable = False
+    lower = lambda b, x: b.cmp("lt", b.bitcast(x, _BITS[x.dtype.itemsize]) if x.dtype.kind == "f" else x, 0)
+    reference = lambda x: numpy.signbit(x) if x.dtype.kind == "f" else x < 0
+
+
+def _lower_nextafter(b: Any, x: Any, y: Any) -> Any:
+    """One step on the bits, which are ordered like the magnitudes."""
+    bits = _BITS[x.dtype.itemsize]
+    xi = b.bitcast(x, bits)
+    away = b.cmp("eq", b.cmp("gt", y, x), b.cmp("gt", x, 0.0))
+    stepped = b.bitcast(b.select(away, b.add(xi, 1), b.sub(xi, 1)), x.dtype)
+    smallest = b.copysign(b.bitcast(b.const(1, bits), x.dtype), y)
+    stepped = b.select(b.cmp("eq", x, 0.0), smallest, stepped)
+    stepped = b.select(b.cmp("eq", x, y), y, stepped)
+    return b.select(b.is_nan(x), x, b.select(b.is_nan(y), y, stepped))
+
+
+def _full_float(common: DType) -> tuple[DType, DType]:
+    """float32 and float64 only: half types are computed in float32, where a step is smaller than theirs."""
+    if common in (float16, bfloat16):
+        raise DTypeError(f"has no steps in {common.name}", "Cast to float32 first.")
+    return (common, common) if common.kind == "f" else (float32, float32)
+
+
+@elementwise
+class nextafter:
+    """The next float after ``input`` towards ``other`` (float32 and float64)."""
+
+    signature = "input, other"
+    kinds = "f"
+    result_dtype = _full_float
+    exact_reference = True
+    vjp = lambda ct, y, a, b: (ct, None)
+    lower = _lower_nextafter
+    reference = numpy.nextafter
+    samples = lambda: [
+        s for s in elementwise_samples("f", (reals(-3, 3),) * 2, (None,) * 2) if s.dtypes[0].itemsize > 2
+    ]
+
+
+@elementwise
+class where:
+    """``input`` where ``condition`` is true, else ``other``."""
+
+    signature = "condition, input, other"
+    operand_dtypes = (bool_, None, None)
+    arity = 3
+    vjp = lambda ct, y, c, a, b: (None, ops.where(c, ct, 0), ops.where(c, 0, ct))
+    lower = lambda b, c, x, y: b.select(c, x, y)
+    reference = numpy.where
+
+    @staticmethod
+    def call(condition: Any, input: Any, other: Any) -> Any:
+        return apply("where", condition, input, other)
+
+
+def _cast_reference(x: Any, dtype: DType) -> Any:
+    if dtype.kind == "b":
+        return x != 0
+    if dtype.kind == "f":
+        # integers reach the half types through float32
+        wide = x.astype(numpy.float32) if x.dtype.kind in "biu" and dtype.itemsize == 2 else x
+        return wide if dtype is bfloat16 else wide.astype(dtype.numpy)
+    if x.dtype.kind != "f":
+        return x.astype(dtype.numpy)
+    limits = numpy.iinfo(dtype.numpy)
+    inside = (x >= float(limits.min)) & (x < float(limits.max) + (1.0 if dtype.itemsize < 8 else 0.0))
+    whole = numpy.where(inside, x, 0).astype(dtype.numpy)
+    saturated = numpy.where(x > 0, limits.max, limits.min).astype(dtype.numpy)
+    return numpy.where(inside, whole, numpy.where(numpy.isnan(x), dtype.numpy.type(0), saturated))
+
+
+@elementwise
+class cast(Elementwise):
+    """``input`` converted to ``dtype``.
+
+    Floats become integers by truncation, saturating, NaN giving 0; integers wrap; to bool, non-zero is true.
+    """
+
+    functions = ("cast",)
+    methods = ()
+    attribute_samples = tuple(
+        (dtype,) for dtype in (bool_, int8, int64, uint8, float16, bfloat16, float32, float64)
+    )
+    inplace = False
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The node of the conversion, if one is needed."""
+        return convert(inputs[0], attrs[0])
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        """The cotangent converted back, between floats."""
+        dtype = inputs[0].dtype
+        return (convert(cotangent, dtype) if dtype.kind == "f" and attrs[0].kind == "f" else None,)
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """One conversion instruction (or the few that stand for it)."""
+        return builder.cast(values[0], attrs[0])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The conversion by NumPy."""
+        return _cast_reference(numpy.asarray(arrays[0]), attrs[0])
+
+    @staticmethod
+    def call(input: Any, dtype: Any) -> Any:
+        """Bind the conversion; a dtype is anything that ``as_dtype`` takes."""
+        return apply("cast", input, attrs=(as_dtype(dtype),))
+
+
+@elementwise
+class bitcast(Elementwise):
+    """The bits of each element read as ``dtype``, which has the same size."""
+
+    functions = ("bitcast",)
+    methods = ()
+    differentiable = False
+    exact_reference = True
+    inplace = False
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The node; raises DTypeError if the sizes differ."""
+        (node,), (dtype,) = inputs, attrs
+        if (
+            dtype.itemsize != node.dtype.itemsize
+            or "b" in (dtype.kind, node.dtype.kind)
+            or dtype.compute is not dtype
+        ):
+            raise DTypeError(
+                f"{node.dtype.name} cannot be read as {dtype.name}", "Use a dtype of the same size."
+            )
+        return make_node(self, attrs, (node,), tensor_type(dtype, node.shape))
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """No instruction at all."""
+        return builder.bitcast(values[0], attrs[0])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The same bytes under another dtype."""
+        return numpy.asarray(arrays[0]).view(attrs[0].numpy)
+
+    def samples(self) -> Sequence[Any]:
+        """Between a float and the integer of its size."""
+        values = numpy.array([[0.0, -0.0, 1.5], [numpy.inf, -2e-40, 3e38]])
+        pairs = ((float32, int32), (float64, uint64), (float32, uint32))
+        return [Sample((to,), (values.astype(of.numpy),), (of,), smooth=False) for of, to in pairs]
+
+    @staticmethod
+    def call(input: Any, dtype: Any) -> Any:
+        """Bind it; a dtype is anything that ``as_dtype`` takes."""
+        return apply("bitcast", input, attrs=(as_dtype(dtype),))

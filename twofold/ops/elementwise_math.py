@@ -1,0 +1,371 @@
+"""Element-wise exponentials, logarithms, circular and hyperbolic functions; integers give float32."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.samples import reals
+
+
+@elementwise
+class exp:
+    """e to the power of each element."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * y,)
+    lower = lambda b, x: b.math("exp", x)
+    reference = numpy.exp
+
+
+@elementwise
+class exp2:
+    """2 to the power of each element."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * (y * math.log(2)),)
+    lower = lambda b, x: b.math("exp2", x)
+    reference = numpy.exp2
+
+
+@elementwise
+class expm1:
+    """``exp(input) - 1``, accurate near 0."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * (y + 1),)
+    lower = lambda b, x: b.math("expm1", x)
+    reference = numpy.expm1
+
+
+@elementwise
+class log:
+    """Natural logarithm."""
+
+    result_dtype = to_float
+    domain = (reals(0.1, 9),)
+    vjp = lambda ct, y, x: (ct / x,)
+    lower = lambda b, x: b.math("log", x)
+    reference = numpy.log
+
+
+@elementwise
+class log1p:
+    """``log(1 + input)``, accurate near 0."""
+
+    result_dtype = to_float
+    domain = (reals(-0.8, 9),)
+    vjp = lambda ct, y, x: (ct / (x + 1),)
+    lower = lambda b, x: b.math("log1p", x)
+    reference = numpy.log1p
+
+
+@elementwise
+class log2:
+    """Logarithm to base 2."""
+
+    result_dtype = to_float
+    domain = (reals(0.1, 9),)
+    vjp = lambda ct, y, x: (ct / (x * math.log(2)),)
+    lower = lambda b, x: b.math("log2", x)
+    reference = numpy.log2
+
+
+@elementwise
+class log10:
+    """Logarithm to base 10."""
+
+    result_dtype = to_float
+    domain = (reals(0.1, 9),)
+    vjp = lambda ct, y, x: (ct / (x * math.log(10)),)
+    lower = lambda b, x: b.math("log10", x)
+    reference = numpy.log10
+
+
+@elementwise
+class sin:
+    """Sine."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * ops.cos(x),)
+    lower = lambda b, x: b.math("sin", x)
+    reference = numpy.sin
+
+
+@elementwise
+class cos:
+    """Cosine."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (-ct * ops.sin(x),)
+    lower = lambda b, x: b.math("cos", x)
+    reference = numpy.cos
+
+
+@elementwise
+class tan:
+    """Tangent."""
+
+    result_dtype = to_float
+    domain = (reals(-1.2, 1.2),)
+    vjp = lambda ct, y, x: (ct * (1 + y * y),)
+    lower = lambda b, x: b.math("tan", x)
+    reference = numpy.tan
+
+
+@elementwise
+class asin:
+    """Inverse sine."""
+
+    functions = ("asin", "arcsin")
+    result_dtype = to_float
+    domain = (reals(-0.9, 0.9),)
+    vjp = lambda ct, y, x: (ct / ops.sqrt((1 - x) * (1 + x)),)
+    lower = lambda b, x: b.math("asin", x)
+    reference = numpy.arcsin
+
+
+@elementwise
+class acos:
+    """Inverse cosine."""
+
+    functions = ("acos", "arccos")
+    result_dtype = to_float
+    domain = (reals(-0.9, 0.9),)
+    vjp = lambda ct, y, x: (-ct / ops.sqrt((1 - x) * (1 + x)),)
+    lower = lambda b, x: b.math("acos", x)
+    reference = numpy.arccos
+
+
+@elementwise
+class atan:
+    """Inverse tangent."""
+
+    functions = ("atan", "arctan")
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct / (1 + x * x),)
+    lower = lambda b, x: b.math("atan", x)
+    reference = numpy.arctan
+
+
+def _atan2_gradient(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Divided twice by the length, so that its square cannot overflow; 0 at the origin."""
+    length = ops.hypot(a, b)
+    scaled = ops.where(ops.equal(length, 0), 0, ct / length)
+    return scaled * (b / length), -scaled * (a / length)
+
+
+@elementwise
+class atan2:
+    """Angle of the point (``other``, ``input``), in (-pi, pi]."""
+
+    signature = "input, other"
+    functions = ("atan2", "arctan2")
+    result_dtype = to_float
+    domain = (reals(0.2, 3), reals(-3, 3))
+    vjp = _atan2_gradient
+    lower = lambda b, x, y: b.math("atan2", x, y)
+    reference = numpy.arctan2
+
+
+@elementwise
+class sinh:
+    """Hyperbolic sine."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * ops.cosh(x),)
+    lower = lambda b, x: b.math("sinh", x)
+    reference = numpy.sinh
+
+
+@elementwise
+class cosh:
+    """Hyperbolic cosine."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * ops.sinh(x),)
+    lower = lambda b, x: b.math("cosh", x)
+    reference = numpy.cosh
+
+
+@elementwise
+class tanh:
+    """Hyperbolic tangent."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * (1 + y) * (1 - y),)
+    lower = lambda b, x: b.math("tanh", x)
+    reference = numpy.tanh
+
+
+@elementwise
+class asinh:
+    """Inverse hyperbolic sine."""
+
+    functions = ("asinh", "arcsinh")
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct / ops.hypot(x, 1.0),)
+    lower = lambda b, x: b.math("asinh", x)
+    reference = numpy.arcsinh
+
+
+@elementwise
+class acosh:
+    """Inverse hyperbolic cosine."""
+
+    functions = ("acosh", "arccosh")
+    result_dtype = to_float
+    domain = (reals(1.2, 9),)
+    vjp = lambda ct, y, x: (ct / (ops.sqrt(x - 1) * ops.sqrt(x + 1)),)
+    lower = lambda b, x: b.math("acosh", x)
+    reference = numpy.arccosh
+
+
+@elementwise
+class atanh:
+    """Inverse hyperbolic tangent."""
+
+    functions = ("atanh", "arctanh")
+    result_dtype = to_float
+    domain = (reals(-0.9, 0.9),)
+    vjp = lambda ct, y, x: (ct / ((1 - x) * (1 + x)),)
+    lower = lambda b, x: b.math("atanh", x)
+    reference = numpy.arctanh
+
+
+def _sigmoid_reference(x: Any) -> Any:
+    small = numpy.exp(-numpy.abs(x))
+    return numpy.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+@elementwise
+class sigmoid:
+    """``1 / (1 + exp(-input))``."""
+
+    functions = ("sigmoid", "expit")
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * y * (1 - y),)
+    lower = lambda b, x: b.math("sigmoid", x)
+    reference = _sigmoid_reference
+
+
+@elementwise
+class softplus:
+    """``log(1 + exp(beta * input)) / beta``, without overflow."""
+
+    result_dtype = to_float
+    arity = 1
+    vjp = lambda ct, y, x: (ct * ops.sigmoid(x),)
+    lower = lambda b, x: b.math("softplus", x)
+    reference = lambda x: numpy.logaddexp(x, 0)
+
+    @staticmethod
+    def call(input: Any, beta: Any = 1.0, threshold: float = 20.0) -> Any:
+        # the threshold of other libraries avoids an overflow that cannot happen here
+        if beta == 1:
+            return apply("softplus", input)
+        return apply("softplus", input * beta) / beta
+
+
+_erf_of_array = numpy.vectorize(math.erf, otypes=[float])
+_erfc_of_array = numpy.vectorize(math.erfc, otypes=[float])
+
+
+@elementwise
+class erf:
+    """Error function."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * (2 / math.sqrt(math.pi)) * ops.exp(-x * x),)
+    lower = lambda b, x: b.math("erf", x)
+    reference = _erf_of_array
+
+
+@elementwise
+class erfc:
+    """``1 - erf(input)``, accurate where it is small."""
+
+    result_dtype = to_float
+    vjp = lambda ct, y, x: (ct * (-2 / math.sqrt(math.pi)) * ops.exp(-x * x),)
+    lower = lambda b, x: b.math("erfc", x)
+    reference = _erfc_of_array
+
+
+def _lower_logaddexp(b: Any, x: Any, y: Any) -> Any:
+    distance = b.sub(x, y)
+    # two infinities of one sign have the distance NaN
+    distance = b.select(b.cmp("eq", x, y), 0.0, distance)
+    return b.add(b.maximum(x, y), b.math("log1p", b.math("exp", b.neg(b.abs(distance)))))
+
+
+@elementwise
+class logaddexp:
+    """``log(exp(input) + exp(other))``, without overflow."""
+
+    signature = "input, other"
+    result_dtype = to_float
+    vjp = lambda ct, y, a, b: (ct * ops.sigmoid(a - b), ct * ops.sigmoid(b - a))
+    lower = _lower_logaddexp
+    reference = numpy.logaddexp
+
+
+@composite
+class logit:
+    """``log(input / (1 - input))``; with ``eps``, of the input limited to [eps, 1 - eps]."""
+
+    signature = "input"
+    methods = ("logit",)
+    compute = lambda x, eps: _logit(x if eps is None else ops.clamp(x, eps, 1 - eps))
+
+    @staticmethod
+    def call(input: Any, eps: float | None = None) -> Any:
+        return apply("logit", input, attrs=(eps,))
+
+
+def _logit(x: Any) -> Any:
+    return ops.log(x) - ops.log1p(-x)
+
+
+@composite
+class sinc:
+    """``sin(pi * input) / (pi * input)``, 1 at 0."""
+
+    signature = "input"
+    methods = ("sinc",)
+    compute = lambda x: ops.where(ops.equal(x, 0), 1.0, _sinc(ops.where(ops.equal(x, 0), 1.0, x) * math.pi))
+
+
+def _sinc(angle: Any) -> Any:
+    return ops.sin(angle) / angle
+
+
+@composite
+class xlogy:
+    """``input * log(other)``, 0 where ``input`` is 0."""
+
+    signature = "input, other"
+    methods = ("xlogy",)
+    compute = lambda x, y: ops.where(
+        ops.equal(x, 0), x * 0.0, x * ops.log(ops.where(ops.equal(x, 0), 1.0, y))
+    )
+
+
+@composite
+class deg2rad:
+    """Degrees to radians."""
+
+    signature = "input"
+    methods = ("deg2rad",)
+    compute = lambda x: x * (math.pi / 180)
+
+
+@composite
+class rad2deg:
+    """Radians to degrees."""
+
+    signature = "input"
+    methods = ("rad2deg",)
+    compute = lambda x: x * (180 / math.pi)

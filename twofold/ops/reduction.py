@@ -1,0 +1,489 @@
+"""Reductions over axes, and the statistics and norms written with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold.dtypes import DType, as_dtype, float32, int64
+from twofold.errors import ArgumentError
+from twofold.ops.base import (
+    apply,
+    composite,
+    convert,
+    elementwise,
+    iota,
+    logical,
+    normalize_axes,
+    ops,
+    public,
+    reduction,
+    same,
+)  # fmt: skip
+from twofold.ops.samples import Sample, reals, reduction_samples
+
+Axes = tuple[int, ...]
+
+
+def spread(value: Any, axes: Axes, like: Any) -> Any:
+    """A reduced value back at the shape of ``like``, from which ``axes`` were reduced (kept or not)."""
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(like.shape))
+    return ops.broadcast_to(value if value.shape == kept else ops.reshape(value, kept), like.shape)
+
+
+def _count(shape: tuple[int, ...], axes: Axes) -> int:
+    return math.prod(shape[axis] for axis in axes)
+
+
+def axes_call(name: str) -> Callable[..., Any]:
+    """The public function ``f(input, dim=None, keepdim=False)`` of a reduction, also with ``axis``, ``keepdims``."""
+
+    def call(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+        **more: Any,
+    ) -> Any:
+        dtype = more.pop("dtype", None)
+        if more:
+            raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(more))!r}")
+        axes = normalize_axes(axis if dim is None else dim, input.ndim)
+        value = input if dtype is None else ops.cast(input, as_dtype(dtype))
+        return apply(name, value, attrs=(axes, bool(keepdim or keepdims)))
+
+    return call
+
+
+def _wide_integer(common: DType) -> tuple[DType, DType]:
+    """Integers and bools are added in int64 (uint64 stays)."""
+    dtype = int64 if common.kind in "bi" or (common.kind == "u" and common.itemsize < 8) else common
+    return dtype, dtype
+
+
+def _lowest(dtype: DType) -> Any:
+    return (
+        False if dtype.kind == "b" else -math.inf if dtype.kind == "f" else int(numpy.iinfo(dtype.numpy).min)
+    )
+
+
+def _highest(dtype: DType) -> Any:
+    return True if dtype.kind == "b" else math.inf if dtype.kind == "f" else int(numpy.iinfo(dtype.numpy).max)
+
+
+@reduction
+class sum_:
+    """Sum over ``dim``; integers and bools are summed in int64."""
+
+    signature = "input"
+    combine = "sum"
+    identity = lambda dtype: 0
+    result_dtype = _wide_integer
+    vjp = lambda ct, y, x, axes: (spread(ct, axes, x),)
+    reference = lambda x, axes, *_: numpy.sum(x, axis=axes)
+    call = axes_call("sum")
+
+
+def _prod_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
+    """The product of the others, also where some are zero."""
+    zero = ops.equal(x, 0)
+    safe = ops.where(zero, 1, x)
+    others = spread(apply("prod", safe, attrs=(axes,)), axes, x)
+    zeros = spread(apply("sum", zero, attrs=(axes,)), axes, x)
+    at_zero = ops.where(ops.equal(zeros, 1), others, 0)
+    share = ops.where(zero, at_zero, ops.where(ops.equal(zeros, 0), others / safe, 0))
+    return (spread(ct, axes, x) * share,)
+
+
+@reduction
+class prod:
+    """Product over ``dim``; integers and bools are multiplied in int64."""
+
+    signature = "input"
+    combine = "prod"
+    identity = lambda dtype: 1
+    result_dtype = _wide_integer
+    domain = (reals(0.9, 1.2),)
+    vjp = _prod_gradient
+    reference = lambda x, axes, *_: numpy.prod(x, axis=axes)
+    call = axes_call("prod")
+
+
+def _extreme_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
+    """Shared evenly among equal elements."""
+    chosen = ops.equal(x, spread(y, axes, x))
+    ties = ops.cast(apply("sum", chosen, attrs=(axes,)), ct.dtype)
+    return (ops.where(chosen, spread(ct / ties, axes, x), 0),)
+
+
+@reduction
+class amax:
+    """Largest element over ``dim``; NaN if there is one. Equal elements share the gradient."""
+
+    signature = "input"
+    combine = "max"
+    identity = _lowest
+    empty = "the largest of no elements does not exist"
+    vjp = _extreme_gradient
+    reference = lambda x, axes, *_: numpy.max(x, axis=axes) if axes else x
+    call = axes_call("amax")
+
+
+@reduction
+class amin:
+    """Smallest element over ``dim``; NaN if there is one. Equal elements share the gradient."""
+
+    signature = "input"
+    combine = "min"
+    identity = _highest
+    empty = "the smallest of no elements does not exist"
+    vjp = _extreme_gradient
+    reference = lambda x, axes, *_: numpy.min(x, axis=axes) if axes else x
+    call = axes_call("amin")
+
+
+@reduction
+class any_:
+    """Whether any element over ``dim`` is non-zero."""
+
+    signature = "input"
+    combine = "any"
+    identity = lambda dtype: False
+    result_dtype = logical
+    differentiable = False
+    reference = lambda x, axes, *_: numpy.any(x, axis=axes)
+    call = axes_call("any")
+
+
+@reduction
+class all_:
+    """Whether all elements over ``dim`` are non-zero."""
+
+    signature = "input"
+    combine = "all"
+    identity = lambda dtype: True
+    result_dtype = logical
+    differentiable = False
+    reference = lambda x, axes, *_: numpy.all(x, axis=axes)
+    call = axes_call("all")
+
+
+def _to_index(common: DType) -> tuple[DType, DType]:
+    return common, int64
+
+
+def _index_reference(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(x: Any, axes: Axes, *_: Any) -> Any:
+        kept = [axis for axis in range(x.ndim) if axis not in axes]
+        moved = numpy.transpose(x, [*kept, *axes])
+        flat = moved.reshape(*[x.shape[axis] for axis in kept], -1)
+        return function(flat, axis=-1)
+
+    return reference
+
+
+def _index_samples() -> Sequence[Sample]:
+    made = reduction_samples("bfiu", reals(-3, 3), False)
+    return [sample for sample in made if sample.attrs[0] or sample.arrays[0].ndim == 0]
+
+
+def _index_call(name: str) -> Callable[..., Any]:
+    def call(
+        input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    ) -> Any:
+        axes = normalize_axes(axis if dim is None else dim, input.ndim)
+        return apply(name, input, attrs=(axes, bool(keepdim or keepdims)))
+
+    return call
+
+
+@reduction
+class argmax:
+    """Index of the first largest element over ``dim`` (over the flattened tensor if None); NaN counts as largest."""
+
+    signature = "input"
+    combine = "argmax"
+    identity = _lowest
+    result_dtype = _to_index
+    empty = "the largest of no elements does not exist"
+    differentiable = False
+    samples = _index_samples
+    reference = _index_reference(numpy.argmax)
+    call = _index_call("argmax")
+
+
+@reduction
+class argmin:
+    """Index of the first smallest element over ``dim`` (over the flattened tensor if None); NaN counts as smallest."""
+
+    signature = "input"
+    combine = "argmin"
+    identity = _highest
+    result_dtype = _to_index
+    empty = "the smallest of no elements does not exist"
+    differentiable = False
+    samples = _index_samples
+    reference = _index_reference(numpy.argmin)
+    call = _index_call("argmin")
+
+
+@elementwise
+class stop_gradient:
+    """``input`` itself, as a constant for gradients."""
+
+    inplace = False
+    differentiable = False
+    result_dtype = same
+    lower = lambda b, x: x
+    reference = lambda x: x
+
+
+def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
+    """Half types are summed and divided in float32, so that the sum cannot overflow."""
+    total = apply("sum", convert(x, x.dtype.compute), attrs=(axes, keepdims))
+    return convert(total / float(_count(x.shape, axes)), x.dtype)
+
+
+@composite
+class mean:
+    """Average over ``dim`` (floating dtypes)."""
+
+    signature = "input"
+    kinds = "f"
+    compute = _mean
+    call = axes_call("mean")
+
+
+def _centered(x: Any, axes: Axes) -> Any:
+    return x - _mean(x, axes, True)
+
+
+def _divisor(x: Any, axes: Axes, correction: float) -> float:
+    return max(_count(x.shape, axes) - correction, 0.0)
+
+
+def _var(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
+    """Two passes: the mean first, so that no digits cancel."""
+    wide = convert(x, x.dtype.compute)
+    squares = apply("sum", ops.square(_centered(wide, axes)), attrs=(axes, keepdims))
+    return convert(squares / _divisor(x, axes, correction), x.dtype)
+
+
+def _var_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correction: float) -> tuple[Any]:
+    """What flows through the mean sums to zero."""
+    wide = convert(x, x.dtype.compute)
+    scale = convert(ct, wide.dtype) * 2.0 / _divisor(x, axes, correction)
+    return (convert(spread(scale, axes, x) * _centered(wide, axes), x.dtype),)
+
+
+def _spread_call(name: str) -> Callable[..., Any]:
+    def call(
+        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1,
+        axis: Any = None, keepdims: bool = False,
+    ) -> Any:  # fmt: skip
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        axes = normalize_axes(axis if dim is None else dim, input.ndim)
+        taken = float(correction if unbiased is None else bool(unbiased))
+        return apply(name, input, attrs=(axes, bool(keepdim or keepdims), taken))
+
+    return call
+
+
+@composite
+class var:
+    """Variance over ``dim``: squared distances from the mean, summed and divided by count - ``correction``."""
+
+    signature = "input"
+    kinds = "f"
+    compute = _var
+    vjp = _var_gradient
+    call = _spread_call("var")
+
+
+def _std_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correction: float) -> tuple[Any]:
+    """0 where all elements are equal, where the square root alone would give NaN."""
+    wide = convert(x, x.dtype.compute)
+    scale = convert(ct, wide.dtype) / (convert(y, wide.dtype) * _divisor(x, axes, correction))
+    scale = ops.where(ops.equal(y, 0), 0, scale)
+    return (convert(spread(scale, axes, x) * _centered(wide, axes), x.dtype),)
+
+
+@composite
+class std:
+    """Standard deviation over ``dim``: the square root of the variance; its gradient at 0 is 0."""
+
+    signature = "input"
+    kinds = "f"
+    compute = lambda x, axes, keepdims, correction: ops.sqrt(_var(x, axes, keepdims, correction))
+    vjp = _std_gradient
+    call = _spread_call("std")
+
+
+@public(methods=("var_mean",))
+def var_mean(input: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> tuple[Any, Any]:
+    """The variance and the mean over ``dim``."""
+    return ops.var(input, dim, keepdim=keepdim, correction=correction), ops.mean(input, dim, keepdim)
+
+
+@public(methods=("std_mean",))
+def std_mean(input: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> tuple[Any, Any]:
+    """The standard deviation and the mean over ``dim``."""
+    return ops.std(input, dim, keepdim=keepdim, correction=correction), ops.mean(input, dim, keepdim)
+
+
+@composite
+class count_nonzero:
+    """Number of non-zero elements over ``dim``."""
+
+    signature = "input"
+    compute = lambda x, axes, keepdims: apply("sum", ops.not_equal(x, 0), attrs=(axes, keepdims))
+    call = axes_call("count_nonzero")
+
+
+def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
+    """Shifted by the largest element; by 0 where that is infinite."""
+    x = convert(x, x.dtype if x.dtype.kind == "f" else float32)
+    if _count(x.shape, axes) == 0:
+        return ops.log(apply("sum", x, attrs=(axes, keepdims)))
+    top = ops.stop_gradient(apply("amax", x, attrs=(axes,)))
+    top = ops.where(ops.isfinite(top), top, 0)
+    total = ops.log(apply("sum", ops.exp(x - spread(top, axes, x)), attrs=(axes,))) + top
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+    return ops.reshape(total, kept) if keepdims else total
+
+
+@composite
+class logsumexp:
+    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+
+    signature = "input"
+    compute = _logsumexp
+    vjp = lambda ct, y, x, axes, keepdims: (_softmax_share(ct, y, x, axes),)
+    call = axes_call("logsumexp")
+
+
+def _softmax_share(ct: Any, y: Any, x: Any, axes: Axes) -> Any:
+    """Where the result is an infinity the shift is left out: the distance would be NaN."""
+    top = ops.where(ops.isfinite(y), y, 0)
+    return spread(ct, axes, x) * ops.exp(x - spread(top, axes, x)) if x.dtype.kind == "f" else None
+
+
+class ValuesAndIndices(NamedTuple):
+    """What ``max`` and ``min`` along an axis return."""
+
+    values: Any
+    indices: Any
+
+
+def _selected_gradient(ct: Any, y: Any, x: Any, axis: int, keepdims: bool, largest: bool) -> tuple[Any]:
+    """All of it goes to the element whose index ``argmax`` gives."""
+    first = apply("argmax" if largest else "argmin", x, attrs=((axis,),))
+    size, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    place = ops.remainder(ops.floor_divide(iota(x.shape), max(inner, 1)), max(size, 1))
+    return (ops.where(ops.equal(place, spread(first, (axis,), x)), spread(ct, (axis,), x), 0),)
+
+
+@composite
+class select_extreme:
+    """The largest or smallest element along one axis, whose whole gradient goes to the first such element."""
+
+    functions = ()
+    methods = ()
+    signature = "input"
+    compute = lambda x, axis, keepdims, largest: apply(
+        "amax" if largest else "amin", x, attrs=((axis,), keepdims)
+    )
+    vjp = _selected_gradient
+    samples = lambda: [
+        Sample((axis, keep, largest), sample.arrays, sample.dtypes)
+        for sample in reduction_samples("f", reals(-3, 3), False, large=False)
+        for axis, keep, largest in ((0, False, True), (0, True, False))
+        if sample.arrays[0].ndim and sample.arrays[0].size
+    ]
+
+
+def _extreme(largest: bool, input: Any, dim: Any, keepdim: bool) -> Any:
+    if dim is None:
+        return apply("amax" if largest else "amin", input, attrs=(tuple(range(input.ndim)), bool(keepdim)))
+    if not isinstance(dim, int):
+        return apply("maximum" if largest else "minimum", input, dim)
+    (axis,) = normalize_axes(dim, input.ndim) or (None,)
+    if axis is None:
+        return ValuesAndIndices(input, apply("argmax", input, attrs=((),)))
+    values = apply("select_extreme", input, attrs=(axis, bool(keepdim), largest))
+    return ValuesAndIndices(
+        values, apply("argmax" if largest else "argmin", input, attrs=((axis,), bool(keepdim)))
+    )
+
+
+@public("max", methods=("max",))
+def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The largest element; along ``dim`` also its first index; with a tensor in its place, ``maximum``."""
+    return _extreme(True, input, dim, keepdim)
+
+
+@public("min", methods=("min",))
+def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest element; along ``dim`` also its first index; with a tensor in its place, ``minimum``."""
+    return _extreme(False, input, dim, keepdim)
+
+
+@public(methods=("aminmax",))
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any, Any]:
+    """The smallest and the largest element over ``dim``."""
+    return ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim)
+
+
+def _norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
+    x = convert(x, x.dtype if x.dtype.kind == "f" else float32)
+    if p in (math.inf, -math.inf):
+        return apply("amax" if p > 0 else "amin", ops.abs(x), attrs=(axes, keepdims))
+    if p == 0:
+        return convert(apply("count_nonzero", x, attrs=(axes, keepdims)), x.dtype)
+    if p == 1:
+        return apply("sum", ops.abs(x), attrs=(axes, keepdims))
+    if p == 2:
+        return ops.sqrt(apply("sum", ops.square(x), attrs=(axes, keepdims)))
+    return ops.pow(apply("sum", ops.pow(ops.abs(x), p), attrs=(axes, keepdims)), 1 / p)
+
+
+def _norm2_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any]:
+    """The unit vector; 0 at the origin."""
+    scale = ops.where(ops.equal(y, 0), 0, ct / y)
+    return (spread(scale, axes, x) * x if x.dtype.kind == "f" else None,)
+
+
+@composite
+class norm2:
+    """Square root of the sum of squares over some axes; its gradient at the origin is 0."""
+
+    functions = ()
+    methods = ()
+    signature = "input"
+    compute = lambda x, axes, keepdims: _norm(x, 2.0, axes, keepdims)
+    vjp = _norm2_gradient
+
+
+@composite
+class norm:
+    """The ``p``-norm over ``dim`` of all elements as one vector: ``sum(|x|**p)**(1/p)``."""
+
+    signature = "input"
+    functions = ("norm", "vector_norm")
+    methods = ("norm",)
+    compute = _norm
+
+    @staticmethod
+    def call(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+        axes = normalize_axes(dim, input.ndim)
+        if p in (2, "fro"):
+            return apply("norm2", input, attrs=(axes, bool(keepdim)))
+        if not isinstance(p, (int, float)):
+            raise ArgumentError(f"p={p!r} is not a number", "Use a number, inf or 'fro'.")
+        return apply("norm", input, attrs=(float(p), axes, bool(keepdim)))

@@ -1,0 +1,214 @@
+"""Values from nothing: constants, inputs of graphs, element numbers, filled tensors and ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import DType, as_dtype, bool_, float32, float64, int64
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.node import Attributes, Node
+from twofold.ir.types import Shape, TensorType
+from twofold.ops.base import Source, apply, composite, convert, filled, ops, source
+from twofold.ops.base import iota as iota_node
+from twofold.ops.samples import Sample
+
+
+@source
+class constant:
+    """A 0-d value written into the graph."""
+
+    functions = ()
+    materialize = lambda attrs, type: numpy.asarray(attrs[0])
+
+
+@source
+class input:
+    """The input of a closed graph with this number."""
+
+    functions = ()
+
+
+@source
+class iota(Source):
+    """The flat row-major number of each element, int64; as a call the attribute is the shape."""
+
+    functions = ()
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The node, whose shape is that of its type."""
+        return iota_node(attrs[0])
+
+    @staticmethod
+    def materialize(attrs: Attributes, type: TensorType) -> Any:
+        """The numbers in order."""
+        return numpy.arange(type.size).reshape(type.shape)
+
+    @staticmethod
+    def samples() -> Sequence[Any]:
+        """Some shapes."""
+        return [Sample((shape,), (), ()) for shape in ((), (5,), (2, 3), (0, 4))]
+
+
+def shape_of(size: Sequence[Any]) -> Shape:
+    """A shape from ``(2, 3)`` or ``((2, 3),)``; raises ShapeError for a negative size."""
+    if len(size) == 1 and not isinstance(size[0], int):
+        size = tuple(size[0]) if hasattr(size[0], "__iter__") else size
+    shape = tuple(int(length) for length in size)
+    if any(length < 0 for length in shape):
+        raise ShapeError(f"a size is negative in {shape}", "Sizes start at 0.")
+    return shape
+
+
+def dtype_of_scalar(value: Any) -> DType:
+    """The default dtype of a Python scalar, or the dtype of a tensor."""
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    return getattr(value, "dtype", float32)
+
+
+@composite
+class full:
+    """A tensor of shape ``size`` whose every element is ``fill_value``."""
+
+    signature = "fill_value"
+    compute = lambda value, shape, dtype: ops.broadcast_to(convert(value, dtype), shape)
+
+    @staticmethod
+    def call(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+        found = dtype_of_scalar(fill_value) if dtype is None else as_dtype(dtype)
+        return apply("full", fill_value, attrs=(shape_of((size,)), found))
+
+
+@composite
+class zeros:
+    """A tensor of zeros."""
+
+    compute = lambda shape, dtype: filled(0, dtype, shape)
+
+    @staticmethod
+    def call(*size: Any, dtype: Any = float32) -> Any:
+        return apply("zeros", attrs=(shape_of(size), as_dtype(dtype or float32)))
+
+
+@composite
+class ones:
+    """A tensor of ones."""
+
+    compute = lambda shape, dtype: filled(1, dtype, shape)
+
+    @staticmethod
+    def call(*size: Any, dtype: Any = float32) -> Any:
+        return apply("ones", attrs=(shape_of(size), as_dtype(dtype or float32)))
+
+
+@composite
+class zeros_like:
+    """Zeros with the shape and, unless given, the dtype of ``input``."""
+
+    functions = ("zeros_like", "empty_like")
+    signature = "input"
+    compute = lambda x, dtype: filled(0, dtype, x.shape)
+
+    @staticmethod
+    def call(input: Any, *, dtype: Any = None) -> Any:
+        return apply("zeros_like", input, attrs=(input.dtype if dtype is None else as_dtype(dtype),))
+
+
+@composite
+class ones_like:
+    """Ones with the shape and, unless given, the dtype of ``input``."""
+
+    signature = "input"
+    compute = lambda x, dtype: filled(1, dtype, x.shape)
+
+    @staticmethod
+    def call(input: Any, *, dtype: Any = None) -> Any:
+        return apply("ones_like", input, attrs=(input.dtype if dtype is None else as_dtype(dtype),))
+
+
+@composite
+class full_like:
+    """``fill_value`` everywhere, with the shape and, unless given, the dtype of ``input``."""
+
+    signature = "input, fill_value"
+    compute = lambda x, value, dtype: ops.broadcast_to(convert(value, dtype), x.shape)
+
+    @staticmethod
+    def call(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+        found = input.dtype if dtype is None else as_dtype(dtype)
+        return apply("full_like", input, fill_value, attrs=(found,))
+
+
+def _arange(start: Any, step: Any, length: int, dtype: DType) -> Any:
+    """Computed wide, and rounded once."""
+    wide = float64 if dtype.kind == "f" else int64
+    number = convert(iota_node((length,)), wide)
+    return convert(convert(start, wide) + number * convert(step, wide), dtype)
+
+
+@composite
+class arange:
+    """``start``, ``start + step``, ... up to but not including ``end``."""
+
+    signature = "start, step"
+    compute = _arange
+
+    @staticmethod
+    def call(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
+        if end is None:
+            start, end = 0, start
+        if step == 0:
+            raise ArgumentError("step is 0", "Use a positive or negative step.")
+        length = max(0, math.ceil((end - start) / step))
+        whole = all(isinstance(value, int) for value in (start, end, step))
+        found = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
+        return apply("arange", start, step, attrs=(length, found))
+
+
+def _linspace(start: Any, end: Any, length: int, endpoint: bool, dtype: DType) -> Any:
+    """From both ends, so that both are exact."""
+    first, last = convert(start, float64), convert(end, float64)
+    number = convert(iota_node((length,)), float64)
+    count = max(length - 1 if endpoint else length, 1)
+    step = (last - first) / float(count)
+    forward, backward = first + number * step, last - (float(count) - number) * step
+    return convert(
+        ops.where(number * 2.0 < float(count), forward, backward) if length > 1 else forward, dtype
+    )
+
+
+@composite
+class linspace:
+    """``steps`` equally spaced values from ``start`` to ``end``, both included."""
+
+    signature = "start, end"
+    compute = _linspace
+
+    @staticmethod
+    def call(start: Any, end: Any, steps: int, *, endpoint: bool = True, dtype: Any = float32) -> Any:
+        if steps < 0:
+            raise ArgumentError(f"steps is {steps}", "Use 0 or more.")
+        return apply("linspace", start, end, attrs=(int(steps), bool(endpoint), as_dtype(dtype or float32)))
+
+
+def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:
+    flat = iota_node((rows, columns))
+    row = ops.floor_divide(flat, max(columns, 1))
+    return convert(ops.equal(flat - row * columns, row + k), dtype)
+
+
+@composite
+class eye:
+    """Ones on the ``k``-th diagonal, zeros elsewhere."""
+
+    compute = _eye
+
+    @staticmethod
+    def call(n: int, m: int | None = None, *, k: int = 0, dtype: Any = float32) -> Any:
+        return apply("eye", attrs=(int(n), int(n if m is None else m), int(k), as_dtype(dtype or float32)))
