@@ -1,0 +1,532 @@
+"""Operations that lay blocks into a larger tensor: concatenation, padding, replaced slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.bind import constant
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops import kernels, shapes
+from twofold.ops.base import (
+    Custom,
+    apply,
+    broadcast,
+    common_dtype,
+    composite,
+    convert,
+    custom,
+    elementwise,
+    normalize_axis,
+    ops,
+    public,
+    strong,
+)
+from twofold.ops.examples import example
+from twofold.ops.movement import axis_numbers, block, run_time_index, slice_axis
+
+
+@elementwise
+class clamp_index:
+    """A start limited to ``0 … highest``, so that a block at it lies inside its tensor."""
+
+    functions = ()
+    signature = "start"
+    call = staticmethod(lambda start, highest: apply("clamp_index", start, attrs=(highest,)))
+    kinds = "iu"
+    differentiable = False
+    lower = lambda b, x, highest: b.maximum(b.minimum(x, highest), 0)
+    reference = lambda x, highest: numpy.clip(x, 0, highest)
+
+
+class Group:
+    """Some adjacent axes of a block operation taken as one; ``start`` numbers the run-time start, or None."""
+
+    __slots__ = ("inner", "outer", "scale", "start", "step")
+
+    def __init__(self, outer: int, inner: int, step: int, start: int | None) -> None:
+        self.outer, self.inner, self.step, self.start, self.scale = outer, inner, step, start, 1
+
+
+def group_axes(outer: Shape, inner: Shape, steps: Sequence[int], axes: Sequence[int]) -> list[Group]:
+    """The axes of a block of shape ``inner`` inside ``outer``, with whole axes merged into those before them."""
+    groups: list[Group] = []
+    for axis, (large, small, step) in enumerate(zip(outer, inner, steps, strict=True)):
+        if axis not in axes and groups and groups[-1].step == 1:
+            last = groups[-1]
+            last.outer, last.inner, last.scale = last.outer * large, last.inner * small, last.scale * large
+        else:
+            groups.append(Group(large, small, step, axes.index(axis) if axis in axes else None))
+    return groups or [Group(1, 1, 1, None)]
+
+
+class Block(Custom):
+    """A tensor with a block of another laid into it; subclasses say what is around the block."""
+
+    functions = ()
+    value: int  # the input that holds the block
+    first: int  # the input that holds the first start
+
+    def groups(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> list[Group]:
+        steps, axes = attrs[-2:]
+        return group_axes(output.shape, inputs[self.value].shape, steps, axes)
+
+    def starts(self, inputs: Sequence[Node], outer: Shape, attrs: Attributes) -> list[Node]:
+        """The checked starts of a block with attributes ``(..., steps, axes)``."""
+        steps, axes = attrs[-2:]
+        inner = inputs[self.value].type.shape
+        if len(inner) != len(outer) or len(axes) != len(inputs) - self.first:
+            raise ShapeError(f"a block of {len(inner)} axes in {len(outer)}", "Give the block as many axes.")
+        found = []
+        for axis, (large, small) in enumerate(zip(outer, inner, strict=True)):
+            span = (small - 1) * steps[axis] + 1 if small else 0
+            if span > large or (axis not in axes and small != large):
+                raise ShapeError(f"a block of size {small} does not fit axis {axis} of size {large}",
+                                 f"Make it at most {large}.")  # fmt: skip
+            if axis in axes:
+                found.append(run_time_index(inputs[self.first + axes.index(axis)], large - span))
+        return found
+
+    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+        groups = self.groups(attrs, inputs, output)
+        return tuple(number for g in groups for number in (g.outer, g.inner, g.step, g.scale))
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        groups = self.groups(attrs, inputs, output)
+        return prod(g.outer for g in groups[:-1]), max(1, 16384 // max(groups[-1].outer, 1))
+
+    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+        groups = self.groups(attrs, inputs, output)
+        return tuple((g.start, g.step == 1) for g in groups)
+
+    def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        """Emit the ``count`` elements from ``at`` of the result as they are without the block."""
+        raise NotImplementedError
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        groups = self.groups(attrs, inputs, output)
+        source, target = b.input(self.value), b.buffer(len(inputs))
+        outer, inner, step = ([b.param(4 * k + part) for k in range(len(groups))] for part in range(3))
+        zero = b.const(0, int64)
+        starts = []
+        for k, group in enumerate(groups):
+            start = zero
+            if group.start is not None:
+                # limited again here: a wrong start must never write outside the result
+                span = b.add(b.mul(b.sub(inner[k], 1), step[k]), 1)
+                start = b.mul(b.load(b.input(self.first + group.start), 0, int64), b.param(4 * k + 3))
+                start = kernels.clamp(b, start, zero, b.sub(outer[k], span))
+            starts.append(start)
+        last = len(groups) - 1
+        with b.loop(b.begin, b.end) as row:
+            inside, place = _locate(b, row, outer[:last], inner[:last], step[:last], starts)
+            at = b.mul(row, outer[last])
+            with b.if_(inside):
+                self._row(b, dtype, groups[last].step == 1, target, at, source, b.mul(place, inner[last]),
+                          outer[last], inner[last], step[last], starts[last])  # fmt: skip
+            with b.if_(b.not_(inside)):
+                self.surround(b, dtype, target, at, outer[last])
+
+    def _row(self, b: Any, dtype: Any, dense: bool, target: Any, at: Any, source: Any, source_at: Any,
+             outer: Any, inner: Any, step: Any, start: Any) -> None:  # fmt: skip
+        """Emit one row of the result that the block reaches."""
+        if dense:
+            after = b.add(start, inner)
+            self.surround(b, dtype, target, at, start)
+            kernels.copy(b, dtype, target, b.add(at, start), source, source_at, inner)
+            self.surround(b, dtype, target, b.add(at, after), b.sub(outer, after))
+            return
+        self.surround(b, dtype, target, at, outer)
+        with b.loop(0, inner) as j:
+            value = b.load(source, b.add(source_at, j), dtype)
+            b.store(target, b.add(b.add(at, start), b.mul(j, step)), value)
+
+
+def _locate(b: Any, row: Any, outer: Any, inner: Any, step: Any, starts: Any) -> tuple[Any, Any]:
+    """Emit whether row number ``row`` of the result meets the block, and which row of the block it then is."""
+    inside, place, rest, stride = b.cmp("eq", row, row), b.const(0, int64), row, b.const(1, int64)
+    for k in range(len(outer) - 1, -1, -1):
+        above = b.idiv(rest, outer[k])
+        away = b.sub(b.sub(rest, b.mul(above, outer[k])), starts[k])
+        number = b.idiv(away, step[k])
+        fits = b.and_(b.cmp("ge", away, 0), b.cmp("lt", number, inner[k]))
+        inside = b.and_(inside, b.and_(fits, b.cmp("eq", b.mul(number, step[k]), away)))
+        place = b.add(place, b.mul(number, stride))
+        stride = b.mul(stride, inner[k])
+        rest = above
+    return inside, place
+
+
+@custom
+class pad_block(Block):
+    """A tensor of ``shape`` filled with a scalar, with the input laid into it.
+
+    Attributes ``(shape, steps, axes)``, inputs ``(x, fill, starts of axes...)``: elements lie ``steps`` apart.
+    """
+
+    value, first = 0, 2
+    call = staticmethod(lambda x, fill, *starts, attrs: apply("pad_block", x, fill, *starts, attrs=attrs))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        x = strong(inputs[0])
+        starts = self.starts(inputs, attrs[0], attrs)
+        return make_node(self, attrs, (x, convert(inputs[1], x.dtype), *starts), tensor_type(x.dtype, attrs[0]))
+
+    def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.fill(b, dtype, target, at, b.load(b.input(1), 0, dtype), count)
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        x, fill, *starts = inputs
+        _, steps, axes = attrs
+        inner = apply("slice", cotangent, *starts, attrs=(x.shape, steps, axes))
+        if fill.op.name == "constant" or fill.op.name == "cast" and fill.inputs[0].op.name == "constant":
+            return (inner, None, *[None] * len(starts))
+        blank = apply("slice_update", cotangent, broadcast(constant(0, x.dtype), x.shape), *starts, attrs=(steps, axes))
+        return (inner, apply("sum", blank, attrs=(tuple(range(blank.ndim)), False)), *[None] * len(starts))
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (shape, steps, axes), (x, value, *starts) = attrs, arrays
+        result = numpy.full(shape, value, x.dtype)
+        result[_block_of(x.shape, steps, axes, starts)] = x
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example(((5, 18), (1, 1), (0,)), (3, 18), (), 1),
+            example(((9, 20), (2, 3), (0, 1)), (3, 5), (), 3, 4),
+            example(((4, 3, 20), (1, 1, 1), (1, 2)), (4, 2, 17), (), 1, 3),
+            example(((4,), (1,), (0,)), (0,), (), 1),
+            example(((6, 2, 3), (1, 1, 1), (0,)), numpy.arange(12).reshape(2, 2, 3) % 2 == 0, numpy.array(True), 2),
+        ]
+
+
+def _block_of(inner: Shape, steps: Sequence[int], axes: Sequence[int], starts: Sequence[Any]) -> tuple[Any, ...]:
+    begin = [0] * len(inner)
+    for axis, start in zip(axes, starts, strict=True):
+        begin[axis] = int(start)
+    return block(begin, inner, steps)
+
+
+@custom
+class slice_update(Block):
+    """``base`` with a block replaced by ``value``: ``base[start:stop:step] = value`` without changing ``base``.
+
+    Attributes ``(steps, axes)``, inputs ``(base, value, starts of axes...)``; the other axes are whole.
+    """
+
+    value, first = 1, 2
+    call = staticmethod(lambda base, value, *starts, attrs: apply("slice_update", base, value, *starts, attrs=attrs))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        base = strong(inputs[0])
+        starts = self.starts(inputs, base.shape, attrs)
+        return make_node(self, attrs, (base, convert(inputs[1], base.dtype), *starts), base.type)
+
+    def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.copy(b, dtype, target, at, b.input(0), at, count)
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        _, value, *starts = inputs
+        steps, axes = attrs
+        inner = apply("slice", cotangent, *starts, attrs=(value.shape, steps, axes))
+        blank = broadcast(constant(0, value.dtype), value.shape)
+        outer = apply("slice_update", cotangent, blank, *starts, attrs=attrs)
+        return (outer, inner, *[None] * len(starts))
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (steps, axes), (base, value, *starts) = attrs, arrays
+        result = base.copy()
+        result[_block_of(value.shape, steps, axes, starts)] = value
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example(((1, 1), (0,)), (5, 18), (3, 18), 1),
+            example(((2, 3), (0, 1)), (9, 20), (3, 5), 3, 4),
+            example(((1, 1, 1), (1, 2)), (4, 3, 20), (4, 2, 17), 1, 3),
+            example(((1,), (0,)), (4,), (0,), 1),
+        ]
+
+
+@custom
+class concatenate(Custom):
+    """The inputs behind each other along an axis.
+
+    Raises ShapeError where other axes differ in size.
+    """
+
+    functions = ("concatenate", "cat", "concat")
+    _direct = 32  # more inputs than this are joined in stages, so that kernels stay small
+
+    def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:  # type: ignore[misc]
+        given = list(tensors)
+        if not given:
+            raise ArgumentError("no tensors to concatenate", "Give at least one.")
+        place = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
+        return apply("concatenate", *given, attrs=(place,))
+
+    call = staticmethod(call)  # type: ignore[assignment]
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        (axis,) = attrs
+        dtype, _ = common_dtype([node.type for node in inputs])
+        some = [node for node in inputs if node.type.shape != (0,)] or inputs[:1]
+        values = [strong(convert(node, dtype)) for node in some]
+        first = values[0].shape
+        for position, value in enumerate(values):
+            for place in range(max(len(first), value.ndim)):
+                if value.ndim != len(first) or (place != axis and value.shape[place] != first[place]):
+                    what = f"tensor {position} of shape {value.shape} beside {first} along axis {axis}"
+                    raise ShapeError(what, "Make all axes but that one equal.")
+        if len(values) == 1:
+            return values[0]
+        while len(values) > self._direct:
+            values = [self._join(axis, values[k : k + self._direct]) for k in range(0, len(values), self._direct)]
+        return self._join(axis, values)
+
+    def _join(self, axis: int, values: Sequence[Node]) -> Node:
+        if len(values) == 1:
+            return values[0]
+        shape = values[0].shape
+        total = sum(value.shape[axis] for value in values)
+        return make_node(self, (axis,), values, tensor_type(values[0].dtype, (*shape[:axis], total, *shape[axis + 1 :])))
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        (axis,), start, pieces = attrs, 0, []
+        for value in inputs:
+            size = value.shape[axis]
+            pieces.append(slice_axis(cotangent, axis, constant(start, int64), size))
+            start += size
+        return pieces
+
+    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+        return tuple(prod(type.shape[attrs[0] :]) for type in (output, *inputs))
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 16384
+
+    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+        return (len(inputs),)
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype, target = builder, output.dtype, builder.buffer(len(inputs))
+        total = b.param(0)
+        with b.if_(b.cmp("lt", b.begin, b.end)):
+            last = b.idiv(b.sub(b.end, 1), total)
+            with b.loop(b.idiv(b.begin, total), b.add(last, 1)) as row:
+                at = b.mul(row, total)
+                for k in range(len(inputs)):
+                    size = b.param(k + 1)
+                    low = kernels.clamp(b, b.begin, at, b.add(at, size))
+                    high = kernels.clamp(b, b.end, at, b.add(at, size))
+                    source_at = b.add(b.mul(row, size), b.sub(low, at))
+                    kernels.copy(b, dtype, target, low, b.input(k), source_at, b.maximum(b.sub(high, low), 0))
+                    at = b.add(at, size)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return numpy.concatenate(arrays, attrs[0])
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((0,), (2, 3), (1, 3), (4, 3)),
+            example((1,), (2, 3), (2, 17), (2, 0)),
+            example((2,), (2, 3, 16), (2, 3, 1)),
+            example((0,), (5,), (7,)),
+            example((0,), *[(2,)] * 40),
+        ]
+
+
+@public()
+def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
+    """The inputs of one shape behind each other along a new axis."""
+    given = list(tensors)
+    if not given:
+        raise ArgumentError("no tensors to stack", "Give at least one.")
+    place = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
+    first = tuple(given[0].shape)
+    for position, tensor in enumerate(given):
+        if tuple(tensor.shape) != first:
+            raise ShapeError(f"tensor {position} of shape {tuple(tensor.shape)} beside {first}", "Make all shapes equal.")
+    return ops.concatenate([ops.unsqueeze(tensor, place) for tensor in given], place)
+
+
+def _joined(axis: int, lift: int) -> Any:
+    def join(tensors: Sequence[Any]) -> Any:
+        lifted = [ops.reshape(x, (1,) * (lift - len(x.shape)) + tuple(x.shape)) for x in tensors]
+        return ops.concatenate(lifted, 0 if axis and len(lifted[0].shape) == 1 else axis)
+
+    join.__doc__ = f"The inputs behind each other along axis {axis}."
+    return join
+
+
+public("vstack")(_joined(0, 2))
+public("hstack")(_joined(1, 1))
+
+
+@public(methods=("pad",))
+def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+    """The input with elements added (negative: removed) around it.
+
+    ``pad`` holds ``(low, high)`` of the last axis, then of the one before it, and so on, as in PyTorch. ``mode`` is
+    ``"constant"`` (``value``, 0 by default), ``"replicate"``, ``"reflect"`` or ``"circular"``.
+    """
+    widths = shapes.integers((tuple(pad),))
+    ndim = len(input.shape)
+    if len(widths) % 2 or len(widths) > 2 * ndim:
+        raise ArgumentError(f"{len(widths)} pad widths for {ndim} axes", "Give (low, high) for each of the last axes.")
+    pairs = [(ndim - 1 - k, widths[2 * k], widths[2 * k + 1]) for k in range(len(widths) // 2)]
+    if mode != "constant":
+        for axis, low, high in pairs:
+            input = _pad_with_itself(input, axis, low, high, mode)
+        return input
+    for axis, low, high in pairs:
+        cut_low, cut_high = max(-low, 0), max(-high, 0)
+        input = slice_axis(input, axis, cut_low, input.shape[axis] - cut_low - cut_high)
+    added = sorted((axis, max(low, 0), max(high, 0)) for axis, low, high in pairs if low > 0 or high > 0)
+    if not added:
+        return input
+    shape = list(input.shape)
+    for axis, low, high in added:
+        shape[axis] += low + high
+    axes = tuple(axis for axis, _, _ in added)
+    attrs = (tuple(shape), (1,) * ndim, axes)
+    return apply("pad_block", input, 0 if value is None else value, *[low for _, low, _ in added], attrs=attrs)
+
+
+def _pad_with_itself(input: Any, axis: int, low: int, high: int, mode: str) -> Any:
+    """One axis padded with elements of the input."""
+    size = input.shape[axis]
+    numpy_mode = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}.get(mode)
+    if numpy_mode is None:
+        raise ArgumentError(f"pad mode {mode!r}", "Use 'constant', 'replicate', 'reflect' or 'circular'.")
+    limit = {"edge": None, "reflect": size - 1, "wrap": size}[numpy_mode]
+    if min(low, high) < 0 or (limit is not None and max(low, high) > limit) or not size:
+        raise ArgumentError(f"pad widths {low}, {high} for size {size} with mode {mode!r}",
+                            f"Use widths from 0 to {limit}.")  # fmt: skip
+    places = numpy.pad(numpy.arange(size), (low, high), numpy_mode)  # type: ignore[call-overload]
+    pieces = [slice_axis(input, axis, start, length) for start, length in _ascending(places[:low])]
+    pieces.append(input)
+    pieces += [slice_axis(input, axis, start, length) for start, length in _ascending(places[low + size :])]
+    return ops.concatenate(pieces, axis)
+
+
+def _ascending(places: Any) -> list[tuple[int, int]]:
+    """Runs ``(start, length)`` of consecutive places."""
+    runs: list[tuple[int, int]] = []
+    for place in places.tolist():
+        if runs and place == sum(runs[-1]):
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((place, 1))
+    return runs
+
+
+@composite
+class roll:
+    """Elements moved by ``shifts`` along ``dims``; what leaves at one end enters at the other."""
+
+    methods = ("roll",)
+
+    def call(input: Any, shifts: Any, dims: Any = None) -> Any:
+        amounts = shapes.integers((shifts,) if isinstance(shifts, (tuple, list)) else ((shifts,),))
+        if dims is None:
+            flat = bind_roll(ops.ravel(input), amounts, (0,))
+            return ops.reshape(flat, tuple(input.shape))
+        places = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+        return bind_roll(input, amounts, tuple(normalize_axis(axis, len(input.shape)) for axis in places))
+
+    def compute(x: Any, amounts: Sequence[int], axes: Sequence[int]) -> Any:
+        for amount, axis in zip(amounts, axes, strict=True):
+            size = x.shape[axis]
+            cut = -amount % size if size else 0
+            if cut:
+                head, tail = slice_axis(x, axis, cut, size - cut), slice_axis(x, axis, 0, cut)
+                x = ops.concatenate([head, tail], axis)
+        return x
+
+    reference = lambda x, amounts, axes: numpy.roll(x, amounts, axes)
+    samples = lambda: [example(((5,), (1,)), (3, 17)), example(((1, -4), (0, 1)), (3, 17)), example(((0,), (0,)), (2,))]
+
+
+def bind_roll(input: Any, amounts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A roll with checked attributes."""
+    if len(amounts) != len(axes):
+        raise ArgumentError(f"{len(amounts)} shifts for {len(axes)} axes", "Give one shift per axis.")
+    return apply("roll", input, attrs=(amounts, axes))
+
+
+@public("tile", methods=("tile", "repeat"))
+def tile(input: Any, *repetitions: Any) -> Any:
+    """The input repeated as a whole ``repetitions`` times along each axis (aligned at the last)."""
+    counts = shapes.integers(repetitions)
+    ndim = max(len(counts), len(input.shape))
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - len(input.shape)) + tuple(input.shape)
+    return _repeated(input, shape, counts, before=True)
+
+
+def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> Any:
+    """Each axis repeated as a whole (``before``) or element by element."""
+    apart: list[int] = []
+    wide: list[int] = []
+    for size, count in zip(shape, counts, strict=True):
+        if count == 1:
+            apart, wide = [*apart, size], [*wide, size]
+        else:
+            apart += [1, size] if before else [size, 1]
+            wide += [count, size] if before else [size, count]
+    result = tuple(size * count for size, count in zip(shape, counts, strict=True))
+    return ops.reshape(ops.broadcast_to(ops.reshape(input, tuple(apart)), tuple(wide)), result)
+
+
+@public(methods=("repeat_interleave",))
+def repeat_interleave(input: Any, repeats: int, dim: int | None = None) -> Any:
+    """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input."""
+    if dim is None:
+        input, dim = ops.ravel(input), 0
+    axis = normalize_axis(dim, len(input.shape))
+    counts = [repeats if place == axis else 1 for place in range(len(input.shape))]
+    return _repeated(input, tuple(input.shape), counts, before=False)
+
+
+def _triangle(keep: str) -> Any:
+    def compute(x: Any, diagonal: Any) -> Any:
+        if x.ndim < 2:
+            raise ShapeError(f"a triangle of a tensor with {x.ndim} axes", "Use a tensor with at least two axes.")
+        if diagonal.type.dtype.kind not in "iu" or diagonal.type.shape:
+            raise DTypeError(f"diagonal of type {diagonal.type}", "Use an integer.")
+        rows, columns = axis_numbers(x.ndim - 2, x.shape), axis_numbers(x.ndim - 1, x.shape)
+        distance = columns - rows
+        inside = ops.greater_equal(distance, diagonal) if keep == "upper" else ops.less_equal(distance, diagonal)
+        return ops.where(inside, x, 0)
+
+    return compute
+
+
+@composite
+class triu:
+    """The elements on and above the diagonal of the last two axes; zero elsewhere."""
+
+    methods = ("triu",)
+    call = staticmethod(lambda input, diagonal=0: apply("triu", input, diagonal))
+    compute = _triangle("upper")
+    reference = lambda x, diagonal: numpy.triu(x, diagonal)
+    samples = lambda: [example((), (3, 5), 0), example((), (2, 4, 3), -1), example((), (4, 4), 9)]
+
+
+@composite
+class tril:
+    """The elements on and below the diagonal of the last two axes; zero elsewhere."""
+
+    methods = ("tril",)
+    call = staticmethod(lambda input, diagonal=0: apply("tril", input, diagonal))
+    compute = _triangle("lower")
+    reference = lambda x, diagonal: numpy.tril(x, diagonal)
+    samples = lambda: [example((), (3, 5), 0), example((), (2, 4, 3), -1), example((), (4, 4), 9)]

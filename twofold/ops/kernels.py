@@ -1,0 +1,66 @@
+"""Pieces of kernels that custom operations share: runs of sixteen lanes, index checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.dtypes import DType, int64
+
+LANES = 16
+_LOWEST = -(2**31)
+
+
+def index_error_code(index: int) -> int:
+    """The kernel's return code for an index outside its axis: ``1 + index + 2**31``, clamped to 32 bits.
+
+    >>> index_of_error_code(index_error_code(-7))
+    -7
+    """
+    return 1 + min(max(index, _LOWEST), -_LOWEST - 1) - _LOWEST
+
+
+def index_of_error_code(code: int) -> int:
+    """The offending index (or the nearest 32-bit integer) from a kernel's return code."""
+    return code - 1 + _LOWEST
+
+
+def run(b: Any, count: Any, body: Callable[[Any, int, Any], None]) -> None:
+    """Emit ``body(first element, lanes, mask)`` over ``count`` elements, sixteen at a time, the last ones masked."""
+    whole = b.and_(count, -LANES)
+    with b.loop(0, whole, LANES) as j:
+        body(j, LANES, None)
+    rest = b.sub(count, whole)
+    with b.if_(b.cmp("gt", rest, 0)):
+        body(whole, LANES, b.lane_mask(rest))
+
+
+def copy(b: Any, dtype: DType, target: Any, target_at: Any, source: Any, source_at: Any, count: Any) -> None:
+    """Emit a copy of ``count`` adjacent elements."""
+
+    def body(j: Any, lanes: int, mask: Any) -> None:
+        value = b.load(source, b.add(source_at, j), dtype, lanes, mask=mask)
+        b.store(target, b.add(target_at, j), value, mask=mask)
+
+    run(b, count, body)
+
+
+def fill(b: Any, dtype: DType, target: Any, target_at: Any, value: Any, count: Any) -> None:
+    """Emit ``count`` adjacent stores of one scalar."""
+    lanes_value = b.splat(value)
+    run(b, count, lambda j, lanes, mask: b.store(target, b.add(target_at, j), lanes_value, mask=mask))
+
+
+def checked_index(b: Any, index: Any, size: Any) -> Any:
+    """Emit the wrapping of a negative index and the check that it lies in the axis; outside, the kernel fails."""
+    outside = b.or_(b.cmp("lt", index, b.neg(size)), b.cmp("ge", index, size))
+    with b.if_(outside):
+        low = b.const(_LOWEST, int64)
+        clamped = b.minimum(b.maximum(index, low), b.const(-_LOWEST - 1, int64))
+        b.fail(b.add(b.sub(clamped, low), 1))
+    return b.select(b.cmp("lt", index, 0), b.add(index, size), index)
+
+
+def clamp(b: Any, value: Any, low: Any, high: Any) -> Any:
+    """Emit ``value`` limited to ``low … high`` (integers; ``low`` wins when they cross)."""
+    return b.maximum(b.minimum(value, high), low)

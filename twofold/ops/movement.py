@@ -1,0 +1,488 @@
+"""Views: operations whose elements are elements of their input at other places.
+
+Beside the usual rules each view has ``write(base, value, *other inputs, *attrs)``: ``base`` with the elements
+that the view shows replaced by ``value``, which is how a write through a view reaches its base.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.bind import constant
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops import shapes
+from twofold.ops.base import (
+    Composite,
+    View,
+    apply,
+    broadcast,
+    composite,
+    convert,
+    filled,
+    iota,
+    normalize_axis,
+    ops,
+    public,
+    strong,
+    view,
+)
+from twofold.ops.examples import example
+from twofold.ops.shapes import inverse, many_axes
+
+
+@view
+class reshape:
+    """The same elements in row-major order in another shape; one size may be -1 and is inferred.
+
+    >>> ops.reshape.__name__
+    'reshape'
+    """
+
+    methods = ("reshape", "view")
+    functions = ("reshape",)
+    is_view = True
+
+    def call(input: Any, *shape: Any) -> Any:
+        return apply("reshape", input, attrs=(shapes.infer_shape(shapes.integers(shape), _size(input)),))
+
+    def result(x: TensorType, shape: Shape) -> TensorType:
+        if shape.count(-1):
+            shape = shapes.infer_shape(shape, x.size)
+        if tensor_type(x.dtype, shape).size != x.size:
+            shapes.infer_shape(shape, x.size)
+        return tensor_type(x.dtype, shape)
+
+    index_map = lambda before, after, shape: None
+    vjp = lambda ct, y, x, shape: (ops.reshape(ct, x.shape),)
+    write = lambda base, value, shape: ops.reshape(value, base.shape)
+    reference = lambda x, shape: numpy.reshape(x, shape)
+    samples = lambda: [example((shape,), (2, 3, 4)) for shape in ((6, 4), (24,), (4, 3, 2, 1))]
+
+
+@view
+class permute:
+    """The axes in another order: axis ``k`` of the result is axis ``dims[k]`` of the input."""
+
+    methods = ("permute",)
+    functions = ("permute", "permute_dims")
+    is_view = True
+
+    def call(input: Any, *dims: Any) -> Any:
+        ndim = len(input.shape)
+        order = many_axes(shapes.integers(dims), ndim)
+        if len(order) != ndim:
+            raise ArgumentError(f"{len(order)} axes in the order of {ndim}", "Name every axis once.")
+        return apply("permute", input, attrs=(order,))
+
+    result = lambda x, order: tensor_type(x.dtype, tuple(x.shape[axis] for axis in order))
+
+    def index_map(before: Shape, after: Shape, order: Sequence[int]) -> Any:
+        return tuple((place, 1, 0) for place in inverse(order))
+
+    vjp = lambda ct, y, x, order: (ops.permute(ct, inverse(order)),)
+    write = lambda base, value, order: ops.permute(value, inverse(order))
+    reference = lambda x, order: numpy.transpose(x, order)
+    samples = lambda: [example((order,), (2, 3, 17)) for order in ((2, 0, 1), (0, 2, 1), (2, 1, 0))]
+
+
+@view
+class broadcast_to:
+    """The input expanded to ``shape``: new axes in front, and axes of size 1 repeated, without copies."""
+
+    methods = ("broadcast_to",)
+    is_view = True
+
+    def call(input: Any, shape: Any) -> Any:
+        return apply("broadcast_to", input, attrs=(shapes.expanded(input.shape, shapes.integers((shape,))),))
+
+    result = lambda x, shape: tensor_type(x.dtype, shapes.expanded(x.shape, shape))
+
+    def index_map(before: Shape, after: Shape, shape: Shape) -> Any:
+        extra = len(after) - len(before)
+        return tuple(
+            (axis + extra, 1, 0) if size == after[axis + extra] else (None, 0, 0) for axis, size in enumerate(before)
+        )
+
+    vjp = lambda ct, y, x, shape: (sum_to(ct, x.shape),)
+
+    def write(base: Any, value: Any, shape: Shape) -> Any:
+        fix = "Write to the tensor before it is expanded, or to a .clone()."
+        raise ShapeError("writing to an expanded tensor, several elements of which are one in memory", fix)
+
+    reference = lambda x, shape: numpy.broadcast_to(x, shape)
+    samples = lambda: [
+        example((shape,), x)
+        for x, shape in (((3, 1), (3, 5)), ((1, 17), (2, 3, 17)), ((), (4,)), ((1,), (0,)))
+    ]
+
+
+def sum_to(value: Any, shape: Shape) -> Any:
+    """``value`` summed over the axes in which it is larger than ``shape``: the gradient of broadcasting."""
+    extra = len(value.shape) - len(shape)
+    axes = tuple(
+        axis for axis, size in enumerate(value.shape) if axis < extra or (shape[axis - extra] == 1 and size != 1)
+    )
+    summed = apply("sum", value, attrs=(axes, False)) if axes else value
+    return summed if tuple(summed.shape) == tuple(shape) else ops.reshape(summed, shape)
+
+
+@view
+class flip:
+    """The order of the elements reversed along ``dims``."""
+
+    methods = ("flip",)
+    is_view = True
+
+    def call(input: Any, *dims: Any) -> Any:
+        axes = many_axes(shapes.integers(dims) if dims and dims != (None,) else None, len(input.shape))
+        return apply("flip", input, attrs=(tuple(sorted(axes)),))
+
+    result = lambda x, axes: tensor_type(x.dtype, x.shape)
+
+    def index_map(before: Shape, after: Shape, axes: Sequence[int]) -> Any:
+        return tuple((axis, -1, size - 1) if axis in axes else (axis, 1, 0) for axis, size in enumerate(before))
+
+    vjp = lambda ct, y, x, axes: (apply("flip", ct, attrs=(axes,)),)
+    write = lambda base, value, axes: apply("flip", value, attrs=(axes,))
+    reference = lambda x, axes: numpy.flip(x, axes)
+    samples = lambda: [example((axes,), (3, 17)) for axes in ((0,), (1,), (0, 1))]
+
+
+@view
+class slice_(View):
+    """A block of the input: ``sizes`` elements per axis, ``steps`` apart, from starts known at run time.
+
+    Attributes ``(sizes, steps, axes)``: inputs 1, 2, ... hold the starts of ``axes``; the other axes are whole.
+    A start that is a tensor is clamped, so that the block lies inside the input.
+    """
+
+    functions = ()
+    is_view = True
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        x, (sizes, steps, axes) = strong(inputs[0]), attrs
+        if len(axes) != len(inputs) - 1:
+            raise ArgumentError(f"{len(inputs) - 1} starts for {len(axes)} axes", "Give one start per axis.")
+        starts = []
+        for axis, start in zip(axes, inputs[1:], strict=True):
+            span = (sizes[axis] - 1) * steps[axis] + 1 if sizes[axis] else 0
+            if span > x.shape[axis] or steps[axis] < 1:
+                what = f"{sizes[axis]} elements {steps[axis]} apart do not fit size {x.shape[axis]} of axis {axis}"
+                raise ShapeError(what, "Use a smaller size or step.")
+            starts.append(run_time_index(start, x.shape[axis] - span))
+        if any(sizes[axis] != size for axis, size in enumerate(x.shape) if axis not in axes):
+            raise ShapeError(f"axes other than {axes} must be whole", "Name every axis that is cut.")
+        return make_node(self, attrs, (x, *starts), tensor_type(x.dtype, sizes))
+
+    def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
+        sizes, steps, axes = attrs
+        offsets = {axis: ("input", position) for position, axis in enumerate(axes, 1)}
+        return tuple((axis, steps[axis], offsets.get(axis, 0)) for axis in range(len(input_shape)))
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        _, steps, axes = attrs
+        x, *starts = inputs
+        padded = apply("pad_block", cotangent, 0, *starts, attrs=(x.shape, steps, axes))
+        return (padded, *[None] * len(starts))
+
+    def write(self, base: Any, value: Any, *rest: Any) -> Any:
+        *starts, _, steps, axes = rest
+        return apply("slice_update", base, value, *starts, attrs=(steps, axes))
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        sizes, steps, axes = attrs
+        x, *starts = arrays
+        begin = [0] * x.ndim
+        for axis, start in zip(axes, starts, strict=True):
+            begin[axis] = int(start)
+        return x[block(begin, sizes, steps)]
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example(((3, 18), (1, 1), (0,)), (7, 18), 2),
+            example(((3, 5), (2, 3), (0, 1)), (7, 18), 1, 3),
+            example(((7, 0), (1, 1), (1,)), (7, 18), 0),
+        ]
+
+
+def block(begin: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> tuple[Any, ...]:
+    """The NumPy index of a block."""
+    return tuple(slice(b, b + (n - 1) * s + 1 if n else b, s) for b, n, s in zip(begin, sizes, steps, strict=True))
+
+
+def run_time_index(start: Node, highest: int) -> Node:
+    """A start as an int64 scalar node; one that a tensor holds is clamped to ``0 … highest``.
+
+    Starts that come from Python integers were checked when the call was made.
+    """
+    if start.type.dtype.kind not in "iu" or start.type.shape:
+        raise DTypeError(f"a start of type {start.type}", "Use an integer scalar.")
+    value = convert(start, int64)
+    origin = value.inputs[0] if value.op.name == "cast" else value
+    if start.type.weak or origin.type.weak or value.op.name in ("constant", "clamp_index"):
+        return value
+    clamped: Node = apply("clamp_index", value, attrs=(highest,))
+    return clamped
+
+
+def slice_axis(input: Any, axis: int, start: Any, size: int, step: int = 1) -> Any:
+    """``size`` elements of one axis, ``step`` apart, from ``start``, which may change from run to run."""
+    shape = tuple(input.shape)
+    if size == shape[axis] and step == 1 and isinstance(start, int):
+        return input
+    sizes = (*shape[:axis], size, *shape[axis + 1 :])
+    steps = (*(1,) * axis, step, *(1,) * (len(shape) - axis - 1))
+    return apply("slice", input, start, attrs=(sizes, steps, (axis,)))
+
+
+@composite
+class write_view(Composite):
+    """``base`` with the elements that a view of it shows replaced by a value.
+
+    Attributes ``(name, attributes of the view)``; inputs: base, value, and the other inputs of the view.
+    """
+
+    functions = ()
+    call = staticmethod(lambda base, value, *rest, name, attrs: apply("write_view", base, value, *rest, attrs=(name, attrs)))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        name, inner = attrs
+        base, value, *rest = inputs
+        base = strong(base)
+        entry: Any = REGISTRY[name]
+        shape = entry.build(inner, (base, *rest)).shape
+        written: Node = entry.write(base, broadcast(convert(value, base.dtype), shape), *rest, *inner)
+        return written
+
+
+@view
+class diagonal:
+    """The elements at ``row + offset = column`` of the axes ``dim1`` and ``dim2``, as a new last axis."""
+
+    methods = ("diagonal",)
+    is_view = True
+
+    def call(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        first, second = many_axes((dim1, dim2), len(input.shape))
+        return apply("diagonal", input, attrs=(offset, first, second))
+
+    def result(x: TensorType, offset: int, first: int, second: int) -> TensorType:
+        kept = tuple(size for axis, size in enumerate(x.shape) if axis not in (first, second))
+        rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
+        return tensor_type(x.dtype, (*kept, max(min(rows, columns), 0)))
+
+    def index_map(before: Shape, after: Shape, offset: int, first: int, second: int) -> Any:
+        places = iter(range(len(before)))
+        result = [(0, 1, 0) if axis in (first, second) else (next(places), 1, 0) for axis in range(len(before))]
+        result[first] = (len(after) - 1, 1, max(-offset, 0))
+        result[second] = (len(after) - 1, 1, max(offset, 0))
+        return tuple(result)
+
+    def vjp(ct: Any, y: Any, x: Any, offset: int, first: int, second: int) -> Any:
+        spread, on_diagonal = _spread_diagonal(ct, x.shape, offset, first, second)
+        return (ops.where(on_diagonal, spread, 0),)
+
+    def write(base: Any, value: Any, offset: int, first: int, second: int) -> Any:
+        spread, on_diagonal = _spread_diagonal(value, base.shape, offset, first, second)
+        return ops.where(on_diagonal, spread, base)
+
+    reference = lambda x, offset, first, second: numpy.diagonal(x, offset, first, second)
+    samples = lambda: [
+        example((0, 0, 1), (3, 5)),
+        example((-1, 2, 0), (4, 2, 4)),
+        example((7, 0, 1), (3, 5)),
+    ]
+
+
+def _spread_diagonal(value: Node, shape: Shape, offset: int, first: int, second: int) -> tuple[Node, Node]:
+    """``value`` laid along the axis ``first`` of a tensor of ``shape``, and the mask of the diagonal."""
+    kept = [axis for axis in range(len(shape)) if axis not in (first, second)]
+    rows, length = shape[first], value.shape[-1]
+    mask = ops.equal(axis_numbers(first, shape) + offset, axis_numbers(second, shape))
+    if length == 0:
+        return filled(0, value.dtype, shape), mask
+    if length != rows:
+        target = (*value.shape[:-1], rows)
+        start = constant(max(-offset, 0), int64)
+        value = apply("pad_block", value, 0, start, attrs=(target, (1,) * len(target), (len(kept),)))
+    order = [len(kept) + (axis == second) if axis in (first, second) else kept.index(axis) for axis in range(len(shape))]
+    return broadcast(ops.permute(ops.unsqueeze(value, -1), order), shape), mask
+
+
+def axis_numbers(axis: int, shape: Shape) -> Node:
+    """The int64 node of ``shape`` that holds each element's place on ``axis``."""
+    size = shape[axis]
+    line = ops.reshape(iota((size,)), (size, *[1] * (len(shape) - axis - 1)))
+    return broadcast(line, shape)
+
+
+def _size(input: Any) -> int:
+    size = 1
+    for length in input.shape:
+        size *= length
+    return size
+
+
+# Public functions that are one of the views above
+
+
+@public(methods=("flatten",))
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes ``start_dim … end_dim`` (inclusive) merged into one."""
+    return ops.reshape(input, shapes.flattened(tuple(input.shape), start_dim, end_dim))
+
+
+@public(methods=("ravel",))
+def ravel(input: Any) -> Any:
+    """All elements in row-major order along one axis."""
+    return ops.reshape(input, (_size(input),))
+
+
+@public(methods=("unflatten",))
+def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+    """One axis split into several, of ``sizes`` (one may be -1)."""
+    shape = tuple(input.shape)
+    axis = normalize_axis(dim, len(shape))
+    return ops.reshape(input, (*shape[:axis], *shapes.infer_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :]))
+
+
+@public(methods=("squeeze",))
+def squeeze(input: Any, dim: Any = None) -> Any:
+    """The axes ``dim`` (default: all) of size 1 removed."""
+    return ops.reshape(input, shapes.squeezed(tuple(input.shape), dim))
+
+
+@public(methods=("unsqueeze",))
+def unsqueeze(input: Any, dim: Any) -> Any:
+    """A new axis of size 1 at each place in ``dim``, counted in the result."""
+    return ops.reshape(input, shapes.unsqueezed(tuple(input.shape), dim))
+
+
+@public()
+def expand_dims(input: Any, axis: Any = 0) -> Any:
+    """A new axis of size 1 at ``axis``."""
+    return ops.unsqueeze(input, axis)
+
+
+@public(methods=("view_as", "reshape_as"))
+def reshape_as(input: Any, other: Any) -> Any:
+    """The input in the shape of ``other``."""
+    return ops.reshape(input, tuple(other.shape))
+
+
+@public("transpose", "swapaxes", "swapdims", methods=("transpose", "swapaxes", "swapdims"))
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
+    """Two axes exchanged."""
+    return apply("permute", input, attrs=(shapes.swapped(len(input.shape), dim0, dim1),))
+
+
+@public(methods=("t",))
+def t(input: Any) -> Any:
+    """A matrix transposed; a vector or scalar as it is.
+
+    Raises ShapeError for more than two axes.
+    """
+    if len(input.shape) > 2:
+        raise ShapeError(f"t of a tensor with {len(input.shape)} axes", "Use mT or transpose(dim0, dim1).")
+    return ops.transpose(input, 0, 1) if len(input.shape) == 2 else input
+
+
+@public("matrix_transpose", "adjoint", methods=("adjoint",))
+def matrix_transpose(input: Any) -> Any:
+    """The last two axes exchanged, which is the property ``mT``."""
+    if len(input.shape) < 2:
+        raise ShapeError(f"mT of a tensor with {len(input.shape)} axes", "Use a tensor with at least two axes.")
+    return ops.transpose(input, -2, -1)
+
+
+@public("movedim", "moveaxis", methods=("movedim", "moveaxis"))
+def movedim(input: Any, source: Any, destination: Any) -> Any:
+    """The axes ``source`` at the places ``destination``; the others keep their order."""
+    return apply("permute", input, attrs=(shapes.moved(len(input.shape), source, destination),))
+
+
+@public(methods=("expand",))
+def expand(input: Any, *sizes: Any) -> Any:
+    """The input with axes of size 1 repeated up to ``sizes``; -1 keeps a size."""
+    return ops.broadcast_to(input, shapes.integers(sizes))
+
+
+@public(methods=("expand_as",))
+def expand_as(input: Any, other: Any) -> Any:
+    """The input expanded to the shape of ``other``."""
+    return ops.broadcast_to(input, tuple(other.shape))
+
+
+@public()
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """The inputs expanded to their common shape."""
+    shape = numpy.broadcast_shapes(*[tuple(tensor.shape) for tensor in tensors])
+    return tuple(ops.broadcast_to(tensor, shape) for tensor in tensors)
+
+
+@public()
+def fliplr(input: Any) -> Any:
+    """The order along axis 1 reversed."""
+    return ops.flip(input, 1)
+
+
+@public()
+def flipud(input: Any) -> Any:
+    """The order along axis 0 reversed."""
+    return ops.flip(input, 0)
+
+
+@public(methods=("narrow",))
+def narrow(input: Any, dim: int, start: int, length: int) -> Any:
+    """``length`` elements of one axis from ``start``."""
+    axis = normalize_axis(dim, len(input.shape))
+    size = input.shape[axis]
+    first = operator.index(start)
+    first += size if first < 0 else 0
+    if not 0 <= first <= first + length <= size:
+        raise ShapeError(f"elements {start} to {start + length} of axis {axis} with size {size}",
+                         f"Keep start + length at most {size}.")  # fmt: skip
+    return slice_axis(input, axis, first, length)
+
+
+@public(methods=("select",))
+def select(input: Any, dim: int, index: int) -> Any:
+    """Element ``index`` of one axis, which vanishes."""
+    shape = tuple(input.shape)
+    axis = normalize_axis(dim, len(shape))
+    start = shapes.one_index(operator.index(index), shape[axis] if shape else 0, axis)
+    return ops.reshape(slice_axis(input, axis, start, 1), (*shape[:axis], *shape[axis + 1 :]))
+
+
+@public(methods=("split",))
+def split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The input cut along an axis in pieces of one size, or of the sizes given."""
+    axis = normalize_axis(dim, len(input.shape))
+    return _pieces(input, axis, shapes.split_sizes(input.shape[axis], split_size_or_sections, axis))
+
+
+@public(methods=("chunk",))
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """The input cut along an axis in ``chunks`` equal pieces, of which the last may be smaller."""
+    axis = normalize_axis(dim, len(input.shape))
+    return _pieces(input, axis, shapes.chunk_sizes(input.shape[axis], chunks, axis))
+
+
+def _pieces(input: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    return tuple(slice_axis(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
+
+
+@public(methods=("unbind",))
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, which vanishes."""
+    axis = normalize_axis(dim, len(input.shape))
+    return tuple(ops.select(input, axis, index) for index in range(input.shape[axis]))
