@@ -259,7 +259,10 @@ class write_view(Composite):
         base = strong(base)
         entry: Any = REGISTRY[name]
         shape = entry.build(inner, (base, *rest)).shape
-        written: Node = entry.write(base, broadcast(convert(value, base.dtype), shape), *rest, *inner)
+        value = convert(value, base.dtype)
+        while value.ndim > len(shape) and value.shape[0] == 1:
+            value = ops.reshape(value, value.shape[1:])
+        written: Node = entry.write(base, broadcast(value, shape), *rest, *inner)
         return written
 
 

@@ -1,0 +1,527 @@
+"""Gathering and scattering along an axis, with indices that are checked in the kernel.
+
+Primitive form: data ``[outer, size, inner]``, values ``[outer, count, inner]`` and an int64 index
+``[outer or 1, count, inner or 1]``. Reshapes, which cost nothing, bring every public form to it. A negative index
+counts from the end; one outside fails with ``kernels.index_error_code``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.bind import constant
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops import kernels
+from twofold.ops.base import (
+    Custom,
+    apply,
+    broadcast,
+    composite,
+    convert,
+    custom,
+    filled,
+    normalize_axis,
+    ops,
+    public,
+    strong,
+)
+from twofold.ops.examples import example
+from twofold.ops.movement import axis_numbers, slice_axis
+
+_BLOCK = 64  # columns that one work item scatters; threads never share a column
+
+
+def need_index(index: Node) -> Node:
+    """``index`` as int64; raises DTypeError for anything but integers."""
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"an index of {index.dtype.name}", "Cast it with .to(int64) first.")
+    return convert(index, int64)
+
+
+def _full(index: Any, outer: int, inner: int) -> Any:
+    return numpy.broadcast_to(index, (outer, index.shape[1], inner))
+
+
+class Indexed(Custom):
+    """What the primitives on ``[outer, size, inner]`` share."""
+
+    functions = ()
+    index: int = 0  # which input holds the index
+
+    def index_at(self, b: Any, types: Sequence[TensorType], outer: Any, k: Any, j: Any, count: Any) -> Any:
+        """The element of the index for place ``(outer, k, j)``; code depends on which axes it has."""
+        shape = types[self.index].shape
+        at = b.add(b.mul(outer, count), k) if shape[0] != 1 else k
+        return b.load(b.input(self.index), b.add(b.mul(at, b.param(2)), j) if shape[2] != 1 else at, int64)
+
+    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+        shape = inputs[self.index].shape
+        return (*attrs[1:], shape[0] != 1, shape[2] != 1)
+
+
+@custom
+class gather_block(Indexed):
+    """``result[a, k, j] = data[a, index[a, k, j], j]``; inputs ``(data, index)``."""
+
+    index = 1
+    call = staticmethod(lambda data, index: apply("gather_block", data, index))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        data, index = inputs
+        shape = (data.shape[0], index.shape[1], data.shape[2])
+        return make_node(self, (), (data, index), tensor_type(data.dtype, shape))
+
+    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+        return (inputs[0].shape[1], output.shape[1], output.shape[2])
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        rows = output.shape[0] * output.shape[1] if output.shape[2] else 0
+        return rows, max(1, 16384 // max(output.shape[2], 1))
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        data, target = b.input(0), b.buffer(2)
+        size, count, inner = b.param(0), b.param(1), b.param(2)
+        with b.loop(b.begin, b.end) as row:
+            outer = b.idiv(row, count)
+            k = b.sub(row, b.mul(outer, count))
+            first, at = b.mul(outer, size), b.mul(row, inner)
+            if inputs[1].shape[2] == 1:
+                place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, place), inner), inner)
+            else:
+                with b.loop(0, inner) as j:
+                    place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
+                    value = b.load(data, b.add(b.mul(b.add(first, place), inner), j), dtype)
+                    b.store(target, b.add(at, j), value)
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        data, index = inputs
+        return apply("scatter_sum", index, cotangent, attrs=(data.shape[1],)), None
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        data, index = arrays
+        return numpy.take_along_axis(data, _full(index, data.shape[0], data.shape[2]), 1)
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((), (1, 5, 17), numpy.array([[[4], [-1], [0]]])),
+            example((), (2, 5, 3), numpy.array([[[4, 0, -5], [1, 2, 3]], [[0, 0, 0], [1, -1, 1]]])),
+            example((), (3, 4, 1), numpy.array([[[1]], [[3]], [[0]]])),
+            example((), (2, 4, 33), numpy.array([[[1], [1]]])),
+            example((), (1, 4, 3), numpy.zeros((1, 0, 1), numpy.int64)),
+        ]
+
+
+class Scatter(Indexed):
+    """Scattering: a work item owns some columns and takes the updates in index order, so equal indices are exact."""
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.shape[0] * -(-output.shape[2] // _BLOCK), 1
+
+    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+        return (output.shape[1], inputs[-1].shape[1], output.shape[2], -(-output.shape[2] // _BLOCK))
+
+    def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        """Emit what ``count`` elements of the result are before the updates."""
+        raise NotImplementedError
+
+    def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
+        """Emit what an element is after an update."""
+        raise NotImplementedError
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        target, updates = b.buffer(len(inputs)), b.input(len(inputs) - 1)
+        size, count, inner, blocks = (b.param(k) for k in range(4))
+        with b.loop(b.begin, b.end) as item:
+            outer = b.idiv(item, blocks)
+            low = b.mul(b.sub(item, b.mul(outer, blocks)), _BLOCK)
+            width = b.minimum(b.sub(inner, low), _BLOCK)
+            first = b.mul(outer, size)
+            with b.loop(0, size) as row:
+                self.begin(b, dtype, target, b.add(b.mul(b.add(first, row), inner), low), width)
+            with b.loop(0, count) as k:
+                source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
+                if inputs[self.index].shape[2] == 1:
+                    place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                    at = b.add(b.mul(b.add(first, place), inner), low)
+                    self._columns(b, dtype, target, at, updates, source, width)
+                else:
+                    with b.loop(0, width) as j:
+                        index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
+                        place = kernels.checked_index(b, index, size)
+                        at = b.add(b.add(b.mul(b.add(first, place), inner), low), j)
+                        new = b.load(updates, b.add(source, j), dtype)
+                        b.store(target, at, self.update(b, dtype, b.load(target, at, dtype), new))
+
+    def _columns(self, b: Any, dtype: Any, target: Any, at: Any, updates: Any, source: Any, width: Any) -> None:
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            new = b.load(updates, b.add(source, j), dtype, lanes, mask=mask)
+            old = b.load(target, b.add(at, j), dtype, lanes, mask=mask)
+            b.store(target, b.add(at, j), self.update(b, dtype, old, new), mask=mask)
+
+        kernels.run(b, width, body)
+
+
+@custom
+class scatter_sum(Scatter):
+    """Zeros of ``size`` rows with ``updates`` added at ``index``; inputs ``(index, updates)``, attributes ``(size,)``."""
+
+    index = 0
+    kinds = "iuf"
+    call = staticmethod(lambda index, updates, size: apply("scatter_sum", index, updates, attrs=(size,)))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        index, updates = inputs
+        self.check_kind(updates.dtype)
+        shape = (updates.shape[0], attrs[0], updates.shape[2])
+        return make_node(self, attrs, (index, updates), tensor_type(updates.dtype, shape))
+
+    def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.fill(b, dtype, target, at, b.const(0, dtype), count)
+
+    def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
+        wide = dtype.compute
+        if wide is dtype:
+            return b.add(old, new)
+        return b.cast(b.add(b.cast(old, wide), b.cast(new, wide)), dtype)
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        return None, apply("gather_block", cotangent, inputs[0])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        index, updates = arrays
+        outer, _, inner = updates.shape
+        result = numpy.zeros((outer, attrs[0], inner), updates.dtype)
+        numpy.add.at(result, _places(index, outer, inner), updates)
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((5,), numpy.array([[[4], [-1], [0]]]), (1, 3, 17)),
+            example((5,), numpy.array([[[4, 0, -5], [1, 2, 3]], [[0, 0, 0], [0, -1, 1]]]), (2, 2, 3)),
+            example((4,), numpy.array([[[1], [1]]]), (2, 2, 130)),
+            example((4,), numpy.zeros((1, 0, 1), numpy.int64), (1, 0, 3)),
+        ]
+
+
+def _places(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
+    full = _full(index, outer, inner)
+    first, _, last = numpy.indices(full.shape)
+    return first, full, last
+
+
+@custom
+class scatter_set(Scatter):
+    """``data`` with ``updates`` written at ``index``, of equal indices the last; inputs ``(data, index, updates)``."""
+
+    index = 1
+    call = staticmethod(lambda data, index, updates: apply("scatter_set", data, index, updates))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        data, index, updates = inputs
+        return make_node(self, (), (data, index, updates), data.type)
+
+    def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.copy(b, dtype, target, at, b.input(0), at, count)
+
+    def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
+        return new
+
+    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+        data, index, updates = inputs
+        kept = apply("scatter_set", cotangent, index, filled(0, updates.dtype, updates.shape))
+        # of equal indices only the last write reached the result
+        turn = axis_numbers(1, updates.shape)
+        last = apply("scatter_set", filled(0, int64, data.shape), index, turn)
+        won = ops.equal(apply("gather_block", last, index), turn)
+        return kept, None, ops.where(won, apply("gather_block", cotangent, index), 0)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        data, index, updates = arrays
+        result, full = data.copy(), _full(index, data.shape[0], data.shape[2])
+        for a, k, j in numpy.ndindex(full.shape):
+            result[a, full[a, k, j], j] = updates[a, k, j]
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((), (1, 5, 17), numpy.array([[[4], [-1], [0]]]), (1, 3, 17)),
+            example((), (2, 5, 3), numpy.array([[[4, 0, -5], [1, 2, 3]]] * 2), (2, 2, 3)),
+            example((), (2, 4, 65), numpy.array([[[1], [1]]]), (2, 2, 65)),
+        ]
+
+
+@custom
+class linear_index(Custom):
+    """One index into merged axes from one index per axis, each checked; attributes ``(sizes,)``."""
+
+    functions = ()
+    differentiable = False
+    call = staticmethod(lambda *indices, sizes: apply("linear_index", *indices, attrs=(sizes,)))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
+
+    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+        sizes: tuple[int, ...] = attrs[0]
+        return sizes
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 16384
+
+    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+        return (len(inputs),)
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b = builder
+        with b.loop(b.begin, b.end) as i:
+            total = b.const(0, int64)
+            for k in range(len(inputs)):
+                place = kernels.checked_index(b, b.load(b.input(k), i, int64), b.param(k))
+                total = b.add(b.mul(total, b.param(k)), place)
+            b.store(b.buffer(len(inputs)), i, total)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        wrapped = [numpy.where(x < 0, x + size, x) for x, size in zip(arrays, attrs[0], strict=True)]
+        return numpy.ravel_multi_index(tuple(wrapped), attrs[0])
+
+    def samples(self) -> Sequence[Any]:
+        return [example(((4, 5),), numpy.array([3, -1, 0]), numpy.array([4, 0, -5]))]
+
+
+# Public forms
+
+
+def _three(x: Node, axis: int) -> Shape:
+    return prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
+
+
+@composite
+class gather:
+    """Elements along ``dim`` at ``index``, which has the axes of the result.
+
+    ``result[i][j] = input[index[i][j]][j]`` for ``dim=0``; other axes of ``index`` may be shorter than the input's.
+    """
+
+    methods = ("gather",)
+
+    def call(input: Any, dim: int, index: Any) -> Any:
+        return apply("gather", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+
+    def compute(x: Any, index: Any, axis: int) -> Any:
+        index = need_index(index)
+        x, index = _same_outside(strong(x), index, axis)
+        flat = apply("gather_block", ops.reshape(x, _three(x, axis)), ops.reshape(index, _three(index, axis)))
+        return ops.reshape(flat, index.shape)
+
+    reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
+    samples = lambda: [
+        example((1,), (2, 3), numpy.array([[0, 2, -1, 1], [1, 1, 1, 1]])),
+        example((0,), (3, 2), numpy.array([[0, 2]])),
+        example((2,), (2, 2, 17), numpy.array([[[16], [3]], [[0], [1]]])),
+    ]
+
+
+def _same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
+    """``x`` cut to the size of ``index`` on all other axes."""
+    if not x.ndim and not index.ndim:
+        return ops.reshape(x, (1,)), ops.reshape(index, (1,))
+    if x.ndim != index.ndim:
+        raise ShapeError(f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input.")
+    for place in range(x.ndim):
+        if place != axis and index.shape[place] > x.shape[place]:
+            raise ShapeError(f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
+                             "Use an index that is not larger there.")  # fmt: skip
+        if place != axis and index.shape[place] != x.shape[place]:
+            x = slice_axis(x, place, constant(0, int64), index.shape[place])
+    return x, index
+
+
+@composite
+class take_along_axis:
+    """Elements along an axis at ``indices``; the other axes broadcast, as in NumPy."""
+
+    functions = ("take_along_axis", "take_along_dim")
+    methods = ("take_along_dim",)
+
+    def call(input: Any, indices: Any, axis: int | None = -1) -> Any:
+        if axis is None:
+            input, indices, axis = ops.ravel(input), ops.ravel(indices), 0
+        return apply("take_along_axis", input, indices, attrs=(normalize_axis(axis, len(input.shape)),))
+
+    def compute(x: Any, index: Any, axis: int) -> Any:
+        if x.ndim != index.ndim:
+            raise ShapeError(f"indices with {index.ndim} axes for {x.ndim}", "Give as many axes as the input has.")
+        ends = [numpy.broadcast_shapes(*pair) for pair in zip(_cut(x, axis), _cut(index, axis), strict=True)]
+        x = broadcast(strong(x), (*ends[0], x.shape[axis], *ends[1]))
+        index = broadcast(need_index(index), (*ends[0], index.shape[axis], *ends[1]))
+        return apply("gather", x, index, attrs=(axis,))
+
+    reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
+    samples = lambda: [example((1,), (2, 3), numpy.array([[2], [0]])), example((0,), (4, 3), numpy.array([[2, 1, 0]]))]
+
+
+def _cut(x: Any, axis: int) -> tuple[Shape, Shape]:
+    return x.shape[:axis], x.shape[axis + 1 :]
+
+
+@composite
+class index_select:
+    """The slices along ``dim`` at ``index``, whose axes replace that axis."""
+
+    methods = ("index_select",)
+
+    def call(input: Any, dim: int, index: Any) -> Any:
+        return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+
+    def compute(x: Any, index: Any, axis: int) -> Any:
+        x, index = strong(x), need_index(index)
+        x = x if x.ndim else ops.reshape(x, (1,))
+        flat = apply("gather_block", ops.reshape(x, _three(x, axis)), ops.reshape(index, (1, -1, 1)))
+        return ops.reshape(flat, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+
+    reference = lambda x, index, axis: numpy.take(x, index, axis)
+    samples = lambda: [
+        example((0,), (5, 3), numpy.array([4, 0, -1])), example((1,), (2, 5, 3), numpy.array([[1], [1]])),
+        example((1,), (2, 5), numpy.array(3)), example((0,), (5, 17), numpy.zeros((0,), numpy.int64)),
+    ]  # fmt: skip
+
+
+@public(methods=("take",))
+def take(input: Any, indices: Any, axis: int | None = None) -> Any:
+    """The slices along an axis at ``indices``; without ``axis``, elements of the flattened input."""
+    if axis is None:
+        return ops.index_select(ops.ravel(input), 0, indices)
+    return ops.index_select(input, axis, indices)
+
+
+@composite
+class embedding:
+    """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient."""
+
+    def call(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
+        if padding_idx is None:
+            return apply("embedding", input, weight)
+        return apply("embedding", input, weight, padding_idx % weight.shape[0])
+
+    def compute(index: Any, weight: Any, padding: Any = None) -> Any:
+        if weight.ndim != 2:
+            raise ShapeError(f"a weight with {weight.ndim} axes", "Use one of shape (num_embeddings, embedding_dim).")
+        rows = apply("index_select", weight, index, attrs=(0,))
+        if padding is None:
+            return rows
+        silent = ops.unsqueeze(ops.equal(index, padding), -1)
+        return ops.where(silent, ops.stop_gradient(rows), rows)
+
+    reference = lambda index, weight, padding=None: weight[index]
+    samples = lambda: [example((), numpy.array([[1, 4], [0, 1]]), (5, 3)), example((), numpy.array([2, 0]), (5, 17), 2)]
+
+
+def _scattered(name: str, sum_up: bool, doc: str) -> Any:
+    class body:
+        methods = (name,)
+
+        def call(input: Any, dim: int, index: Any, src: Any) -> Any:
+            return apply(name, input, index, src, attrs=(normalize_axis(dim, len(input.shape)),))
+
+        def compute(x: Any, index: Any, src: Any, axis: int) -> Any:
+            x, index = strong(x), need_index(index)
+            src = broadcast(src, index.shape) if not src.ndim else src
+            src, index = _same_outside(convert(src, x.dtype), index, axis)
+            if index.shape[axis] > src.shape[axis]:
+                raise ShapeError("the index is larger than src", "Use an index that is not larger than src.")
+            src = slice_axis(src, axis, constant(0, int64), index.shape[axis]) if src.shape != index.shape else src
+            if not x.ndim:
+                return ops.reshape(_scatter(ops.reshape(x, (1,)), index, src, 0, sum_up), ())
+            return _scatter(x, index, src, axis, sum_up)
+
+        def samples() -> Any:
+            return [
+                example((0,), (3, 5), numpy.array([[0, 1, 2, 0, 0], [2, 0, 0, 1, 2]]), (2, 5)),
+                example((1,), (3, 5), numpy.array([[0, 0], [4, -1]]), (2, 3)),
+            ]
+
+        def reference(x: Any, index: Any, src: Any, axis: int) -> Any:
+            result = x.copy()
+            for place in numpy.ndindex(index.shape):
+                target = (*place[:axis], index[place], *place[axis + 1 :])
+                result[target] = result[target] + src[place] if sum_up else src[place]
+            return result
+
+    body.__name__, body.__doc__ = name, doc
+    return composite(body)
+
+
+def _scatter(x: Any, index: Any, src: Any, axis: int, sum_up: bool) -> Any:
+    """Scatter ``src`` of the shape of ``index``, which may be shorter than ``x`` on other axes."""
+    part, starts = x, []
+    for place in range(x.ndim):
+        if place != axis and index.shape[place] != x.shape[place]:
+            if index.shape[place] > x.shape[place]:
+                raise ShapeError(f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
+                                 "Use an index that is not larger there.")  # fmt: skip
+            part = slice_axis(part, place, constant(0, int64), index.shape[place])
+            starts.append(place)
+    flat = [ops.reshape(value, _three(value, axis)) for value in (part, index, src)]
+    if sum_up:
+        updated = ops.reshape(apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],)), part.shape) + part
+    else:
+        updated = ops.reshape(apply("scatter_set", *flat), part.shape)
+    if not starts:
+        return updated
+    zeros = [constant(0, int64)] * len(starts)
+    return apply("slice_update", x, updated, *zeros, attrs=((1,) * x.ndim, tuple(starts)))
+
+
+scatter_add = _scattered("scatter_add", True, "The input with ``src`` added at ``index`` along ``dim``.")
+scatter = _scattered(
+    "scatter", False, "The input with ``src`` written at ``index`` along ``dim``; of equal indices the last stays."
+)
+
+
+def _along(name: str, sum_up: bool, doc: str) -> Any:
+    class body:
+        methods = (name,)
+
+        def call(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+            scaled = source if isinstance(alpha, int) and alpha == 1 else ops.multiply(source, alpha)
+            return apply(name, input, index, scaled, attrs=(normalize_axis(dim, len(input.shape)),))
+
+        def compute(x: Any, index: Any, source: Any, axis: int) -> Any:
+            x, index = strong(x), need_index(index)
+            if index.ndim > 1:
+                raise ArgumentError(f"an index with {index.ndim} axes", "Use a vector of indices.")
+            shape = (*x.shape[:axis], prod(index.shape), *x.shape[axis + 1 :])
+            source = broadcast(convert(source, x.dtype), shape)
+            flat = ops.reshape(x, _three(x, axis)), ops.reshape(index, (1, -1, 1)), ops.reshape(source, _three(source, axis))
+            if sum_up:
+                summed = apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],))
+                return x + ops.reshape(summed, x.shape)
+            return ops.reshape(apply("scatter_set", *flat), x.shape)
+
+        def reference(x: Any, index: Any, source: Any, axis: int) -> Any:
+            result = x.copy()
+            for k, place in enumerate(index):
+                at = (*(slice(None),) * axis, place)
+                result[at] = result[at] + numpy.take(source, k, axis) if sum_up else numpy.take(source, k, axis)
+            return result
+
+        samples = lambda: [
+            example((0,), (4, 3), numpy.array([3, 0, 3]), (3, 3)), example((1,), (2, 4, 5), numpy.array([-1]), (2, 1, 5)),
+        ]  # fmt: skip
+
+    body.__name__, body.__doc__ = name, doc
+    return composite(body)
+
+
+index_add = _along("index_add", True, "The input with the slices of ``source`` added at ``index`` along ``dim``.")
+index_copy = _along("index_copy", False, "The input with the slices at ``index`` along ``dim`` replaced.")
