@@ -36,7 +36,7 @@ def numeric_vjp(
 
 
 def compare_gradients(found: Array, numeric: Array, tolerance: float = 1e-5) -> str | None:
-    """None if the two agree to ``tolerance`` (relative to the larger of 1 and the numeric one), else what differs."""
+    """None if the two agree to ``tolerance`` (relative where above 1), else what differs."""
     found, numeric = numpy.asarray(found, numpy.float64), numpy.asarray(numeric)
     if found.shape != numeric.shape:
         return f"shapes differ: {found.shape} against {numeric.shape}"

@@ -96,7 +96,7 @@ def vjp_graph(graph: Graph, index: int | tuple[int, ...]) -> tuple[Graph, Used] 
 def vjp_of(
     op: Op, attrs: Attributes, graph: Graph, index: int | tuple[int, ...]
 ) -> tuple[Graph, Used] | None:
-    """``vjp_graph`` of the call whose closed graph is ``graph``, by the entry's own rule if a composite has one."""
+    """``vjp_graph`` of the call that ``graph`` computes; a composite may have its own rule."""
     own = op if op.kind == "composite" and getattr(op, "rule_vjp", None) is not None else None
     return _vjp(graph, index, own, attrs)
 
@@ -133,7 +133,7 @@ def _fitting(share: Node | None, value: Node) -> Node | None:
 
 
 def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
-    """Renumber the inputs that are read: 0 was the cotangent, 1 to ``count`` the inputs, the next the output."""
+    """Renumber the inputs read: 0 was the cotangent, 1 to ``count`` the inputs, the next the output."""
     numbers = sorted({node.attrs[0] for node in topological(outputs) if node.op.name == "input"})
     types: dict[int, TensorType] = {
         node.attrs[0]: node.type for node in topological(outputs) if node.op.name == "input"

@@ -1,19 +1,10 @@
-"""The operations: one entry each, from which functions, methods, gradients, code and tests are derived."""
+"""The operations: one entry each, from which functions, methods, gradients, code and tests are derived.
 
-from twofold.ops import (
-    activation,
-    elementwise_arithmetic,
-    elementwise_logic,
-    elementwise_math,
-    reduction,
-    source,
-)
+Importing the package registers the entries of all its modules; a new module needs no mention anywhere.
+"""
 
-__all__ = [
-    "activation",
-    "elementwise_arithmetic",
-    "elementwise_logic",
-    "elementwise_math",
-    "reduction",
-    "source",
-]
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__, __name__ + "."):
+    import_module(_module.name)

@@ -65,6 +65,8 @@ class celu:
     """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
 
     signature = "input, alpha"
+    domain = (nonzero(-3, 3), reals(0.5, 1.5))
+    reference = lambda x, a: numpy.where(x > 0, x, a * numpy.expm1(numpy.minimum(x, 0) / a))
     compute = lambda x, alpha: ops.where(x > 0, x, alpha * ops.expm1(ops.minimum(x, 0.0) / alpha))
 
     @staticmethod
@@ -78,9 +80,10 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @composite
 class selu:
-    """Scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017, Self-Normalizing Neural Networks)."""
+    """Scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
 
     signature = "input"
+    domain = (nonzero(-3, 3),)
     compute = lambda x: ops.elu(x, _SELU_ALPHA) * _SELU_SCALE
 
 
@@ -115,6 +118,7 @@ class silu:
 
     functions = ("silu", "swish")
     signature = "input"
+    reference = lambda x: x / (1 + numpy.exp(-x))
     compute = lambda x: x * ops.sigmoid(x)
 
 
@@ -123,6 +127,7 @@ class mish:
     """``input * tanh(softplus(input))`` (Misra 2019)."""
 
     signature = "input"
+    reference = lambda x: x * numpy.tanh(numpy.logaddexp(x, 0))
     compute = lambda x: x * ops.tanh(ops.softplus(x))
 
 
@@ -132,6 +137,7 @@ class logsigmoid:
 
     functions = ("logsigmoid", "log_sigmoid")
     signature = "input"
+    reference = lambda x: -numpy.logaddexp(-x, 0)
     compute = lambda x: -ops.softplus(-x)
 
 
@@ -161,6 +167,7 @@ class relu6:
     """``min(max(input, 0), 6)``."""
 
     signature = "input"
+    reference = lambda x: numpy.clip(x, 0, 6)
     compute = lambda x: ops.hardtanh(x, 0, 6)
 
 
@@ -169,6 +176,8 @@ class hardsigmoid:
     """``input / 6 + 1 / 2``, limited to [0, 1]."""
 
     signature = "input"
+    domain = (reals(-2.9, 2.9),)
+    reference = lambda x: numpy.clip(x / 6 + 0.5, 0, 1)
     compute = lambda x: ops.hardtanh(x + 3.0, 0, 6) / 6.0
 
 
@@ -177,6 +186,8 @@ class hardswish:
     """``input * hardsigmoid(input)`` (Howard et al. 2019, Searching for MobileNetV3)."""
 
     signature = "input"
+    domain = (reals(-2.9, 2.9),)
+    reference = lambda x: x * numpy.clip(x / 6 + 0.5, 0, 1)
     compute = lambda x: x * (ops.hardtanh(x + 3.0, 0, 6) / 6.0)
 
 
@@ -185,6 +196,7 @@ class softsign:
     """``input / (1 + |input|)``."""
 
     signature = "input"
+    reference = lambda x: x / (1 + abs(x))
     compute = lambda x: x / (1 + ops.abs(x))
 
 
@@ -193,6 +205,7 @@ class tanhshrink:
     """``input - tanh(input)``."""
 
     signature = "input"
+    reference = lambda x: x - numpy.tanh(x)
     compute = lambda x: x - ops.tanh(x)
 
 
@@ -201,6 +214,8 @@ class softshrink:
     """``input`` moved towards 0 by ``lambd``, not beyond."""
 
     signature = "input, lambd"
+    domain = (reals(-3, 3), reals(0.1, 0.2))
+    reference = lambda x, w: numpy.where(abs(x) > w, x - numpy.sign(x) * w, 0)
     compute = lambda x, width: ops.where(x > width, x - width, ops.where(x < -width, x + width, x * 0))
 
     @staticmethod
@@ -213,6 +228,8 @@ class hardshrink:
     """``input`` where further than ``lambd`` from 0, else 0."""
 
     signature = "input, lambd"
+    domain = (reals(-3, 3), reals(0.1, 0.2))
+    reference = lambda x, w: numpy.where(abs(x) > w, x, 0)
     compute = lambda x, width: ops.where(ops.abs(x) > width, x, 0)
 
     @staticmethod
@@ -225,4 +242,6 @@ class threshold:
     """``input`` where above ``threshold``, else ``value``."""
 
     signature = "input, threshold, value"
+    domain = (reals(-3, 3), reals(0.1, 0.2), reals(4, 5))
+    reference = lambda x, limit, value: numpy.where(x > limit, x, value)
     compute = lambda x, limit, value: ops.where(x > limit, x, value)

@@ -413,6 +413,15 @@ class Composite(Operation):
         result = self.rule_compute(*inputs, *attrs)
         return result if isinstance(result, Node) else strong(constant(result))
 
+    def samples(self) -> Sequence[Any]:
+        """The entry's own samples, or calls of an element-wise function of floats."""
+        names = self.parameter_names()
+        if self.rule_samples is not None or not names:
+            return super().samples()
+        domain = self.domain * len(names) if len(self.domain) == 1 else self.domain
+        domain = domain or (reals(-3, 3),) * len(names)
+        return list(elementwise_samples("f", domain, (None,) * len(names), self.attribute_samples))
+
 
 # Decorators
 
@@ -448,8 +457,9 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
 
 def _publish(op: Any) -> None:
     if not hasattr(op, "call"):
-        op.arity = len(op.parameter_names())
-        op.call = _plain_call(op, op.arity)
+        count = len(op.parameter_names())
+        op.arity = count if op.functions else None
+        op.call = _plain_call(op, count) if op.functions else _attribute_call(op)
     op.call.__name__ = op.functions[0] if op.functions else op.name
     op.call.__qualname__ = op.call.__name__
     op.call.__doc__ = op.doc
@@ -494,6 +504,10 @@ def public(
 
 def _swapped(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return lambda input, other: function(other, input)
+
+
+def _attribute_call(op: Op) -> Callable[..., Any]:
+    return lambda *inputs, attrs=(): bind(op, inputs, attrs)
 
 
 def _plain_call(op: Op, arity: int) -> Callable[..., Any]:

@@ -106,13 +106,23 @@ class floor_divide:
     reference = numpy.floor_divide
 
 
+def _trunc_divide(a: Any, b: Any) -> Any:
+    """Integers exactly, by way of the rest."""
+    if "f" in (a.dtype.kind, b.dtype.kind):
+        return ops.trunc(a / b)
+    return ops.floor_divide(a - ops.fmod(a, b), b)
+
+
 @composite
 class trunc_divide:
     """Quotient rounded toward zero."""
 
     functions = ()
     signature = "input, other"
-    compute = lambda a, b: ops.floor_divide(a - ops.fmod(a, b), b)
+    domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
+    methods = ()
+    reference = lambda a, b: numpy.trunc(a / b)
+    compute = _trunc_divide
 
 
 @elementwise
@@ -142,7 +152,7 @@ class fmod:
 
 
 def _integer_power(b: Any, x: Any, n: Any) -> Any:
-    """By squaring; a negative exponent gives 0 unless the base is 1 or -1, exponents above 63 count modulo 64."""
+    """By squaring; a negative exponent gives 0 unless the base is a unit; above 63 it counts modulo 64."""
     one, zero = b.const(1, x.dtype), b.const(0, x.dtype)
     result, square = one, x
     for bit in range(6):
@@ -200,6 +210,8 @@ class cube:
 
     functions = ()
     signature = "input"
+    methods = ()
+    reference = lambda x: x**3
     compute = lambda x: x * ops.square(x)
 
 
@@ -223,6 +235,7 @@ class positive:
     methods = ("positive",)
     operators = ("__pos__",)
     signature = "input"
+    reference = lambda x: x
     compute = lambda x: x
 
 
@@ -297,7 +310,7 @@ class reciprocal:
 
 
 def _tied(ct: Any, a: Any, b: Any) -> Any:
-    """Share of the gradient of an extreme for ``a`` where it is not beaten by ``b``: half where they are equal."""
+    """The gradient of an extreme for ``a`` where ``b`` does not beat it: half where they are equal."""
     return ops.where(ops.equal(a, b), ct * 0.5, ct)
 
 
@@ -333,6 +346,7 @@ class fmax:
 
     signature = "input, other"
     methods = ("fmax",)
+    reference = numpy.fmax
     compute = lambda a, b: ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops.maximum(a, b)))
 
 
@@ -342,6 +356,7 @@ class fmin:
 
     signature = "input, other"
     methods = ("fmin",)
+    reference = numpy.fmin
     compute = lambda a, b: ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops.minimum(a, b)))
 
 
@@ -496,6 +511,7 @@ class frac:
 
     signature = "input"
     methods = ("frac",)
+    reference = lambda x: x - numpy.trunc(x)
     compute = lambda x: x - ops.trunc(x)
 
 
@@ -505,6 +521,7 @@ class lerp:
 
     signature = "input, end, weight"
     methods = ("lerp",)
+    reference = lambda a, b, w: a + w * (b - a)
     compute = lambda a, b, w: ops.where(ops.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
 
 
@@ -514,6 +531,7 @@ class addcmul:
 
     signature = "input, tensor1, tensor2, value"
     methods = ("addcmul",)
+    reference = lambda x, a, b, value: x + value * a * b
     compute = lambda x, a, b, value: x + value * a * b
 
     @staticmethod
@@ -527,6 +545,8 @@ class addcdiv:
 
     signature = "input, tensor1, tensor2, value"
     methods = ("addcdiv",)
+    domain = (reals(-3, 3), reals(-3, 3), nonzero(-3, 3, 0.5), reals(-3, 3))
+    reference = lambda x, a, b, value: x + value * a / b
     compute = lambda x, a, b, value: x + value * a / b
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.ops.base import apply, composite, elementwise, ops, to_float
-from twofold.ops.samples import reals
+from twofold.ops.samples import nonzero, reals
 
 
 @elementwise
@@ -318,6 +318,13 @@ class logit:
 
     signature = "input"
     methods = ("logit",)
+    domain = (reals(0.1, 0.9),)
+    attribute_samples = ((None,), (0.05,))
+    reference = lambda x, eps: (
+        numpy.log(x / (1 - x))
+        if eps is None
+        else numpy.log(numpy.clip(x, eps, 1 - eps) / (1 - numpy.clip(x, eps, 1 - eps)))
+    )
     compute = lambda x, eps: _logit(x if eps is None else ops.clamp(x, eps, 1 - eps))
 
     @staticmethod
@@ -335,6 +342,8 @@ class sinc:
 
     signature = "input"
     methods = ("sinc",)
+    domain = (nonzero(-3, 3),)
+    reference = numpy.sinc
     compute = lambda x: ops.where(ops.equal(x, 0), 1.0, _sinc(ops.where(ops.equal(x, 0), 1.0, x) * math.pi))
 
 
@@ -348,6 +357,8 @@ class xlogy:
 
     signature = "input, other"
     methods = ("xlogy",)
+    domain = (nonzero(-3, 3), reals(0.1, 3))
+    reference = lambda x, y: numpy.where(x == 0, 0, x * numpy.log(y))
     compute = lambda x, y: ops.where(
         ops.equal(x, 0), x * 0.0, x * ops.log(ops.where(ops.equal(x, 0), 1.0, y))
     )
@@ -359,6 +370,7 @@ class deg2rad:
 
     signature = "input"
     methods = ("deg2rad",)
+    reference = numpy.deg2rad
     compute = lambda x: x * (math.pi / 180)
 
 
@@ -368,4 +380,5 @@ class rad2deg:
 
     signature = "input"
     methods = ("rad2deg",)
+    reference = numpy.rad2deg
     compute = lambda x: x * (180 / math.pi)

@@ -39,7 +39,7 @@ def _count(shape: tuple[int, ...], axes: Axes) -> int:
 
 
 def axes_call(name: str) -> Callable[..., Any]:
-    """The public function ``f(input, dim=None, keepdim=False)`` of a reduction, also with ``axis``, ``keepdims``."""
+    """The public function ``f(input, dim=None, keepdim=False)``; also with ``axis`` and ``keepdims``."""
 
     def call(
         input: Any,
@@ -181,7 +181,7 @@ def _index_reference(function: Callable[..., Any]) -> Callable[..., Any]:
     def reference(x: Any, axes: Axes, *_: Any) -> Any:
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         moved = numpy.transpose(x, [*kept, *axes])
-        flat = moved.reshape(*[x.shape[axis] for axis in kept], -1)
+        flat = moved.reshape(*[x.shape[axis] for axis in kept], _count(x.shape, axes))
         return function(flat, axis=-1)
 
     return reference
@@ -204,7 +204,7 @@ def _index_call(name: str) -> Callable[..., Any]:
 
 @reduction
 class argmax:
-    """Index of the first largest element over ``dim`` (over the flattened tensor if None); NaN counts as largest."""
+    """Index of the first largest element over ``dim`` (None: of the flattened tensor); NaN wins."""
 
     signature = "input"
     combine = "argmax"
@@ -219,7 +219,7 @@ class argmax:
 
 @reduction
 class argmin:
-    """Index of the first smallest element over ``dim`` (over the flattened tensor if None); NaN counts as smallest."""
+    """Index of the first smallest element over ``dim`` (None: of the flattened tensor); NaN wins."""
 
     signature = "input"
     combine = "argmin"
@@ -255,6 +255,8 @@ class mean:
 
     signature = "input"
     kinds = "f"
+    samples = lambda: reduction_samples("f", reals(-3, 3), True)
+    reference = lambda x, axes, keepdims: numpy.mean(x, axis=axes, keepdims=keepdims)
     compute = _mean
     call = axes_call("mean")
 
@@ -295,12 +297,28 @@ def _spread_call(name: str) -> Callable[..., Any]:
     return call
 
 
+def _spread_samples() -> list[Sample]:
+    made = reduction_samples("f", reals(-3, 3), True)
+    calls = [(sample, correction) for sample in made for correction in (0.0, 1.0)]
+    return [
+        Sample((*s.attrs, c), s.arrays, s.dtypes, s.smooth and _count(s.arrays[0].shape, s.attrs[0]) > 1)
+        for s, c in calls
+    ]
+
+
+def _spread_reference(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
+    squares = numpy.square(x - numpy.mean(x, axis=axes, keepdims=True))
+    return numpy.sum(squares, axis=axes, keepdims=keepdims) / numpy.float64(_divisor(x, axes, correction))
+
+
 @composite
 class var:
-    """Variance over ``dim``: squared distances from the mean, summed and divided by count - ``correction``."""
+    """Variance over ``dim``: squared distances from the mean, summed, over count - ``correction``."""
 
     signature = "input"
     kinds = "f"
+    samples = _spread_samples
+    reference = _spread_reference
     compute = _var
     vjp = _var_gradient
     call = _spread_call("var")
@@ -320,6 +338,8 @@ class std:
 
     signature = "input"
     kinds = "f"
+    samples = _spread_samples
+    reference = lambda x, axes, keepdims, c: numpy.sqrt(_spread_reference(x, axes, keepdims, c))
     compute = lambda x, axes, keepdims, correction: ops.sqrt(_var(x, axes, keepdims, correction))
     vjp = _std_gradient
     call = _spread_call("std")
@@ -342,6 +362,8 @@ class count_nonzero:
     """Number of non-zero elements over ``dim``."""
 
     signature = "input"
+    samples = lambda: reduction_samples("fib", reals(-3, 3), True)
+    reference = lambda x, axes, keepdims: numpy.sum(x != 0, axis=axes, keepdims=keepdims)
     compute = lambda x, axes, keepdims: apply("sum", ops.not_equal(x, 0), attrs=(axes, keepdims))
     call = axes_call("count_nonzero")
 
@@ -363,6 +385,10 @@ class logsumexp:
     """``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
     signature = "input"
+    samples = lambda: reduction_samples("fi", reals(-3, 3), True)
+    reference = lambda x, axes, keepdims: numpy.log(
+        numpy.sum(numpy.exp(x * 1.0), axis=axes, keepdims=keepdims)
+    )
     compute = _logsumexp
     vjp = lambda ct, y, x, axes, keepdims: (_softmax_share(ct, y, x, axes),)
     call = axes_call("logsumexp")
@@ -466,8 +492,27 @@ class norm2:
     functions = ()
     methods = ()
     signature = "input"
+    samples = lambda: reduction_samples("fi", reals(1, 3), True)
+    reference = lambda x, axes, keepdims: numpy.sqrt(numpy.sum(x * (x * 1.0), axis=axes, keepdims=keepdims))
     compute = lambda x, axes, keepdims: _norm(x, 2.0, axes, keepdims)
     vjp = _norm2_gradient
+
+
+_NORMS = (1.0, 2.0, 3.0, 0.0, math.inf, -math.inf)
+
+
+def _norm_samples() -> list[Sample]:
+    made = list(reduction_samples("f", reals(0.5, 3), False))
+    return [Sample((p, *s.attrs), s.arrays, s.dtypes, s.smooth and p != 0) for s in made for p in _NORMS]
+
+
+def _norm_reference(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
+    x = abs(x)
+    if math.isinf(p):
+        return (numpy.max if p > 0 else numpy.min)(x, axis=axes, keepdims=keepdims)
+    if p == 0:
+        return numpy.sum(x != 0, axis=axes, keepdims=keepdims)
+    return numpy.sum(x**p, axis=axes, keepdims=keepdims) ** (1 / p)
 
 
 @composite
@@ -477,6 +522,8 @@ class norm:
     signature = "input"
     functions = ("norm", "vector_norm")
     methods = ("norm",)
+    samples = _norm_samples
+    reference = _norm_reference
     compute = _norm
 
     @staticmethod

@@ -109,10 +109,11 @@ def elementwise_samples(
     attributes: Sequence[Attributes] = ((),),
     special: bool = True,
 ) -> Iterator[Sample]:
-    """Calls of an element-wise operation: awkward shapes in float32, every dtype of ``kinds``, special values."""
+    """Calls of an element-wise operation: awkward shapes, every dtype of ``kinds``, special values."""
     generator = numpy.random.default_rng(len(domains))
     count = len(domains)
-    shapes = {1: [(shape,) for shape in _UNARY], 2: list(_BINARY), 3: list(_TERNARY)}[count]
+    more = [shape + ((),) * (count - 3) for shape in _TERNARY]
+    shapes = {1: [(shape,) for shape in _UNARY], 2: list(_BINARY)}.get(count, more)
     main = float32 if "f" in kinds else int32 if "i" in kinds else bool_
     others = [dtype for kind in kinds for dtype in _DTYPES[kind] if dtype is not main]
 
@@ -127,7 +128,7 @@ def elementwise_samples(
         for dtype in others:
             yield sample(attrs, shapes[3 if count == 1 else 1], dtype)
             yield sample(attrs, shapes[4 if count == 1 else 2], dtype)
-        if special and main is float32 and not any(fixed):
+        if special and main is float32 and count < 3 and not any(fixed):
             grid = numpy.meshgrid(*[numpy.array(SPECIAL, numpy.float32)] * count, indexing="ij")
             values = tuple(numpy.ascontiguousarray(axis.reshape(-1)) for axis in grid)
             yield Sample(attrs, values, (float32,) * count, smooth=False)
@@ -142,7 +143,7 @@ _EMPTY: tuple[tuple[Shape, tuple[int, ...]], ...] = (((0, 3), (0,)), ((0,), (0,)
 
 
 def reduction_samples(kinds: str, domain: Domain, empty: bool, large: bool = True) -> Iterator[Sample]:
-    """Calls of a reduction with attributes ``(axes, keepdims)``: shapes, sizes above one block, every dtype."""
+    """Calls of a reduction with attributes ``(axes, keepdims)``: awkward shapes, large ones, every dtype."""
     generator = numpy.random.default_rng(7)
     main = float32 if "f" in kinds else bool_
     for shape, axes in _REDUCED + (_EMPTY if empty else ()) + (_LARGE if large else ()):

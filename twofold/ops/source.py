@@ -12,7 +12,7 @@ from twofold.dtypes import DType, as_dtype, bool_, float32, float64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node
 from twofold.ir.types import Shape, TensorType
-from twofold.ops.base import Source, apply, composite, convert, filled, ops, source
+from twofold.ops.base import Source, apply, broadcast, composite, convert, filled, ops, source
 from twofold.ops.base import iota as iota_node
 from twofold.ops.samples import Sample
 
@@ -72,12 +72,22 @@ def dtype_of_scalar(value: Any) -> DType:
     return getattr(value, "dtype", float32)
 
 
+_SHAPES: tuple[Shape, ...] = ((), (5,), (2, 3), (0, 4))
+
+
+def _call(attrs: Attributes, *values: Any) -> Sample:
+    """A sample with float64 or int64 operands."""
+    arrays = tuple(numpy.asarray(value) for value in values)
+    return Sample(attrs, arrays, tuple(as_dtype(array.dtype) for array in arrays), smooth=False)
+
+
 @composite
 class full:
     """A tensor of shape ``size`` whose every element is ``fill_value``."""
 
     signature = "fill_value"
-    compute = lambda value, shape, dtype: ops.broadcast_to(convert(value, dtype), shape)
+    samples = lambda: [_call((shape, dtype), 2.5) for shape in _SHAPES for dtype in (float32, float64, int64)]
+    compute = lambda value, shape, dtype: broadcast(convert(value, dtype), shape)
 
     @staticmethod
     def call(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
@@ -89,6 +99,7 @@ class full:
 class zeros:
     """A tensor of zeros."""
 
+    samples = lambda: [_call((shape, dtype)) for shape in _SHAPES for dtype in (float32, int64, bool_)]
     compute = lambda shape, dtype: filled(0, dtype, shape)
 
     @staticmethod
@@ -100,6 +111,7 @@ class zeros:
 class ones:
     """A tensor of ones."""
 
+    samples = lambda: [_call((shape, dtype)) for shape in _SHAPES for dtype in (float32, int64, bool_)]
     compute = lambda shape, dtype: filled(1, dtype, shape)
 
     @staticmethod
@@ -113,6 +125,7 @@ class zeros_like:
 
     functions = ("zeros_like", "empty_like")
     signature = "input"
+    samples = lambda: [_call((dtype,), numpy.ones(shape)) for shape in _SHAPES for dtype in (float32, int64)]
     compute = lambda x, dtype: filled(0, dtype, x.shape)
 
     @staticmethod
@@ -125,6 +138,7 @@ class ones_like:
     """Ones with the shape and, unless given, the dtype of ``input``."""
 
     signature = "input"
+    samples = lambda: [_call((dtype,), numpy.ones(shape)) for shape in _SHAPES for dtype in (float32, int64)]
     compute = lambda x, dtype: filled(1, dtype, x.shape)
 
     @staticmethod
@@ -137,7 +151,10 @@ class full_like:
     """``fill_value`` everywhere, with the shape and, unless given, the dtype of ``input``."""
 
     signature = "input, fill_value"
-    compute = lambda x, value, dtype: ops.broadcast_to(convert(value, dtype), x.shape)
+    samples = lambda: [
+        _call((dtype,), numpy.ones(shape), 2.5) for shape in _SHAPES for dtype in (float32, int64)
+    ]
+    compute = lambda x, value, dtype: broadcast(convert(value, dtype), x.shape)
 
     @staticmethod
     def call(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:
@@ -157,6 +174,7 @@ class arange:
     """``start``, ``start + step``, ... up to but not including ``end``."""
 
     signature = "start, step"
+    samples = lambda: [_call((5, int64), 3, -2), _call((7, float32), 0.5, 0.1), _call((0, int64), 0, 1)]
     compute = _arange
 
     @staticmethod
@@ -188,6 +206,9 @@ class linspace:
     """``steps`` equally spaced values from ``start`` to ``end``, both included."""
 
     signature = "start, end"
+    samples = lambda: [
+        _call((steps, end, float32), -1.0, 2.0) for steps in (0, 1, 2, 11) for end in (True, False)
+    ]
     compute = _linspace
 
     @staticmethod
@@ -207,6 +228,12 @@ def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:
 class eye:
     """Ones on the ``k``-th diagonal, zeros elsewhere."""
 
+    samples = lambda: [
+        _call((3, 3, 0, float32)),
+        _call((2, 4, 1, int64)),
+        _call((4, 2, -1, bool_)),
+        _call((0, 2, 0, float32)),
+    ]
     compute = _eye
 
     @staticmethod

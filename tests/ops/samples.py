@@ -1,0 +1,41 @@
+"""Every sample call of every registered operation, and how to run one on the reference interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+import twofold.ops  # noqa: F401  (registers all operations)
+from twofold.autodiff.reverse import closed_graph
+from twofold.dtypes import float64
+from twofold.ir.interpret import evaluate, widen
+from twofold.ir.op import REGISTRY
+from twofold.ops.samples import Sample
+
+
+def cases() -> Iterator[tuple[Any, Sample]]:
+    """All pairs of an operation and a sample call of it, in the order of registration."""
+    for op in list(REGISTRY.values()):
+        for sample in op.samples():
+            yield op, sample
+
+
+def operations_with_samples() -> list[str]:
+    """Names of the operations that have sample calls."""
+    return [name for name, op in REGISTRY.items() if op.samples()]
+
+
+def reference(op: Any, sample: Sample) -> Any:
+    """The value of a call by the interpreter, in storage form."""
+    return evaluate(closed_graph(op, sample.attrs, sample.types), sample.arrays)[0]
+
+
+def in_float64(sample: Sample) -> Sample:
+    """The same call with every float in float64, for finite differences."""
+    pairs = list(zip(sample.arrays, sample.dtypes))
+    arrays = tuple(numpy.array(widen(array, dtype)) for array, dtype in pairs)
+    return Sample(
+        sample.attrs, arrays, tuple(float64 if d.kind == "f" else d for d in sample.dtypes), sample.smooth
+    )

@@ -1,0 +1,286 @@
+"""Random numbers: a pure function of key, counter and element number, so that order of execution cannot matter.
+
+``random_bits`` is Philox-4x32-10 (Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3). A draw has
+the key (64 bits: the seed of its generator) and the counter (64 bits: the number of draws before it in order
+of declaration). Element ``i`` of a draw is the block with counter words
+
+    (low half of i, high half of i, low half of counter, high half of counter)
+
+under the key words (low half of key, high half of key); each block gives four words of 32 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int16,
+    int32,
+    int64,
+    uint32,
+    uint64,
+)
+from twofold.errors import ArgumentError
+from twofold.ir.interpret import narrow
+from twofold.ir.node import Node
+from twofold.ops.base import apply, composite, convert, elementwise, iota, ops
+from twofold.ops.samples import Sample
+from twofold.ops.source import shape_of
+
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+
+
+def _halves(b: Any, x: Any) -> tuple[Any, Any]:
+    return b.cast(x, uint32), b.cast(b.shr(x, 32), uint32)
+
+
+def _lower_philox(b: Any, index: Any, key: Any, counter: Any, word: int) -> Any:
+    x = [*_halves(b, index), *_halves(b, counter)]
+    k0, k1 = _halves(b, key)
+    for step in range(_ROUNDS):
+        if step:
+            k0, k1 = b.add(k0, _WEYL[0]), b.add(k1, _WEYL[1])
+        high0, low0 = b.mulhi_u32(x[0], _MULTIPLIERS[0]), b.mul(x[0], _MULTIPLIERS[0])
+        high1, low1 = b.mulhi_u32(x[2], _MULTIPLIERS[1]), b.mul(x[2], _MULTIPLIERS[1])
+        x = [b.xor(b.xor(high1, x[1]), k0), low1, b.xor(b.xor(high0, x[3]), k1), low0]
+    return x[word]
+
+
+def _philox(index: Any, key: Any, counter: Any, word: int) -> Any:
+    low = numpy.uint64(0xFFFFFFFF)
+    half = numpy.uint64(32)
+    index, key, counter = (numpy.asarray(value).astype(numpy.uint64) for value in (index, key, counter))
+    x = [index & low, index >> half, counter & low, counter >> half]
+    keys = [key & low, key >> half]
+    for step in range(_ROUNDS):
+        if step:
+            keys = [(k + numpy.uint64(w)) & low for k, w in zip(keys, _WEYL)]
+        first, second = x[0] * numpy.uint64(_MULTIPLIERS[0]), x[2] * numpy.uint64(_MULTIPLIERS[1])
+        x = [(second >> half) ^ x[1] ^ keys[0], second & low, (first >> half) ^ x[3] ^ keys[1], first & low]
+    return x[word].astype(numpy.uint32)
+
+
+def _bits_samples() -> Sequence[Sample]:
+    generator = numpy.random.default_rng(3)
+    samples = []
+    for shape in ((), (19,), (2, 3), (0,)):
+        arrays = tuple(generator.integers(0, 2**63, s).astype("uint64") for s in (shape, (), ()))
+        samples += [Sample((word,), arrays, (uint64,) * 3, smooth=False) for word in range(4)]
+    return samples
+
+
+@elementwise
+class random_bits:
+    """Word ``word`` (0 to 3, uint32) of the Philox block of element ``index`` under ``key`` and ``counter``."""
+
+    functions = ()
+    methods = ()
+    inplace = False
+    signature = "index, key, counter"
+    operand_dtypes = (uint64, uint64, uint64)
+    result_dtype = lambda common: (uint64, uint32)
+    differentiable = False
+    lower = _lower_philox
+    reference = _philox
+    samples = _bits_samples
+
+
+_FLOATS = (float32, float64, float16, bfloat16)
+
+
+def _draw_samples(*values: float, dtypes: Sequence[DType] = _FLOATS) -> Sequence[Sample]:
+    """Key, counter and scalar parameters; as attributes the shape and the dtype of the draw."""
+    scalars = [numpy.array(value, "float64" if isinstance(value, float) else "int64") for value in values]
+    arrays = (numpy.array(2**63 + 5, "uint64"), numpy.array(7, "uint64"), *scalars)
+    types = (uint64, uint64, *[float64 if isinstance(value, float) else int64 for value in values])
+    shapes = ((), (19,), (0, 2), (3, 40))
+    return [Sample((shape, dtype), arrays, types, smooth=False) for shape in shapes for dtype in dtypes]
+
+
+def _dropout_samples() -> Sequence[Sample]:
+    scalars = (numpy.array(5, "uint64"), numpy.array(7, "uint64"), numpy.array(0.25, "float32"))
+    generator = numpy.random.default_rng(1)
+    return [
+        Sample((), (narrow(generator.normal(size=shape), dtype), *scalars), (dtype, uint64, uint64, float32))
+        for shape, dtype in (
+            ((33,), float32),
+            ((), float32),
+            ((2, 3), float64),
+            ((2, 9), bfloat16),
+            ((0,), float32),
+        )
+    ]
+
+
+def _words(key: Node, counter: Node, shape: tuple[int, ...], *words: int) -> list[Any]:
+    index = iota(shape)
+    return [apply("random_bits", index, key, counter, attrs=(word,)) for word in words]
+
+
+def uniform_node(key: Node, counter: Node, shape: tuple[int, ...], dtype: DType, first: int = 0) -> Any:
+    """Uniform in [0, 1): the highest 24 bits of one word; for float64 the highest 53 of two.
+
+    Every value is a multiple of the spacing, so each is exact in the dtype (half types take as many bits as
+    they hold).
+    """
+    if dtype is float64:
+        high, low = _words(key, counter, shape, first, first + 1)
+        wide = convert(high, uint64) * 2**21 + ops.bitwise_right_shift(convert(low, uint64), 11)
+        return convert(wide, float64) * 2.0**-53
+    bits = {float32: 24}.get(dtype, 8 if dtype is bfloat16 else 11)
+    (word,) = _words(key, counter, shape, first)
+    return convert(convert(ops.bitwise_right_shift(word, 32 - bits), float32) * 2.0**-bits, dtype)
+
+
+def _uniform(key: Any, counter: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+    unit = uniform_node(key, counter, shape, dtype)
+    start, end = convert(low, dtype), convert(high, dtype)
+    value = start + unit * (end - start)
+    # rounding may reach the excluded end
+    return ops.where(ops.logical_and(value >= end, start < end), start, value)
+
+
+@composite
+class random_uniform:
+    """Uniform in [low, high), of shape and dtype by the attributes."""
+
+    functions = ()
+    methods = ()
+    signature = "key, counter, low, high"
+    samples = lambda: _draw_samples(-1.5, 2.0)
+    compute = _uniform
+
+
+def _normal(key: Any, counter: Any, mean: Any, scale: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+    """Box and Muller's transform of two numbers from one block; 1 - u is in (0, 1], so its logarithm is finite."""
+    wide = float64 if dtype is float64 else float32
+    radius = ops.sqrt(-2.0 * ops.log(1.0 - uniform_node(key, counter, shape, wide, 0)))
+    angle = uniform_node(key, counter, shape, wide, 2) * (2 * math.pi)
+    return convert(convert(mean, wide) + convert(scale, wide) * (radius * ops.cos(angle)), dtype)
+
+
+@composite
+class random_normal:
+    """Normal with this mean and standard deviation, of shape and dtype by the attributes."""
+
+    functions = ()
+    methods = ()
+    signature = "key, counter, mean, std"
+    samples = lambda: _draw_samples(-1.5, 2.0)
+    compute = _normal
+
+
+def _randint(key: Any, counter: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+    """The high half of (range times 32 random bits) below 2**32; the bias is under range / 2**32.
+
+    Source: Lemire 2019, Fast Random Integer Generation in an Interval, without the rejection.
+    """
+    start = convert(low, int64)
+    span = convert(convert(high, int64) - start, uint64)
+    first, second = (convert(word, uint64) for word in _words(key, counter, shape, 0, 1))
+    upper = first * span + ops.bitwise_right_shift(second * span, 32)
+    return convert(start + convert(ops.bitwise_right_shift(upper, 32), int64), dtype)
+
+
+@composite
+class random_integers:
+    """Integers in [low, high) with high - low below 2**32, of shape and dtype by the attributes."""
+
+    functions = ()
+    methods = ()
+    signature = "key, counter, low, high"
+    samples = lambda: _draw_samples(-3, 200, dtypes=(int64, int32, int16))
+    compute = _randint
+
+
+@composite
+class random_bernoulli:
+    """True with the probability ``p`` of its place, as ``dtype``."""
+
+    functions = ()
+    methods = ()
+    signature = "key, counter, p"
+    samples = lambda: _draw_samples(0.3, dtypes=(bool_, float32))
+    compute = lambda key, counter, p, shape, dtype: convert(
+        uniform_node(key, counter, shape, p.dtype if p.dtype is float64 and not p.type.weak else float32) < p,
+        dtype,
+    )
+
+
+def _dropout(x: Any, key: Any, counter: Any, p: Any) -> Any:
+    """Survivors are divided by the chance to survive, in the dtype of ``x``."""
+    keep = uniform_node(key, counter, x.shape, float32) >= convert(p, float32)
+    return ops.where(keep, x / (1.0 - p), 0)
+
+
+def _dropout_gradient(
+    ct: Any, y: Any, x: Any, key: Any, counter: Any, p: Any
+) -> tuple[Any, None, None, None]:
+    """The same draw again, which costs less than keeping the mask."""
+    return (_dropout(ct, key, counter, p), None, None, None)
+
+
+@composite
+class random_dropout:
+    """``input`` with each element zeroed with probability ``p``, the others divided by ``1 - p``."""
+
+    functions = ()
+    methods = ()
+    signature = "input, key, counter, p"
+    kinds = "biuf"
+    samples = _dropout_samples
+    compute = _dropout
+    vjp = _dropout_gradient
+
+
+def draw_uniform(
+    key: Any, counter: Any, shape: Any, dtype: Any = float32, low: Any = 0.0, high: Any = 1.0
+) -> Any:
+    """Bind ``random_uniform``; key and counter are uint64 scalars."""
+    return apply("random_uniform", key, counter, low, high, attrs=(shape_of((shape,)), as_dtype(dtype)))
+
+
+def draw_normal(
+    key: Any, counter: Any, shape: Any, dtype: Any = float32, mean: Any = 0.0, std: Any = 1.0
+) -> Any:
+    """Bind ``random_normal``; key and counter are uint64 scalars."""
+    return apply("random_normal", key, counter, mean, std, attrs=(shape_of((shape,)), as_dtype(dtype)))
+
+
+def draw_integers(key: Any, counter: Any, low: int, high: int, shape: Any, dtype: Any = int64) -> Any:
+    """Bind ``random_integers``; raises ArgumentError for an empty or too wide range."""
+    if not 0 < high - low < 2**32:
+        raise ArgumentError(
+            f"the range [{low}, {high}) is empty or wider than 2**32", "Choose another range."
+        )
+    return apply("random_integers", key, counter, low, high, attrs=(shape_of((shape,)), as_dtype(dtype)))
+
+
+def draw_bernoulli(key: Any, counter: Any, p: Any, shape: Any, dtype: Any = bool_) -> Any:
+    """Bind ``random_bernoulli``; ``p`` is a number or a tensor that broadcasts to ``shape``."""
+    return apply("random_bernoulli", key, counter, p, attrs=(shape_of((shape,)), as_dtype(dtype)))
+
+
+def draw_dropout(input: Any, key: Any, counter: Any, p: Any) -> Any:
+    """Bind ``random_dropout``; raises ArgumentError unless ``p`` is in [0, 1]."""
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
+    return apply("random_dropout", input, key, counter, p)
+
+
+def permutation_of_keys(keys: Any) -> Any:
+    """The permutation that sorts random ``keys`` (a NumPy array), on the host."""
+    return numpy.argsort(keys, kind="stable")
