@@ -1,0 +1,376 @@
+"""Plans of matrix products: which generated kernels compute a product, on which numbers.
+
+Every element is one chain of fused multiply-adds in the order of the contracted index, so its bits depend on
+nothing that is decided here. Decisions depend on sizes; the text of a kernel never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from twofold import dtypes
+from twofold.dtypes import DType
+from twofold.lower import gemm_pack
+from twofold.lower.builder import LANES
+from twofold.lower.gemm_kernel import (
+    GENERIC_PARAMS,
+    MAX_BLOCK_K,
+    MAX_BLOCK_ROWS,
+    PARAMS,
+    Epilogue,
+    TiledKernel,
+    generic_key,
+    generic_text,
+)
+from twofold.lower.gemm_tile import TALL, WIDE, Tile, next_height
+
+__all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_CACHE_BYTES = 512 * 1024
+"""How much of the left operand a sweep over the panels may reread; half of a second level cache."""
+
+_GRAIN_CYCLES = 20_000
+"""Work below about 5 microseconds is not worth another thread."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Strides of a batch of matrices, in elements; a stride of 0 repeats.
+
+    >>> Operand(0, 784, 1).transposed
+    Operand(batch=0, row=1, col=784)
+    """
+
+    batch: int
+    row: int
+    col: int
+
+    @property
+    def transposed(self) -> Operand:
+        """The same memory seen with rows and columns exchanged."""
+        return Operand(self.batch, self.col, self.row)
+
+
+@dataclass(frozen=True)
+class MatmulProblem:
+    """c[i] = a[i] @ b[i] for i < batch, with a[i] of m x k, b[i] of k x n and c[i] of m x n elements.
+
+    ``c`` has its rows or its columns contiguous.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a: Operand
+    b: Operand
+    c: Operand
+    dtype: DType
+
+    @property
+    def transposed(self) -> MatmulProblem:
+        """The same product written as c' = b' @ a'."""
+        a, b, c = self.b.transposed, self.a.transposed, self.c.transposed
+        return replace(self, m=self.n, n=self.m, a=a, b=b, c=c)
+
+
+@dataclass
+class KernelCall:
+    """One call of one kernel: ``text_key`` names the text, ``buffers`` are the roles of its pointers.
+
+    Roles are "a", "b", "c", "scratch0", ..., "epilogue0", ...; the kernel handles ``work`` items, which
+    threads share in runs of at least ``grain``.
+    """
+
+    text_key: str
+    name: str
+    text: str = field(repr=False)
+    buffers: tuple[str, ...]
+    params: tuple[int, ...]
+    work: int
+    grain: int
+
+
+@dataclass
+class MatmulPlan:
+    """Calls to make one after the other, each finished before the next, and the sizes of their scratch."""
+
+    calls: list[KernelCall]
+    scratch_bytes: list[int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to compute a product: ``way`` is "direct" or how the right operand is packed."""
+
+    tile: Tile
+    flipped: bool
+    way: str
+
+
+@lru_cache
+def host_vector_bits() -> int:
+    """Width of the widest vector registers of this machine that the tiles know."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as features
+    except ImportError:
+        return 256
+    return 512 if features.get("AVX512F") else 256
+
+
+_texts: dict[str, str] = {}
+
+
+def _tiled_text(kernel: TiledKernel, epilogue: Epilogue | None) -> tuple[str, str]:
+    key = kernel.key(epilogue)
+    text = _texts.get(key)
+    if text is None:
+        text = _texts[key] = kernel.text(epilogue)
+    return key, text
+
+
+def _generic_text(dtype: DType, epilogue: Epilogue | None) -> tuple[str, str]:
+    key = generic_key(dtype, dtype.compute, epilogue)
+    text = _texts.get(key)
+    if text is None:
+        text = _texts[key] = generic_text(dtype, dtype.compute, epilogue)
+    return key, text
+
+
+def _pack_text(source: DType, compute: DType, way: str) -> tuple[str, str]:
+    key = gemm_pack.pack_key(source, compute, way)
+    text = _texts.get(key)
+    if text is None:
+        text = _texts[key] = gemm_pack.pack_text(source, compute, way)
+    return key, text
+
+
+def _up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _normal(problem: MatmulProblem, epilogue: Epilogue | None) -> tuple[MatmulProblem, bool]:
+    """The problem with contiguous rows of c (and whether that exchanged a and b), batch folded into rows."""
+    swapped = False
+    if epilogue is None:
+        c = problem.c
+        if problem.n == 1 and (problem.m > 1 and c.row != 1):
+            problem = replace(problem, c=replace(c, col=1))
+        elif c.col != 1 or (problem.m > 1 and problem.n == 1):
+            if c.row != 1 and problem.m != 1:
+                raise ValueError(f"neither rows nor columns of the result are contiguous: {c}")
+            problem, swapped = problem.transposed, True
+            if problem.c.col != 1:
+                problem = replace(problem, c=replace(problem.c, col=1))
+    a, c = problem.a, problem.c
+    if problem.m == 1:
+        problem = replace(problem, a=replace(a, row=a.batch), c=replace(c, row=c.batch))
+        a, c = problem.a, problem.c
+    joins = a.batch == problem.m * a.row and c.batch == problem.m * c.row and problem.b.batch == 0
+    if epilogue is None and problem.batch > 1 and joins:
+        problem = replace(problem, batch=1, m=problem.m * problem.batch)
+    return problem, swapped
+
+
+def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
+    """The ways to compute a product whose result has contiguous rows."""
+    size = problem.dtype.compute.itemsize
+    found = []
+    for flipped in (False, True):
+        seen = problem.transposed if flipped else problem
+        way = "rows" if seen.b.col == 1 or seen.n == 1 else "columns" if seen.b.row == 1 else "any"
+        tiles = [TALL[vector_bits][size]]
+        wide = WIDE[vector_bits][size]
+        if seen.m <= wide.height and not flipped:
+            tiles.append(wide)
+        for tile in tiles:
+            if way == "rows" and problem.dtype not in _HALVES:
+                found.append(Choice(tile, flipped, "direct"))
+            found.append(Choice(tile, flipped, way))
+    return found
+
+
+_PACK_CYCLES = {"direct": 0.0, "rows": 4.0, "columns": 6.0, "any": 40.0}
+"""Cycles to lay out 16 elements."""
+
+
+def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
+    """About how long a choice takes on one core."""
+    seen = problem.transposed if choice.flipped else problem
+    tile = choice.tile
+    table = next_height(tile)
+    whole = max(0, seen.m // tile.height - 1) if seen.m >= len(table) else 0
+    rows, work = seen.m - whole * tile.height, whole * max(tile.height * tile.vectors, 8)
+    while rows:
+        height = tile.height if rows >= len(table) else table[rows]
+        work += max(height * tile.vectors, 8)
+        rows -= height
+    panels = -(-seen.n // tile.width)
+    cycles = work / 2 * panels * (seen.k + 8)
+    if not bare or choice.flipped:
+        cycles += seen.m * seen.n / LANES * (6 if choice.flipped else 3)
+    cycles *= seen.batch
+    packed = seen.k * panels * tile.width * (1 if seen.b.batch == 0 else seen.batch)
+    if choice.way != "direct":
+        cycles += 200 + packed / LANES * _PACK_CYCLES[choice.way]
+    else:
+        # rows of a panel far apart miss the first level cache and the address translation
+        cycles += packed / LANES * 1.0 + seen.m * packed / LANES / tile.height * 0.1
+    return cycles
+
+
+class _Planner:
+    """Collects the calls of one product."""
+
+    def __init__(self, problem: MatmulProblem, epilogue: Epilogue | None, numbers: Sequence[int]) -> None:
+        self.problem = problem
+        self.epilogue = epilogue
+        self.numbers = tuple(numbers)
+        extra = epilogue.buffers if epilogue is not None else 0
+        self.roles = tuple(f"epilogue{i}" for i in range(extra))
+        self.plan = MatmulPlan([], [])
+
+    def pack(self, operand: Operand, role: str, sizes: tuple[int, int], way: str, width: int) -> str:
+        """Lay ``operand`` (of k x n = ``sizes``) out as panels; gives the role of the copy."""
+        (k, n), dtype = sizes, self.problem.dtype
+        batch = 1 if operand.batch == 0 else self.problem.batch
+        panels, panel_size = -(-n // width), _up(k, 16) * width
+        block_k = min(_up(k, 16), max(16, _up(8192 // width, 16)))
+        blocks = -(-k // block_k)
+        key, text = _pack_text(dtype, dtype.compute, way)
+        values = {
+            "n": n,
+            "k": k,
+            "batch_stride": operand.batch,
+            "k_stride": operand.row,
+            "column_stride": operand.col,
+            "width": width,
+            "panels": panels,
+            "k_blocks": blocks,
+            "block_k": block_k,
+            "panel_size": panel_size,
+        }
+        params = tuple(values[name] for name in gemm_pack.PARAMS)
+        copy = f"scratch{len(self.plan.scratch_bytes)}"
+        self.plan.scratch_bytes.append(batch * panels * panel_size * dtype.compute.itemsize)
+        grain = max(1, _GRAIN_CYCLES * LANES // (block_k * width * 5))
+        self.plan.calls.append(
+            KernelCall(key, "pack", text, (role, copy), params, batch * panels * blocks, grain)
+        )
+        return copy
+
+    def widen_left(self, left: Operand, role: str, m: int, k: int) -> tuple[Operand, str]:
+        """A float32 copy of a left operand of half precision, with the same axis contiguous."""
+        if left.row == 1 and m > 1:
+            width = _up(m, 16)
+            copy = self.pack(Operand(left.batch, left.col, 1), role, (k, m), "rows", width)
+            return Operand(_up(k, 16) * width if left.batch else 0, 1, width), copy
+        width = _up(k, 16)
+        way = "rows" if left.col == 1 or k == 1 else "any"
+        copy = self.pack(left, role, (m, k), way, width)
+        return Operand(_up(m, 16) * width if left.batch else 0, width, 1), copy
+
+    def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
+        """The calls of a product of floats; ``roles`` are those of the two operands."""
+        if choice.flipped:
+            roles = roles[1], roles[0]
+        seen = self.problem.transposed if choice.flipped else self.problem
+        dtype, tile = seen.dtype, choice.tile
+        left, right = seen.a, seen.b
+        panels = -(-seen.n // tile.width)
+        numbers = {"b_batch": right.batch, "b_panel": tile.width, "b_k": right.row, "b_direct": 1}
+        left_role, right_role = roles
+        if seen.k and dtype in _HALVES:
+            left, left_role = self.widen_left(left, left_role, seen.m, seen.k)
+        if seen.k and choice.way != "direct":
+            right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, tile.width)
+            size = _up(seen.k, 16) * tile.width
+            batch_stride = panels * size if right.batch else 0
+            numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": tile.width, "b_direct": 0}
+        rows = self.block_rows(seen, panels)
+        chunks = max(1, -(-seen.k // MAX_BLOCK_K))
+        numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
+        numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
+        numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
+        numbers |= {"row_blocks": -(-seen.m // rows), "block_k": max(1, -(-seen.k // chunks))}
+        kernel = TiledKernel(dtype.compute, dtype, tile, choice.flipped)
+        params = (*self.numbers, *(numbers[name] for name in PARAMS))
+        buffers = (*self.roles, left_role, right_role, *(() if self.epilogue else ("c",)))
+        work = seen.batch * panels * numbers["row_blocks"]
+        grain = max(1, _GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
+        key, text = _tiled_text(kernel, self.epilogue)
+        self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
+        return self.plan
+
+    @staticmethod
+    def block_rows(seen: MatmulProblem, panels: int) -> int:
+        """Rows of a work item: few enough to stay in the cache, and to make work for several threads."""
+        fits = _CACHE_BYTES // (max(seen.k, 1) * seen.dtype.compute.itemsize)
+        most = min(MAX_BLOCK_ROWS, max(48, fits // 48 * 48))
+        blocks = -(-seen.m // most)
+        if seen.m * seen.n * seen.k * seen.batch > 1 << 20:
+            blocks = max(blocks, min(-(-seen.m // 48), -(-8 // (panels * seen.batch))))
+        return min(MAX_BLOCK_ROWS, _up(-(-seen.m // blocks), 12)) if blocks > 1 else seen.m
+
+    def generic(self, roles: tuple[str, str]) -> MatmulPlan:
+        """The call of the plain kernel."""
+        seen = self.problem
+        panels = -(-seen.n // LANES)
+        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels}
+        numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row, "a_k": seen.a.col}
+        numbers |= {"b_batch": seen.b.batch, "b_k": seen.b.row, "b_column": seen.b.col}
+        numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
+        params = (*self.numbers, *(numbers[name] for name in GENERIC_PARAMS))
+        key, text = _generic_text(seen.dtype, self.epilogue)
+        buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
+        grain = max(1, _GRAIN_CYCLES // (seen.k * 16 + 16))
+        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
+        return MatmulPlan([call], [])
+
+
+def plan_matmul(
+    problem: MatmulProblem,
+    epilogue: Epilogue | None = None,
+    epilogue_params: Sequence[int] = (),
+    vector_bits: int | None = None,
+    choice: int | None = None,
+) -> MatmulPlan:
+    """The kernel calls that compute ``problem``; without an epilogue the product is stored in c.
+
+    ``epilogue_params`` are the values of the epilogue's numbers. ``choice`` picks one of the possible ways
+    instead of the cheapest, for tests and measurements. Raises ValueError if neither rows nor columns of c
+    are contiguous, or if the number of parameters is wrong.
+
+    >>> a, b, c = Operand(0, 10, 1), Operand(0, 20, 1), Operand(0, 20, 1)
+    >>> product = MatmulProblem(1, 4, 20, 10, a, b, c, dtypes.float32)
+    >>> [call.buffers for call in plan_matmul(product).calls]
+    [('a', 'b', 'c')]
+    """
+    if len(epilogue_params) != (0 if epilogue is None else epilogue.params):
+        raise ValueError(f"the epilogue takes another number of parameters than {len(epilogue_params)}")
+    if problem.batch == 0 or problem.m == 0 or problem.n == 0:
+        return MatmulPlan([], [])
+    problem, swapped = _normal(problem, epilogue)
+    roles = ("b", "a") if swapped else ("a", "b")
+    planner = _Planner(problem, epilogue, epilogue_params)
+    if not problem.dtype.is_floating_point:
+        return planner.generic(roles)
+    choices = _choices(problem, vector_bits or host_vector_bits())
+    if choice is not None:
+        return planner.tiled(choices[choice], roles)
+    return planner.tiled(min(choices, key=lambda c: _cycles(problem, c, epilogue is None)), roles)
+
+
+def count_choices(problem: MatmulProblem, vector_bits: int | None = None) -> int:
+    """How many values ``choice`` of `plan_matmul` may take.
+
+    >>> square = MatmulProblem(1, 8, 8, 8, *[Operand(0, 8, 1)] * 3, dtypes.int32)
+    >>> count_choices(square)
+    1
+    """
+    if not problem.dtype.is_floating_point:
+        return 1
+    return len(_choices(_normal(problem, None)[0], vector_bits or host_vector_bits()))

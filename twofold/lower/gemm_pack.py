@@ -1,0 +1,88 @@
+"""Kernels that lay an operand of a matrix product out as panels, converted to the dtype of the arithmetic.
+
+The layout is [batch][panel][k][width] with zeros after the last column; a panel has room for a multiple of 16
+steps of k.
+"""
+
+from __future__ import annotations
+
+from twofold.dtypes import DType
+from twofold.lower.builder import LANES, Val
+from twofold.lower.gemm_kernel import KernelBuilder
+
+PARAMS = [
+    "n",
+    "k",
+    "batch_stride",
+    "k_stride",
+    "column_stride",
+    "width",
+    "panels",
+    "k_blocks",
+    "block_k",
+    "panel_size",
+]
+"""The run-time numbers; strides of the source count elements, as ``panel_size`` does."""
+
+
+def pack_key(source: DType, compute: DType, way: str) -> str:
+    """Names the text of `pack_text`."""
+    return f"pack {way} {source.name} {compute.name}"
+
+
+def pack_text(source: DType, compute: DType, way: str) -> str:
+    """The module of a packing kernel; a work item is ``block_k`` steps (a multiple of 16) of one panel.
+
+    ``way`` says how the source lies: "rows" (columns contiguous), "columns" (k contiguous) or "any".
+    """
+    b = KernelBuilder("pack")
+    p = {name: b.param(i) for i, name in enumerate(PARAMS)}
+    target = b.buffer(1)
+    with b.loop(b.begin, b.end) as item:
+        rest, block = b.split(item, p["k_blocks"])
+        batch, panel = b.split(rest, p["panels"])
+        first = b.mul(block, p["block_k"])
+        last = b.smaller(p["k"], b.add(first, p["block_k"]))
+        column = b.mul(panel, p["width"])
+        origin = b.add(b.mul(batch, p["batch_stride"]), b.mul(column, p["column_stride"]))
+        start = b.offset(b.buffer(0), origin, source)
+        to = b.offset(target, b.mul(rest, p["panel_size"]), compute)
+        columns = b.sub(p["n"], column)
+        if way == "columns":
+            _transposing(b, p, (start, to), (first, last), columns, (source, compute))
+        else:
+            with b.loop(0, p["width"], LANES) as v:
+                mask = b.lane_mask(b.sub(columns, v))
+                with b.loop(first, last) as k:
+                    row = b.mul(k, p["k_stride"])
+                    if way == "rows":
+                        values = b.load(start, b.add(row, v), source, LANES, mask)
+                    else:
+                        where = b.add(row, b.mul(v, p["column_stride"]))
+                        values = b.load_strided(start, where, p["column_stride"], source, mask)
+                    b.store(to, b.add(b.mul(k, p["width"]), v), b.cast(values, compute))
+    return b.finish()
+
+
+def _transposing(
+    b: KernelBuilder,
+    p: dict[str, Val],
+    pointers: tuple[Val, Val],
+    span: tuple[Val, Val],
+    columns: Val,
+    kinds: tuple[DType, DType],
+) -> None:
+    """Squares of 16 by 16: 16 columns of the panel are read along k and turned in registers."""
+    start, to = pointers
+    source, compute = kinds
+    with b.loop(span[0], span[1], LANES) as k:
+        inside = b.lane_mask(b.sub(p["k"], k))
+        with b.loop(0, p["width"], LANES) as v:
+            vectors = []
+            for i in range(LANES):
+                column = b.add(v, i)
+                mask = b.and_(inside, b.splat(b.cmp("lt", column, columns)))
+                where = b.add(b.mul(column, p["column_stride"]), k)
+                vectors.append(b.cast(b.load(start, where, source, LANES, mask), compute))
+            for i, values in enumerate(b.transpose(vectors)):
+                b.store(to, b.add(b.mul(b.add(k, i), p["width"]), v), values)
