@@ -72,6 +72,10 @@ def gradient(op: Any, sample: Any, index: int, cotangent: Any) -> tuple[Graph, A
     return vjp, used, evaluate(vjp, arguments(sample, used, cotangent, value))[0]
 
 
+def evaluator(graph: Graph) -> Any:
+    return lambda arrays: evaluate(graph, arrays)[0]
+
+
 def smooth_samples(op: Any, most: int) -> list[Any]:
     """Some calls that finite differences may be taken of, in float64."""
     found = [s for s in op.samples() if s.smooth and any(d is float32 for d in s.dtypes)]
@@ -93,7 +97,7 @@ def test_gradient_against_differences(name: str) -> None:
             if dtype is not float64:
                 assert vjp_of(op, sample.attrs, graph, index) is None
                 continue
-            numeric = numeric_vjp(lambda arrays: evaluate(graph, arrays)[0], sample.arrays, cotangent, index)
+            numeric = numeric_vjp(evaluator(graph), sample.arrays, cotangent, index)
             found = gradient(op, sample, index, cotangent)
             if found is None:
                 own = getattr(op, "differentiable", True)
@@ -138,7 +142,7 @@ def check_second(
     whole = Graph([*graph.input_types, graph.outputs[0].type], vjp.inline(actual))
     second = vjp_graph(whole, 0)
     arrays = [*sample.arrays, cotangent]
-    numeric = numeric_vjp(lambda values: evaluate(whole, values)[0], arrays, direction, 0)
+    numeric = numeric_vjp(evaluator(whole), arrays, direction, 0)
     if second is None:
         assert compare_gradients(numpy.zeros(numeric.shape), numeric, 1e-4) is None
         return

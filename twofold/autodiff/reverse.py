@@ -16,7 +16,7 @@ from twofold.ir.graph import Graph, rewrite
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import apply, convert, filled
+from twofold.ops.base import apply, convert, filled, strong
 
 Used = list[int | str]
 """What each input of a gradient graph is: "cotangent", "output", or the number of an original input."""
@@ -168,5 +168,5 @@ def grad_graph(graph: Graph, wrt: Sequence[int], output: int = 0) -> Graph:
 
 
 def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
-    """The closed graph of one call: ``build`` on input nodes of these types."""
-    return Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
+    """The closed graph of one call: ``build`` on input nodes of these types; its output is never weak."""
+    return Graph(types, [strong(op.build(attrs, [input_node(k, type) for k, type in enumerate(types)]))])

@@ -59,7 +59,7 @@ def apply(name: str, *inputs: Any, attrs: Attributes = ()) -> Any:
     return bind(REGISTRY[name], inputs, attrs)
 
 
-# Building blocks for ``build``
+# Building blocks for ``build``. They return Any, as type checkers do not see the operators of nodes.
 
 
 def normalize_axis(axis: int, ndim: int) -> int:
@@ -109,7 +109,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-def convert(node: Node, dtype: DType) -> Node:
+def convert(node: Node, dtype: DType) -> Any:
     """``node`` as a value of ``dtype`` that is not weak; a ``cast`` node only where needed."""
     type = node.type
     if type.dtype is dtype and not type.weak:
@@ -119,7 +119,7 @@ def convert(node: Node, dtype: DType) -> Node:
     return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, type.shape))
 
 
-def broadcast(node: Node, shape: Shape) -> Node:
+def broadcast(node: Node, shape: Shape) -> Any:
     """``node`` broadcast to ``shape``; a ``broadcast_to`` node only where needed."""
     type = node.type
     if type.shape == shape:
@@ -127,12 +127,12 @@ def broadcast(node: Node, shape: Shape) -> Node:
     return make_node(REGISTRY["broadcast_to"], (shape,), (node,), tensor_type(type.dtype, shape, type.weak))
 
 
-def filled(value: bool | int | float, dtype: DType, shape: Shape) -> Node:
+def filled(value: bool | int | float, dtype: DType, shape: Shape) -> Any:
     """A node of ``shape`` whose every element is ``value``."""
     return broadcast(constant(value, dtype), shape)
 
 
-def iota(shape: Shape) -> Node:
+def iota(shape: Shape) -> Any:
     """The int64 node whose elements are their own flat row-major numbers."""
     return make_node(REGISTRY["iota"], (), (), tensor_type(int64, shape))
 

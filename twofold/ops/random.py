@@ -1,8 +1,8 @@
-"""Random numbers: a pure function of key, counter and element number, so that order of execution cannot matter.
+"""Random numbers: pure functions of key, counter and element number, so that execution order cannot matter.
 
-``random_bits`` is Philox-4x32-10 (Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3). A draw has
-the key (64 bits: the seed of its generator) and the counter (64 bits: the number of draws before it in order
-of declaration). Element ``i`` of a draw is the block with counter words
+``random_bits`` is Philox-4x32-10 (Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3). A draw
+has the key (64 bits: the seed of its generator) and the counter (64 bits: the number of draws before it in
+order of declaration). Element ``i`` of a draw is the block with counter words
 
     (low half of i, high half of i, low half of counter, high half of counter)
 
@@ -84,7 +84,7 @@ def _bits_samples() -> Sequence[Sample]:
 
 @elementwise
 class random_bits:
-    """Word ``word`` (0 to 3, uint32) of the Philox block of element ``index`` under ``key`` and ``counter``."""
+    """Word ``word`` (0 to 3, uint32) of the Philox block of element ``index``."""
 
     functions = ()
     methods = ()
@@ -165,7 +165,7 @@ class random_uniform:
 
 
 def _normal(key: Any, counter: Any, mean: Any, scale: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-    """Box and Muller's transform of two numbers from one block; 1 - u is in (0, 1], so its logarithm is finite."""
+    """Box and Muller's transform of two words of one block; 1 - u is never 0, so its logarithm is finite."""
     wide = float64 if dtype is float64 else float32
     radius = ops.sqrt(-2.0 * ops.log(1.0 - uniform_node(key, counter, shape, wide, 0)))
     angle = uniform_node(key, counter, shape, wide, 2) * (2 * math.pi)

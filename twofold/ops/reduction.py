@@ -256,7 +256,9 @@ class mean:
     signature = "input"
     kinds = "f"
     samples = lambda: reduction_samples("f", reals(-3, 3), True)
-    reference = lambda x, axes, keepdims: numpy.mean(x, axis=axes, keepdims=keepdims)
+    reference = lambda x, axes, keepdims: (
+        numpy.sum(x, axis=axes, keepdims=keepdims) / numpy.float64(_count(x.shape, axes))
+    )
     compute = _mean
     call = axes_call("mean")
 
@@ -307,7 +309,8 @@ def _spread_samples() -> list[Sample]:
 
 
 def _spread_reference(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
-    squares = numpy.square(x - numpy.mean(x, axis=axes, keepdims=True))
+    mean = numpy.sum(x, axis=axes, keepdims=True) / numpy.float64(_count(x.shape, axes))
+    squares = numpy.square(x - mean)
     return numpy.sum(squares, axis=axes, keepdims=keepdims) / numpy.float64(_divisor(x, axes, correction))
 
 

@@ -1,0 +1,68 @@
+"""The generator against published vectors, and the distributions against their moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.ops  # noqa: F401  (registers all operations)
+from twofold.autodiff.reverse import closed_graph
+from twofold.dtypes import bfloat16, bool_, float16, float32, float64, int64, uint64
+from twofold.ir.interpret import evaluate, widen
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import tensor_type
+
+
+def draw(name: str, attrs: Any, *values: float, key: int = 1, counter: int = 0) -> Any:
+    scalars = [numpy.array(value) for value in values]
+    types = [tensor_type(float64 if s.dtype.kind == "f" else int64, (), True) for s in scalars]
+    graph = closed_graph(REGISTRY[name], attrs, [tensor_type(uint64), tensor_type(uint64), *types])
+    arrays = [numpy.array(key, "uint64"), numpy.array(counter, "uint64"), *scalars]
+    return widen(evaluate(graph, arrays)[0], graph.outputs[0].dtype)
+
+
+@pytest.mark.parametrize(
+    ("index", "counter", "key", "words"),
+    [
+        (0, 0, 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        (2**64 - 1, 2**64 - 1, 2**64 - 1, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+        (0x85A308D3243F6A88, 0x0370734413198A2E, 0x299F31D0A4093822, (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
+    ],
+)  # fmt: skip
+def test_known_answers(index: int, counter: int, key: int, words: Any) -> None:
+    """Source: the known-answer file of Random123 (Salmon et al. 2011)."""
+    op: Any = REGISTRY["random_bits"]
+    arrays = [numpy.array(value, "uint64") for value in (index, key, counter)]
+    assert tuple(int(op.reference((word,), *arrays)) for word in range(4)) == words
+
+
+@pytest.mark.parametrize("dtype", [float32, float64, float16, bfloat16])
+def test_uniform(dtype: Any) -> None:
+    values = draw("random_uniform", ((20_000,), dtype), 0.0, 1.0)
+    assert values.min() >= 0 and values.max() < 1
+    assert abs(values.mean() - 0.5) < 0.01 and abs(values.var() - 1 / 12) < 0.003
+    assert abs(numpy.corrcoef(values[:-1], values[1:])[0, 1]) < 0.03
+
+
+def test_normal() -> None:
+    values = draw("random_normal", ((40_000,), float32), 2.0, 3.0)
+    standard = (values - 2) / 3
+    assert abs(standard.mean()) < 0.02 and abs(standard.std() - 1) < 0.02
+    assert abs((standard**3).mean()) < 0.06 and abs((standard**4).mean() - 3) < 0.2
+
+
+def test_integers_and_bernoulli() -> None:
+    values = draw("random_integers", ((30_000,), int64), -3, 4)
+    counts = numpy.bincount(values + 3, minlength=7)
+    assert len(counts) == 7 and abs(counts / 30_000 - 1 / 7).max() < 0.01
+    assert abs(draw("random_bernoulli", ((30_000,), bool_), 0.3).mean() - 0.3) < 0.01
+
+
+def test_draws_differ_by_key_and_counter_and_repeat_otherwise() -> None:
+    first = draw("random_uniform", ((50,), float32), 0.0, 1.0)
+    assert (first == draw("random_uniform", ((50,), float32), 0.0, 1.0)).all()
+    assert (first != draw("random_uniform", ((50,), float32), 0.0, 1.0, key=2)).any()
+    assert (first != draw("random_uniform", ((50,), float32), 0.0, 1.0, counter=1)).any()
+    assert (first[:20] == draw("random_uniform", ((20,), float32), 0.0, 1.0)).all()
