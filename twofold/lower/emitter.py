@@ -30,6 +30,7 @@ class Emitter:
         self._next_label = 0
         self._block = "start"
         self._uses_nontemporal = False
+        self._tables: dict[tuple[DType, tuple[Number, ...]], Val] = {}
 
     # A value dominates everything inside its scope; after the scope is closed it may not be reused.
     def _open_scope(self) -> None:
@@ -101,6 +102,13 @@ class Emitter:
             text = f"splat ({llvm_type(dtype)} {text})"
         return Val(text, dtype, lanes)
 
+    def table(self, values: Sequence[Number], dtype: DType) -> Val:
+        """A pointer to constants that live in the module, for ``load`` and ``load_indices``."""
+        key = (dtype, tuple(values))
+        if key not in self._tables:
+            self._tables[key] = Val(f"@table{len(self._tables)}", None)
+        return self._tables[key]
+
     def index(self, value: Val | int) -> Val:
         """``value`` as an int64 scalar.
 
@@ -150,6 +158,14 @@ class Emitter:
             result.append(x)
         return result
 
+    def _table_lines(self) -> list[str]:
+        lines = []
+        for (dtype, values), pointer in self._tables.items():
+            elements = ", ".join(f"{llvm_type(dtype)} {literal(v, dtype)}" for v in values)
+            kind = f"[{len(values)} x {llvm_type(dtype)}]"
+            lines.append(f"{pointer.ref} = private unnamed_addr constant {kind} [{elements}], align 64")
+        return lines
+
     def finish(self) -> str:
         """The text of a whole module: declarations, then the kernel, which returns 0.
 
@@ -161,6 +177,7 @@ class Emitter:
             f"define i64 @{self.name}(ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end) #0 {{"
         )
         body = [
+            *self._table_lines(),
             *self._declarations,
             head,
             "entry:",

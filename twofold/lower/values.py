@@ -82,7 +82,7 @@ class Val:
     @property
     def is_constant(self) -> bool:
         """Whether this is a literal rather than the result of an instruction."""
-        return self.ref[0] != "%"
+        return self.ref[0] not in "%@"
 
     def __repr__(self) -> str:
         return f"Val({self.typed})"

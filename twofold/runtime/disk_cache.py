@@ -1,7 +1,7 @@
 """Machine code kept on disk between processes: content-keyed, checked, bounded and safe to share.
 
-A file is a header (magic, SHA-256 of the payload) and the payload. It appears under its name only when complete
-(temporary file, then rename), so readers and writers need no lock. A file that fails its check is deleted.
+A file is a header (magic, SHA-256 of the payload) and the payload. It appears under its name only when
+complete (temporary file, then rename), so readers and writers need no lock. A file that fails its check is deleted.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class DiskCache:
             os.unlink(os.path.join(self._path, key))
 
     def _shrink(self) -> None:
-        """Delete the oldest files above the limit, down to three quarters of it, and what crashes left behind."""
+        """Above the limit delete the oldest files, down to three quarters of it, and what crashes left."""
         files: list[tuple[float, int, str]] = []
         with os.scandir(self._path) as entries:
             for entry in entries:

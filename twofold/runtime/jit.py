@@ -1,8 +1,8 @@
 """Kernels from LLVM IR text to addresses, through memory, disk and, at last, the code generator.
 
 A kernel is known by the hash of its text with the function's own name left out, so equal kernels are compiled
-once whatever they are called. Several kernels missing at once are compiled as one object, which saves the fixed
-cost of a run of the code generator; on disk each kernel has an index file that names its object file.
+once whatever they are called. Several kernels missing at once are compiled as one object, which saves the
+fixed cost of a run of the code generator; on disk each kernel has an index file that names its object file.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _CodeGenerator:
         return bytes(self._machine.emit_object(whole))
 
     def link(self, image: bytes, symbols: list[str]) -> dict[str, int]:
-        """Addresses through LLVM's own linker, for machines and objects that the small loader does not know."""
+        """Addresses through LLVM's own linker, where the small loader knows the machine or the object not."""
         if self._linker is None:
             self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
         library = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()

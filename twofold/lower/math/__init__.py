@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from twofold.lower.control import Control
 from twofold.lower.emitter import Operand
+from twofold.lower.math import exponential, logarithm, special, trigonometric  # noqa: F401
+from twofold.lower.math.core import FUNCTIONS
 from twofold.lower.values import Val
+
+__all__ = ["FUNCTIONS", "apply"]
 
 
 def apply(b: Control, name: str, x: Val, y: Operand | None = None) -> Val:
-    """Emit the function ``name`` of ``x`` (and ``y``)."""
-    raise KeyError(name)
+    """Emit the function ``name`` of ``x`` (and ``y``).
+
+    Raises KeyError for an unknown name, TypeError for operands that are not float32 or float64.
+
+    >>> from twofold import dtypes
+    >>> b = Control()
+    >>> apply(b, "tanh", b.const(0.5, dtypes.float32, 16)).dtype
+    twofold.float32
+    """
+    if y is None:
+        return FUNCTIONS[name](b, x)
+    return FUNCTIONS[name](b, *b._unify((x, y)))  # type: ignore[call-arg]

@@ -1,0 +1,126 @@
+"""Shared parts of the elementary functions: registry, number formats, polynomials, calls of the C library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from twofold import dtypes
+from twofold.dtypes import DType
+from twofold.lower.control import Control
+from twofold.lower.emitter import Operand
+from twofold.lower.values import Val
+
+Unary = Callable[[Control, Val], Val]
+Binary = Callable[[Control, Val, Val], Val]
+
+
+@dataclass(frozen=True)
+class Format:
+    """Constants of one floating format; ``ln2_high + ln2_low`` is log 2 to twice the precision."""
+
+    dtype: DType
+    bits: DType
+    mantissa: int
+    one: int
+    round_magic: float
+    ln2_high: float
+    ln2_low: float
+    smallest_normal: float
+    bias_shift: int
+
+
+SINGLE = Format(
+    dtypes.float32, dtypes.int32, 23, 0x3F800000, 1.5 * 2.0**23,
+    float.fromhex("0x1.62e430p-1"), float.fromhex("-0x1.05c610p-29"), 2.0**-126, 23,
+)  # fmt: skip
+DOUBLE = Format(
+    dtypes.float64, dtypes.int64, 52, 0x3FF0000000000000, 1.5 * 2.0**52,
+    float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56"), 2.0**-1022, 54,
+)  # fmt: skip
+
+LOG2_E = float.fromhex("0x1.71547652b82fep+0")
+LN_2 = float.fromhex("0x1.62e42fefa39efp-1")
+PI = float.fromhex("0x1.921fb54442d18p+1")
+INFINITY = float("inf")
+NAN = float("nan")
+
+
+def format_of(x: Val) -> Format:
+    """The format of ``x``.
+
+    Raises TypeError unless it is float32 or float64.
+    """
+    if x.dtype is dtypes.float32:
+        return SINGLE
+    if x.dtype is dtypes.float64:
+        return DOUBLE
+    raise TypeError(f"elementary functions need float32 or float64, got {x.dtype}; cast first")
+
+
+FUNCTIONS: dict[str, Unary | Binary] = {}
+
+
+def function(implementation: Callable[..., Val]) -> Callable[..., Val]:
+    """Register an implementation under its own name, less a trailing underscore."""
+    FUNCTIONS[implementation.__name__.rstrip("_")] = implementation
+    return implementation
+
+
+def horner(b: Control, coefficients: Sequence[float], x: Val) -> Val:
+    """The polynomial with ``coefficients`` from the lowest power up, by Horner's rule with FMA."""
+    result: Operand = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = b.fma(result, x, coefficient)
+    assert isinstance(result, Val)
+    return result
+
+
+def in_double(b: Control, implementation: Callable[..., Val], *operands: Val) -> Val:
+    """Run an implementation in float64 and round the result to float32, so with an error below 0.51 units."""
+    wide = [b.cast(x, dtypes.float64) for x in operands]
+    return b.cast(implementation(b, *wide), dtypes.float32)
+
+
+def library(name: str) -> None:
+    """Register a function of the C library: on float64 called per lane, on float32 rounded from float64."""
+
+    def call(b: Control, *operands: Val) -> Val:
+        return b.call_library(name, *operands)
+
+    def implementation(b: Control, *operands: Val) -> Val:
+        if format_of(operands[0]) is SINGLE:
+            return in_double(b, call, *operands)
+        return call(b, *operands)
+
+    FUNCTIONS[name] = implementation
+
+
+def single_in_double(name: str) -> Callable[[Callable[..., Val]], Callable[..., Val]]:
+    """Register an implementation in float64 that is accurate enough for float32; float64 itself uses libm."""
+
+    def decorate(wide: Callable[..., Val]) -> Callable[..., Val]:
+        def implementation(b: Control, *operands: Val) -> Val:
+            if format_of(operands[0]) is SINGLE:
+                return in_double(b, wide, *operands)
+            return b.call_library(name, *operands)
+
+        FUNCTIONS[name] = implementation
+        return wide
+
+    return decorate
+
+
+def scale_exponent(b: Control, fmt: Format, n: Operand) -> Val:
+    """2**n for an integer vector ``n`` within the normal exponents."""
+    assert isinstance(n, Val)
+    return b.bitcast(b.add(b.shl(n, fmt.mantissa), fmt.one), fmt.dtype)
+
+
+def clamp(b: Control, x: Val, low: float | None, high: float | None) -> Val:
+    """``x`` limited to [low, high]; a NaN passes, which a minimum instruction would not promise."""
+    if high is not None:
+        x = b.select(b.cmp("gt", x, high), high, x)
+    if low is not None:
+        x = b.select(b.cmp("lt", x, low), low, x)
+    return x
