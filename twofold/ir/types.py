@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from twofold.dtypes import DType
+from twofold.dtypes import BY_CODE, DType
 
 Shape = tuple[int, ...]
 
@@ -54,3 +54,8 @@ def tensor_type(dtype: DType, shape: Shape = (), weak: bool = False) -> TensorTy
         found.dtype, found.shape, found.weak = dtype, tuple(int(size) for size in shape), weak
         found = _TABLE.setdefault((dtype, found.shape, weak), found)
     return found
+
+
+def type_from_code(code: int, shape: Shape, weak: bool) -> TensorType:
+    """The TensorType for a dtype's code, as the core stores it."""
+    return tensor_type(BY_CODE[code], shape, weak)

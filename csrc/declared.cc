@@ -1,0 +1,275 @@
+#include "declared.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "location.h"
+
+namespace twofold {
+namespace {
+
+uint64_t next_order = 0;
+
+ValueRef declared_value(Type* type) {
+  ValueRef value(new_value(type));
+  value->declared = std::make_unique<Declared>();
+  value->declared->order = ++next_order;
+  value->location = capture_location();
+  return value;
+}
+
+class Specialiser {
+ public:
+  Specialiser(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs, const std::vector<Type*>& types)
+      : inputs_(inputs), outputs_(outputs), types_(types) {}
+
+  std::unique_ptr<Specialisation> run();
+
+ private:
+  void collect();
+  void find_targets();
+  bool record(Value* value);
+  bool record_gradient(Value* value);
+  bool reference(const Leaf& leaf, Type* type, Ref* out);
+  bool place_leaf(Value* value, Type* type);
+
+  const std::vector<ValueRef>& inputs_;
+  const std::vector<ValueRef>& outputs_;
+  const std::vector<Type*>& types_;
+  Recorder recorder_;
+  std::vector<Value*> order_;
+  std::unordered_map<Value*, Ref> refs_;
+  std::unordered_map<Value*, ValueRef> stand_ins_;     // for leaves and for gradient targets
+  std::unordered_set<Value*> targets_, flows_;
+  std::unordered_map<uint64_t, bool> groups_done_;
+  std::vector<LeafSource> sources_;
+};
+
+// Every declared value above the outputs, in order of declaration, which is the order a program records in.
+void Specialiser::collect() {
+  std::unordered_set<Value*> seen;
+  std::vector<Value*> stack;
+  for (const auto& output : outputs_) stack.push_back(output.get());
+  while (!stack.empty()) {
+    Value* value = stack.back();
+    stack.pop_back();
+    if (!seen.insert(value).second) continue;
+    order_.push_back(value);
+    if (!value->declared) continue;
+    for (const Leaf& leaf : value->declared->inputs) {
+      if (leaf.value) stack.push_back(leaf.value.get());
+    }
+  }
+  std::stable_sort(order_.begin(), order_.end(), [](Value* a, Value* b) {
+    return (a->declared ? a->declared->order : 0) < (b->declared ? b->declared->order : 0);
+  });
+}
+
+void Specialiser::find_targets() {
+  for (Value* value : order_) {
+    if (value->declared && value->declared->is_gradient) targets_.insert(value->declared->inputs[1].value.get());
+  }
+}
+
+// Leaves enter the trace when first used, as in define-by-run, so that both number them alike.
+bool Specialiser::place_leaf(Value* value, Type* type) {
+  ValueRef stand_in(new_value(type));
+  if (targets_.count(value)) {
+    stand_in->requires_grad = true;
+    slot_of(stand_in.get());
+    flows_.insert(value);
+  }
+  LeafSource source;
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].get() == value) source.input = static_cast<int32_t>(k);
+  }
+  if (source.input < 0) {
+    if (value->declared) {
+      PyErr_SetObject(PyExc_RuntimeError, PyUnicode_FromFormat("a placeholder (%s) is not fed", location_text(value->location).c_str()));
+      return false;
+    }
+    if (!realise(value)) return false;
+    source.captured.value = share(value);
+  }
+  refs_[value] = recorder_.leaf_reference(stand_in.get());
+  sources_.resize(recorder_.leaves().size());
+  sources_.back() = std::move(source);
+  stand_ins_.emplace(value, std::move(stand_in));
+  return true;
+}
+
+bool Specialiser::reference(const Leaf& leaf, Type* type, Ref* out) {
+  Value* value = leaf.value.get();
+  if (!value) {
+    *out = recorder_.scalar_reference(type, leaf.scalar);
+    sources_.resize(recorder_.leaves().size());
+    sources_.back().captured.scalar = leaf.scalar;
+    return true;
+  }
+  auto found = refs_.find(value);
+  if (found == refs_.end()) {
+    Type* concrete = value->type;
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      if (inputs_[k].get() == value) concrete = types_[k];
+    }
+    if (!place_leaf(value, concrete)) return false;
+    found = refs_.find(value);
+  }
+  *out = found->second;
+  return true;
+}
+
+bool Specialiser::record(Value* value) {
+  const Declared& declared = *value->declared;
+  if (declared.is_gradient) return record_gradient(value);
+  std::vector<Ref> refs(declared.inputs.size());
+  std::vector<Type*> types(refs.size());
+  uint64_t mask = 0;
+  for (size_t i = 0; i < refs.size(); ++i) {
+    if (!reference(declared.inputs[i], declared.input_types[i], &refs[i])) return false;
+    types[i] = recorder_.type_of(refs[i]);
+    Value* input = declared.inputs[i].value.get();
+    if (input && flows_.count(input) && (declared.gradient_mask & Entry::mask_bit(i))) mask |= Entry::mask_bit(i);
+  }
+  Signature* signature = find_signature(declared.operation, declared.attributes, types.data(), types.size());
+  if (!signature) {
+    signature = signature_of(declared.operation, declared.attributes, types.data(), types.size(), nullptr);
+    if (!signature) {
+      PyObject* result = PyObject_CallFunction(hooks.specialise_error, "Os", declared.operation->python,
+                                               location_text(value->location).c_str());
+      Py_XDECREF(result);
+      return false;
+    }
+  }
+  Ref made;
+  recorder_.record_known(signature, refs.data(), refs.size(), mask, value->location, &made);
+  refs_[value] = made;
+  if (mask && signature->differentiable) flows_.insert(value);
+  if (targets_.count(value)) {
+    flows_.insert(value);
+    ValueRef stand_in = recorder_.value_of_entry(made, true);
+    stand_in->requires_grad = true;
+    stand_in->is_leaf = false;
+    slot_of(stand_in.get());
+    stand_ins_.emplace(value, std::move(stand_in));
+  }
+  return true;
+}
+
+bool Specialiser::record_gradient(Value* value) {
+  const Declared& declared = *value->declared;
+  if (!groups_done_[declared.group]) {
+    groups_done_[declared.group] = true;
+    Value* root = declared.inputs[0].value.get();
+    Ref root_ref, seed_ref = kNoRef;
+    if (!reference(declared.inputs[0], root->type, &root_ref)) return false;
+    ValueRef root_value = root_ref >= 0 ? recorder_.value_of_entry(root_ref, true) : stand_ins_.at(root);
+    ValueRef seed;
+    if (declared.inputs.size() > 2) {
+      Value* given = declared.inputs[2].value.get();
+      if (!reference(declared.inputs[2], given->type, &seed_ref)) return false;
+      seed = seed_ref >= 0 ? recorder_.value_of_entry(seed_ref, false) : stand_ins_.at(given);
+    }
+    BackwardRequest request{root_value.get(), seed.get(), true, true, {}};
+    std::vector<FoundGradient> found;
+    if (!differentiate(recorder_, request, &found)) return false;
+    sources_.resize(recorder_.leaves().size());
+    for (Value* other : order_) {
+      if (!other->declared || !other->declared->is_gradient || other->declared->group != declared.group) continue;
+      auto target = stand_ins_.find(other->declared->inputs[1].value.get());
+      for (auto& item : found) {
+        if (target != stand_ins_.end() && item.slot == target->second->slot) {
+          refs_[other] = item.gradient->pending ? item.gradient->index : recorder_.leaf_reference(item.gradient.get());
+          stand_ins_.emplace(other, item.gradient);
+          flows_.insert(other);
+        }
+      }
+    }
+  }
+  if (refs_.count(value)) return true;
+  // No path: zeros of the target's type.
+  Ref target;
+  if (!reference(declared.inputs[1], declared.inputs[1].value->type, &target)) return false;
+  PyObject* type = python_type(recorder_.type_of(target));
+  PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.zeros, type, nullptr) : nullptr;
+  PyObject *op, *attrs;
+  Signature* signature = nullptr;
+  if (made && PyArg_ParseTuple(made, "OO", &op, &attrs)) {
+    signature = signature_of(operation_of(op), attributes_of(attrs), nullptr, 0, nullptr);
+  }
+  Py_XDECREF(made);
+  return signature && recorder_.record_known(signature, nullptr, 0, 0, 0, &refs_[value]);
+}
+
+std::unique_ptr<Specialisation> Specialiser::run() {
+  collect();
+  find_targets();
+  for (Value* value : order_) {
+    if (!value->declared || (!value->declared->operation && !value->declared->is_gradient)) continue;
+    if (!record(value)) return nullptr;
+  }
+  auto made = std::make_unique<Specialisation>();
+  made->types = types_;
+  std::vector<Ref> wanted;
+  for (const auto& output : outputs_) {
+    Ref ref;
+    if (!reference(Leaf{output, 0}, output->type, &ref)) return nullptr;
+    if (ref >= 0) {
+      auto place = std::find(wanted.begin(), wanted.end(), ref);
+      made->outputs.push_back(static_cast<Ref>(place - wanted.begin()));
+      if (place == wanted.end()) wanted.push_back(ref);
+    } else {
+      made->outputs.push_back(ref);
+    }
+  }
+  CanonicalTrace canonical(recorder_.trace(), wanted);
+  for (int32_t leaf : canonical.leaf_source) made->sources.push_back(sources_[static_cast<size_t>(leaf)]);
+  for (Ref& ref : made->outputs) {
+    if (ref < 0) ref = ~sources_[static_cast<size_t>(~ref)].input;
+  }
+  if (!wanted.empty()) made->executable = executable_of(std::move(canonical));
+  return made;
+}
+
+}  // namespace
+
+bool is_symbolic(const Value* value) { return value->declared != nullptr; }
+
+ValueRef declare_placeholder(Type* type) { return declared_value(type); }
+
+ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments,
+                      bool grad_enabled) {
+  std::vector<Type*> types(count);
+  for (size_t i = 0; i < count; ++i) types[i] = inputs[i].value ? inputs[i].value->type : inputs[i].scalar_type;
+  Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
+  if (!signature) return ValueRef();
+  ValueRef value = declared_value(signature->output);
+  Declared& declared = *value->declared;
+  declared.operation = op;
+  declared.attributes = attributes;
+  declared.input_types = types;
+  for (size_t i = 0; i < count; ++i) {
+    Value* input = inputs[i].value;
+    declared.inputs.push_back(input ? Leaf{share(input), 0} : Leaf{ValueRef(), inputs[i].scalar});
+    if (input && grad_enabled && !inputs[i].detached && is_floating(input->type->dtype)) declared.gradient_mask |= Entry::mask_bit(i);
+  }
+  return value;
+}
+
+ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t group) {
+  ValueRef value = declared_value(target->type);
+  Declared& declared = *value->declared;
+  declared.is_gradient = true;
+  declared.group = group;
+  declared.inputs = {Leaf{share(root), 0}, Leaf{share(target), 0}};
+  if (seed) declared.inputs.push_back(Leaf{share(seed), 0});
+  return value;
+}
+
+std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
+                                           const std::vector<Type*>& types) {
+  return Specialiser(inputs, outputs, types).run();
+}
+
+}  // namespace twofold

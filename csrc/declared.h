@@ -1,0 +1,31 @@
+// Declared graphs (define-then-run): a function from placeholders to outputs, made concrete for each set of input types.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gradient.h"
+#include "tensor.h"
+
+namespace twofold {
+
+// Where a leaf of the executable comes from.
+struct LeafSource {
+  int32_t input = -1;   // number of the function's input, or -1
+  Leaf captured;        // a bound value or scalar that the graph refers to
+};
+
+struct Specialisation {
+  std::vector<Type*> types;
+  ExecutableRef executable;
+  std::vector<LeafSource> sources;
+  std::vector<Ref> outputs;   // number of the executable's result, or ~number of the input that is the output
+};
+
+// The graph above `outputs` as one trace for inputs of the given types. Null with a Python error set.
+std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
+                                           const std::vector<Type*>& types);
+// A value that stands for the gradient of `root` with respect to `target`.
+ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t group);
+
+}  // namespace twofold

@@ -1,0 +1,158 @@
+#include <Python.h>
+
+#include "executable.h"
+
+#include <new>
+#include <unordered_map>
+
+#include "location.h"
+
+namespace twofold {
+
+Settings settings;
+
+namespace {
+
+// Programs whose structure never repeats must not fill the memory.
+constexpr size_t kMostExecutables = 4096;
+
+std::unordered_map<std::string, ExecutableRef>& table() {
+  static auto& executables = *new std::unordered_map<std::string, ExecutableRef>();
+  return executables;
+}
+
+}  // namespace
+
+void raise_kernel_error(const Program& program, const KernelError& error, uint32_t location) {
+  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLs", program.labels ? program.labels : Py_None,
+                                           static_cast<int>(error.label), static_cast<long long>(error.code),
+                                           location_text(location).c_str());
+  if (!result) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result)), result);
+  Py_DECREF(result);
+}
+
+Executable::Executable(CanonicalTrace c) : canonical(std::move(c)) {}
+
+Executable::~Executable() = default;
+
+void Executable::set_fused(ProgramRef program) { fused_ = std::move(program); }
+
+bool Executable::ask_for_fused(bool wait) {
+  asked_ = true;
+  auto* self = new ExecutableRef(shared_from_this());
+  PyObject* capsule = PyCapsule_New(self, "twofold.executable", [](PyObject* c) {
+    delete static_cast<ExecutableRef*>(PyCapsule_GetPointer(c, "twofold.executable"));
+  });
+  PyObject* result = PyObject_CallFunctionObjArgs(hooks.compile_trace, capsule, wait ? Py_True : Py_False, nullptr);
+  Py_XDECREF(capsule);
+  Py_XDECREF(result);
+  return result != nullptr;
+}
+
+bool Executable::run(void* const* inputs, std::vector<BufferRef>& outputs) {
+  ++runs;
+  Tier tier = settings.tier;
+  if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && !ask_for_fused(false)) return false;
+  if (!fused_ && tier == Tier::kFused && !ask_for_fused(true)) return false;
+  try {
+    if (fused_ && tier != Tier::kFirstSight) {
+      ProgramRef program = fused_;
+      return run_fused(*program, inputs, outputs);
+    }
+    return run_first_sight(inputs, outputs);
+  } catch (const std::bad_alloc&) {
+    outputs.clear();
+    PyErr_NoMemory();
+  } catch (const PythonError&) {
+    outputs.clear();
+  }
+  return false;
+}
+
+bool Executable::run_fused(Program& program, void* const* inputs, std::vector<BufferRef>& outputs) {
+  constexpr size_t kOnStack = 64;
+  void* on_stack[kOnStack];
+  std::vector<void*> on_heap;
+  size_t count = program.output_nbytes.size();
+  void** pointers = on_stack;
+  if (count > kOnStack) {
+    on_heap.resize(count);
+    pointers = on_heap.data();
+  }
+  outputs.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    outputs.emplace_back(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
+    pointers[i] = outputs.back()->data;
+  }
+  try {
+    program.run(inputs, pointers);
+  } catch (const KernelError&) {
+    // A fused kernel stands for many lines; the same work one operation at a time finds the one that failed.
+    outputs.clear();
+    return run_first_sight(inputs, outputs);
+  }
+  return true;
+}
+
+void Executable::plan_first_sight() {
+  uses_.assign(canonical.trace.entries.size(), 0);
+  for (Ref ref : canonical.trace.refs) {
+    if (ref >= 0) ++uses_[static_cast<size_t>(ref)];
+  }
+  for (Ref ref : canonical.outputs) {
+    if (ref >= 0) ++uses_[static_cast<size_t>(ref)];
+  }
+}
+
+bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs) {
+  if (uses_.size() != canonical.trace.entries.size() || uses_.empty()) plan_first_sight();
+  const Trace& trace = canonical.trace;
+  std::vector<uint32_t> left = uses_;
+  std::vector<BufferRef> values(trace.entries.size());
+  std::vector<void*> pointers;
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Entry& entry = trace.entries[i];
+    Program* program = program_of(entry.signature);
+    if (!program) return false;
+    const Ref* refs = trace.inputs(entry);
+    pointers.clear();
+    for (uint16_t k = 0; k < entry.count; ++k) {
+      pointers.push_back(refs[k] >= 0 ? values[static_cast<size_t>(refs[k])]->data : inputs[~refs[k]]);
+    }
+    values[i] = BufferRef(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
+    void* output = values[i]->data;
+    try {
+      program->run(pointers.data(), &output);
+    } catch (const KernelError& error) {
+      raise_kernel_error(*program, error, entry.location);
+      return false;
+    }
+    for (uint16_t k = 0; k < entry.count; ++k) {
+      if (refs[k] >= 0 && --left[static_cast<size_t>(refs[k])] == 0) values[static_cast<size_t>(refs[k])] = BufferRef();
+    }
+    if (i % 1024 == 1023 && PyErr_CheckSignals() != 0) return false;
+  }
+  for (Ref ref : canonical.outputs) outputs.push_back(values[static_cast<size_t>(ref)]);
+  return true;
+}
+
+ExecutableRef executable_of(CanonicalTrace canonical) {
+  std::string key = canonical.key();
+  auto found = table().find(key);
+  if (found != table().end()) return found->second;
+  if (table().size() >= kMostExecutables) clear_executables();
+  auto made = std::make_shared<Executable>(std::move(canonical));
+  table().emplace(std::move(key), made);
+  return made;
+}
+
+size_t executable_count() { return table().size(); }
+
+void clear_executables() {
+  auto& executables = table();
+  std::erase_if(executables, [](const auto& item) { return !item.second->is_fused() && item.second.use_count() == 1; });
+  if (executables.size() >= kMostExecutables) executables.clear();
+}
+
+}  // namespace twofold

@@ -1,0 +1,56 @@
+// A canonical trace that can run: operation by operation at first sight, as one fused program when seen again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "buffer.h"
+#include "trace.h"
+
+namespace twofold {
+
+enum class Tier : uint8_t { kAuto, kFirstSight, kFused };
+
+struct Settings {
+  Tier tier = Tier::kAuto;
+  int64_t node_budget = 50000;
+};
+extern Settings settings;
+
+class Executable : public std::enable_shared_from_this<Executable> {
+ public:
+  explicit Executable(CanonicalTrace canonical);
+  ~Executable();
+
+  const CanonicalTrace canonical;
+  uint64_t runs = 0;
+
+  // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output.
+  // Returns false with a Python error set.
+  bool run(void* const* inputs, std::vector<BufferRef>& outputs);
+  // Called under the interpreter lock, from any thread.
+  void set_fused(ProgramRef program);
+  bool is_fused() const { return fused_ != nullptr; }
+
+ private:
+  bool run_fused(Program& program, void* const* inputs, std::vector<BufferRef>& outputs);
+  bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs);
+  bool ask_for_fused(bool wait);
+  void plan_first_sight();
+
+  ProgramRef fused_;
+  bool asked_ = false;
+  std::vector<uint32_t> uses_;   // by entry, outputs counted
+};
+
+using ExecutableRef = std::shared_ptr<Executable>;
+
+// The one executable of this canonical trace.
+ExecutableRef executable_of(CanonicalTrace canonical);
+// Sets the Python error for a kernel's error code.
+void raise_kernel_error(const Program& program, const KernelError& error, uint32_t location);
+size_t executable_count();
+void clear_executables();
+
+}  // namespace twofold

@@ -1,0 +1,328 @@
+// A declared graph as a callable: tensors in and out, or NumPy feeds and fetches.
+#include <Python.h>
+#include <structmember.h>
+
+#include <cstring>
+#include <new>
+
+#include "declared.h"
+#include "location.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NO_IMPORT_ARRAY
+#define PY_ARRAY_UNIQUE_SYMBOL twofold_numpy
+#include <numpy/arrayobject.h>
+
+namespace twofold {
+namespace {
+
+struct Graph {
+  std::vector<ValueRef> inputs, outputs;
+  std::vector<std::unique_ptr<Specialisation>> specialisations;
+  bool single = false;
+};
+
+struct PyFunction {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Graph* graph;
+  PyObject* check;  // called with the input types when they are new; raises what the user must read
+};
+
+PyTypeObject* function_type = nullptr;
+constexpr size_t kMostSpecialisations = 256;
+
+Specialisation* specialisation_of(PyFunction* function, const std::vector<ValueRef>& values) {
+  Graph& graph = *function->graph;
+  size_t n = graph.inputs.size();
+  for (size_t s = graph.specialisations.size(); s-- > 0;) {
+    Specialisation* known = graph.specialisations[s].get();
+    size_t i = 0;
+    while (i < n && known->types[i] == values[i]->type) ++i;
+    if (i == n) return known;
+  }
+  std::vector<Type*> types;
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
+  for (size_t i = 0; tuple && i < n; ++i) {
+    types.push_back(values[i]->type);
+    PyObject* type = python_type(types.back());
+    Py_XINCREF(type);
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), type);
+  }
+  if (!tuple) return nullptr;
+  if (function->check != Py_None) {
+    PyObject* checked = PyObject_CallFunctionObjArgs(function->check, tuple, nullptr);
+    Py_XDECREF(checked);
+    if (!checked) tuple = (Py_DECREF(tuple), nullptr);
+  }
+  if (!tuple) return nullptr;
+  Py_DECREF(tuple);
+  auto made = specialise(graph.inputs, graph.outputs, types);
+  if (!made) return nullptr;
+  if (graph.specialisations.size() >= kMostSpecialisations) graph.specialisations.clear();
+  graph.specialisations.push_back(std::move(made));
+  return graph.specialisations.back().get();
+}
+
+bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs) {
+  Specialisation* s = specialisation_of(function, inputs);
+  if (!s) return false;
+  // Held here: a host operation may call this function again and clear the table.
+  ExecutableRef executable = s->executable;
+  std::vector<BufferRef> results;
+  if (executable) {
+    constexpr size_t kOnStack = 64;
+    void* on_stack[kOnStack];
+    std::vector<void*> on_heap;
+    void** pointers = on_stack;
+    if (s->sources.size() > kOnStack) {
+      on_heap.resize(s->sources.size());
+      pointers = on_heap.data();
+    }
+    for (size_t k = 0; k < s->sources.size(); ++k) {
+      LeafSource& source = s->sources[k];
+      pointers[k] = source.input >= 0     ? inputs[static_cast<size_t>(source.input)]->buffer->data
+                    : source.captured.value ? source.captured.value->buffer->data
+                                            : &source.captured.scalar;
+    }
+    if (!executable->run(pointers, results)) return false;
+  }
+  const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
+  for (Ref ref : s->outputs) {
+    if (ref < 0) {
+      outputs.push_back(inputs[static_cast<size_t>(~ref)]);
+      continue;
+    }
+    size_t number = static_cast<size_t>(ref);
+    ValueRef value(new_value(executable->canonical.trace.type_of_ref(canonical_outputs[number])));
+    value->buffer = results[number];
+    outputs.push_back(std::move(value));
+  }
+  return true;
+}
+
+PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
+  auto* function = reinterpret_cast<PyFunction*>(self);
+  size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  if (names || count != function->graph->inputs.size()) {
+    return PyErr_Format(PyExc_TypeError, "this function takes %zu tensors, got %zu arguments", function->graph->inputs.size(), count);
+  }
+  std::vector<ValueRef> inputs, outputs;
+  inputs.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_tensor(arguments[i])) return PyErr_Format(PyExc_TypeError, "argument %zu is of type %s, not a tensor", i, Py_TYPE(arguments[i])->tp_name);
+    if (!observe(reinterpret_cast<PyTensor*>(arguments[i]), "a call of a function")) return nullptr;
+    inputs.push_back(share(reinterpret_cast<PyTensor*>(arguments[i])->value));
+  }
+  outputs.reserve(function->graph->outputs.size());
+  if (!run(function, inputs, outputs)) return nullptr;
+  if (function->graph->single) return wrap(std::move(outputs[0]));
+  PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
+  for (size_t i = 0; result && i < outputs.size(); ++i) PyTuple_SET_ITEM(result, static_cast<Py_ssize_t>(i), wrap(std::move(outputs[i])));
+  return result;
+}
+
+template <class T>
+void store(void* data, size_t i, double number) { static_cast<T*>(data)[i] = static_cast<T>(number); }
+
+// Numbers and flat lists of numbers, without a detour through NumPy; false if the object is something else.
+bool quick_feed(PyObject* object, Type* declared, ValueRef* out) {
+  if (declared->dtype != kFloat32 && declared->dtype != kFloat64) return false;
+  bool list = PyList_CheckExact(object);
+  if (!list && !PyFloat_CheckExact(object)) return false;
+  int64_t count = list ? static_cast<int64_t>(PyList_GET_SIZE(object)) : 1;
+  if (count > 64) return false;
+  for (int64_t i = 0; list && i < count; ++i) {
+    if (!PyFloat_CheckExact(PyList_GET_ITEM(object, i))) return false;
+  }
+  ValueRef value(new_value(type_of(declared->dtype, &count, list ? 1 : 0)));
+  value->buffer = BufferRef(new_buffer(static_cast<size_t>(value->type->nbytes)));
+  for (int64_t i = 0; i < count; ++i) {
+    double number = PyFloat_AS_DOUBLE(list ? PyList_GET_ITEM(object, i) : object);
+    if (declared->dtype == kFloat32) store<float>(value->buffer->data, static_cast<size_t>(i), number);
+    else store<double>(value->buffer->data, static_cast<size_t>(i), number);
+  }
+  *out = std::move(value);
+  return true;
+}
+
+bool feed(PyObject* object, Type* declared, ValueRef* out) {
+  if (is_tensor(object)) {
+    if (!observe(reinterpret_cast<PyTensor*>(object), "a feed")) return false;
+    *out = share(reinterpret_cast<PyTensor*>(object)->value);
+    return true;
+  }
+  if (quick_feed(object, declared, out)) return true;
+  PyObject* type = python_type(declared);
+  PyObject* array = type ? PyObject_CallFunctionObjArgs(hooks.feed_array, object, type, nullptr) : nullptr;
+  if (!array) return false;
+  *out = value_from_array(array, true, declared->dtype == kBFloat16 ? static_cast<int>(kBFloat16) : -1);
+  Py_DECREF(array);
+  return static_cast<bool>(*out);
+}
+
+PyObject* as_fetch(ValueRef value) {
+  PyObject* handle = wrap(std::move(value));
+  if (!handle) return nullptr;
+  auto* tensor = reinterpret_cast<PyTensor*>(handle);
+  PyObject* array;
+  if (tensor->value->type->dtype == kBFloat16) {
+    array = PyObject_CallFunctionObjArgs(hooks.wide_array, handle, nullptr);
+  } else {
+    array = array_of(tensor, tensor->value->type->nbytes <= 256);
+  }
+  Py_DECREF(handle);
+  return array ? PyArray_Return(reinterpret_cast<PyArrayObject*>(array)) : nullptr;
+}
+
+// fetch(feeds) -> (arrays, tensors): the first `count` outputs as NumPy values, the rest as tensors
+PyObject* fetch(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  auto* function = reinterpret_cast<PyFunction*>(self);
+  Graph& graph = *function->graph;
+  if (count != 2 || !PyTuple_Check(arguments[0]) || PyTuple_GET_SIZE(arguments[0]) != static_cast<Py_ssize_t>(graph.inputs.size())) {
+    return PyErr_Format(PyExc_TypeError, "fetch takes a tuple of %zu feeds and the number of arrays", graph.inputs.size());
+  }
+  Py_ssize_t arrays = PyLong_AsSsize_t(arguments[1]);
+  if (arrays < 0) return nullptr;
+  std::vector<ValueRef> inputs(graph.inputs.size()), outputs;
+  try {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!feed(PyTuple_GET_ITEM(arguments[0], static_cast<Py_ssize_t>(i)), graph.inputs[i]->type, &inputs[i])) return nullptr;
+    }
+    if (!run(function, inputs, outputs)) return nullptr;
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+  PyObject* result = PyList_New(static_cast<Py_ssize_t>(outputs.size()));
+  for (size_t i = 0; result && i < outputs.size(); ++i) {
+    PyObject* item = static_cast<Py_ssize_t>(i) < arrays ? as_fetch(std::move(outputs[i])) : wrap(std::move(outputs[i]));
+    if (!item) {
+      Py_DECREF(result);
+      return nullptr;
+    }
+    PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), item);
+  }
+  return result;
+}
+
+void dealloc(PyObject* self) {
+  auto* function = reinterpret_cast<PyFunction*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  delete function->graph;
+  Py_XDECREF(function->check);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyFunction, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyMethodDef methods[] = {
+    {"fetch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(fetch)), METH_FASTCALL,
+     "fetch(feeds, arrays) -> outputs; the first `arrays` of them as NumPy values"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_members, members},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+
+bool values_of(PyObject* tensors, std::vector<ValueRef>& out) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tensors, i);
+    Value* value = is_tensor(item) ? current_value(reinterpret_cast<PyTensor*>(item)) : nullptr;
+    if (!value) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a function is made of tensors");
+      return false;
+    }
+    out.push_back(share(value));
+  }
+  return true;
+}
+
+// function(inputs, outputs, single, check) -> callable
+PyObject* make_function(PyObject*, PyObject* arguments) {
+  PyObject *inputs, *outputs, *check;
+  int single;
+  if (!PyArg_ParseTuple(arguments, "O!O!pO", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &single, &check)) return nullptr;
+  auto graph = std::make_unique<Graph>();
+  if (!values_of(inputs, graph->inputs) || !values_of(outputs, graph->outputs)) return nullptr;
+  graph->single = single;
+  auto* made = reinterpret_cast<PyFunction*>(function_type->tp_alloc(function_type, 0));
+  if (!made) return nullptr;
+  made->vectorcall = call;
+  made->graph = graph.release();
+  made->check = check;
+  Py_INCREF(check);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+// placeholder(type) -> tensor
+PyObject* placeholder(PyObject*, PyObject* object) {
+  Type* type = type_from_python(object);
+  return type ? wrap(declare_placeholder(type)) : nullptr;
+}
+
+// gradients(root, seed or None, targets) -> list of tensors
+PyObject* gradients(PyObject*, PyObject* arguments) {
+  static uint64_t groups = 0;
+  PyObject *root, *seed, *targets;
+  if (!PyArg_ParseTuple(arguments, "O!OO!", tensor_type, &root, &seed, &PyTuple_Type, &targets)) return nullptr;
+  std::vector<ValueRef> values;
+  if (!values_of(targets, values)) return nullptr;
+  Value* seed_value = seed == Py_None ? nullptr : reinterpret_cast<PyTensor*>(seed)->value;
+  ++groups;
+  PyObject* result = PyList_New(static_cast<Py_ssize_t>(values.size()));
+  for (size_t i = 0; result && i < values.size(); ++i) {
+    PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i),
+                    wrap(declare_gradient(reinterpret_cast<PyTensor*>(root)->value, seed_value, values[i].get(), groups)));
+  }
+  return result;
+}
+
+// inputs_of(tensor) -> (op or None, attrs, inputs), for walks over a declared graph
+PyObject* inputs_of(PyObject*, PyObject* object) {
+  if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor");
+  const Declared* declared = reinterpret_cast<PyTensor*>(object)->value->declared.get();
+  if (!declared) Py_RETURN_NONE;
+  PyObject* inputs = PyList_New(0);
+  for (const Leaf& leaf : declared->inputs) {
+    PyObject* item = leaf.value ? wrap(leaf.value) : PyFloat_FromDouble(0.0);
+    if (!item || PyList_Append(inputs, item) < 0) return nullptr;
+    Py_DECREF(item);
+  }
+  return Py_BuildValue("OONi", declared->operation ? declared->operation->python : Py_None,
+                       declared->attributes ? declared->attributes->tuple : Py_None, inputs, declared->is_gradient ? 1 : 0);
+}
+
+// value_key(tensor) -> int that is equal for handles of one declared value
+PyObject* value_key(PyObject*, PyObject* object) {
+  return PyLong_FromVoidPtr(reinterpret_cast<PyTensor*>(object)->value);
+}
+
+PyMethodDef functions[] = {
+    {"function", make_function, METH_VARARGS, "function(inputs, outputs, single, check): a declared graph as a callable."},
+    {"placeholder", placeholder, METH_O, "placeholder(type): a value to be bound later."},
+    {"gradients", gradients, METH_VARARGS, "gradients(root, seed, targets): declared gradients."},
+    {"inputs_of", inputs_of, METH_O, "inputs_of(tensor): (op, attrs, inputs, is_gradient) of a declared value, or None."},
+    {"value_key", value_key, METH_O, "value_key(tensor): an integer equal for handles of one value."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_function_type(PyObject* module) {
+  PyType_Spec spec = {"twofold._core.Function", sizeof(PyFunction), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+  PyObject* type = PyType_FromSpec(&spec);
+  if (!type) return -1;
+  function_type = reinterpret_cast<PyTypeObject*>(type);
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace twofold

@@ -1,0 +1,26 @@
+// Reverse mode over traces: walks entries backwards and appends one entry for each cotangent needed.
+#pragma once
+
+#include <vector>
+
+#include "recorder.h"
+
+namespace twofold {
+
+struct BackwardRequest {
+  Value* root;
+  Value* seed;       // the cotangent of root; null for ones
+  bool retain;       // keep the graph for another pass
+  bool create;       // the gradients are themselves differentiable
+  std::vector<Value*> targets;  // values that are not leaves but whose gradient is wanted
+};
+
+struct FoundGradient {
+  GradientSlot* slot;
+  ValueRef gradient;
+};
+
+// False with a Python error set.
+bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);
+
+}  // namespace twofold

@@ -1,0 +1,235 @@
+// The Python module: programs, hooks, settings and the recorder's switches.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "location.h"
+#include "object.h"
+#include "tensor.h"
+
+namespace nb = nanobind;
+
+namespace twofold {
+namespace {
+
+struct HookSlot {
+  const char* name;
+  PyObject** slot;
+};
+const HookSlot kHooks[] = {
+    {"expand", &hooks.expand},
+    {"expand_gradient", &hooks.expand_gradient},
+    {"compile_signature", &hooks.compile_signature},
+    {"compile_trace", &hooks.compile_trace},
+    {"kernel_error", &hooks.kernel_error},
+    {"ones", &hooks.ones},
+    {"zeros", &hooks.zeros},
+    {"specialise_error", &hooks.specialise_error},
+    {"feed_array", &hooks.feed_array},
+    {"wide_array", &hooks.wide_array},
+    {"write_view", &hooks.write_view},
+    {"as_operand", &hooks.as_operand},
+    {"cast", &hooks.cast},
+    {"display", &hooks.display},
+    {"symbolic_observed", &hooks.symbolic_observed},
+    {"no_gradient", &hooks.no_gradient},
+    {"accumulate", &hooks.accumulate},
+    {"copy", &hooks.copy},
+};
+
+void set_hook(const std::string& name, nb::object value) {
+  for (const auto& hook : kHooks) {
+    if (name == hook.name) {
+      Py_XSETREF(*hook.slot, value.release().ptr());
+      return;
+    }
+  }
+  throw nb::value_error(("no hook is named " + name).c_str());
+}
+
+struct PyProgram {
+  ProgramRef program;
+};
+
+ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
+                        nb::object labels, int64_t total_work) {
+  auto program = std::make_shared<Program>();
+  program->output_nbytes = std::move(output_nbytes);
+  program->arena_bytes = arena_bytes;
+  program->constants.assign(constants.c_str(), constants.c_str() + constants.size());
+  program->total_work = total_work;
+  for (nb::handle item : instructions) {
+    auto [address, buffers, params, work, grain, label, host] =
+        nb::cast<std::tuple<uint64_t, nb::tuple, std::vector<int64_t>, int64_t, int64_t, int32_t, nb::object>>(item);
+    Instruction made{};
+    made.kernel = reinterpret_cast<Kernel>(address);
+    made.first_slot = static_cast<uint32_t>(program->slots.size());
+    made.slots = static_cast<uint32_t>(buffers.size());
+    made.first_param = static_cast<uint32_t>(program->params.size());
+    made.work = work;
+    made.grain = std::max<int64_t>(1, grain);
+    made.label = label;
+    made.host = host.is_none() ? nullptr : host.release().ptr();
+    program->has_host |= made.host != nullptr;
+    if (!made.kernel && !made.host) {
+      throw nb::value_error("an instruction has neither machine code nor a host function");
+    }
+    for (nb::handle slot : buffers) {
+      auto [kind, index] = nb::cast<std::tuple<int, int64_t>>(slot);
+      program->slots.push_back(BufferSlot{static_cast<uint8_t>(kind), index});
+    }
+    program->params.insert(program->params.end(), params.begin(), params.end());
+    program->most_slots = std::max(program->most_slots, made.slots);
+    program->instructions.push_back(made);
+  }
+  program->labels = labels.release().ptr();
+  return program;
+}
+
+ExecutableRef& executable_in(nb::handle capsule) {
+  auto* found = static_cast<ExecutableRef*>(PyCapsule_GetPointer(capsule.ptr(), "twofold.executable"));
+  if (!found) throw nb::python_error();
+  return *found;
+}
+
+nb::object type_object(Type* type) {
+  PyObject* python = python_type(type);
+  if (!python) throw nb::python_error();
+  return nb::borrow(python);
+}
+
+// (leaf types, [(graph, refs)], outputs): what the compiler needs of an executable.
+nb::tuple describe_executable(nb::handle capsule) {
+  const CanonicalTrace& canonical = executable_in(capsule)->canonical;
+  nb::list leaves, entries, outputs;
+  for (Type* type : canonical.trace.leaves) leaves.append(type_object(type));
+  for (const Entry& entry : canonical.trace.entries) {
+    nb::list refs;
+    for (uint16_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
+    const Signature& s = *entry.signature;
+    PyObject* where = location_tuple(entry.location);
+    entries.append(nb::make_tuple(nb::borrow(s.graph), refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
+                                  nb::steal(where)));
+  }
+  for (Ref ref : canonical.outputs) outputs.append(ref);
+  return nb::make_tuple(leaves, entries, outputs);
+}
+
+// Runs an executable's trace key for tests of the first law.
+nb::bytes portable_key(nb::handle capsule) {
+  std::string key = executable_in(capsule)->canonical.portable_key();
+  return nb::bytes(key.data(), key.size());
+}
+
+void set_tier(const std::string& name) {
+  if (name == "auto") settings.tier = Tier::kAuto;
+  else if (name == "first_sight") settings.tier = Tier::kFirstSight;
+  else if (name == "fused") settings.tier = Tier::kFused;
+  else throw nb::value_error("tier is auto, first_sight or fused");
+}
+
+nb::dict statistics() {
+  Recorder& recorder = Recorder::current();
+  PoolStatistics pool = pool_statistics();
+  nb::dict out;
+  out["signatures"] = signature_count();
+  out["traces"] = cached_trace_count();
+  out["executables"] = executable_count();
+  out["predicted_flushes"] = recorder.predicted_flushes;
+  out["other_flushes"] = recorder.other_flushes;
+  out["recorded"] = recorder.recorded;
+  out["pool_in_use_bytes"] = pool.in_use;
+  out["pool_cached_bytes"] = pool.cached;
+  out["pool_peak_bytes"] = pool.peak;
+  return out;
+}
+
+nb::object from_array(nb::handle array, bool share_memory, int dtype_code) {
+  ValueRef value = value_from_array(array.ptr(), share_memory, dtype_code);
+  PyObject* made = value ? wrap(std::move(value)) : nullptr;
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+// The signature's closed graph, for inspection and tests.
+nb::object flush() {
+  if (!Recorder::current().flush()) throw nb::python_error();
+  return nb::none();
+}
+
+PyMethodDef functions[] = {
+    {"gradients_of", gradients_of, METH_VARARGS, "gradients_of(output, seed, targets, retain, create): list of tensors or None."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+ProgramRef program_from_python(PyObject* object) {
+  PyProgram* found = nullptr;
+  if (!nb::try_cast<PyProgram*>(nb::handle(object), found) || !found) {
+    PyErr_SetString(PyExc_TypeError, "compile must return a Program");
+    return nullptr;
+  }
+  return found->program;
+}
+
+void bind_functions(nb::module_& m) {
+  m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("value").none());
+  m.def("set_package_directory", [](const std::string& directory) { set_package_directory(directory.c_str()); });
+  m.def("set_threads", &set_thread_count);
+  m.def("threads", &thread_count);
+  m.def("set_tier", &set_tier);
+  m.def("set_node_budget", [](int64_t nodes) { settings.node_budget = std::max<int64_t>(1, nodes); });
+  m.def("grad_enabled", [] { return Recorder::current().grad_enabled; });
+  m.def("set_grad_enabled", [](bool on) { return std::exchange(Recorder::current().grad_enabled, on); });
+  m.def("eager", [] { return Recorder::current().eager; });
+  m.def("set_eager", [](bool on) { return std::exchange(Recorder::current().eager, on); });
+  m.def("flush", &flush, "Run everything recorded so far in this thread.");
+  m.def("pending", [] { return Recorder::current().size(); });
+  m.def("statistics", &statistics);
+  m.def("clear_caches", [] {
+    clear_cached_traces();
+    clear_executables();
+    pool_trim();
+  });
+  m.def("from_array", &from_array, nb::arg("array"), nb::arg("share_memory"), nb::arg("dtype_code") = -1);
+  m.def("describe_executable", &describe_executable);
+  m.def("portable_key", &portable_key);
+  m.def("last_executable", [] {
+    ExecutableRef executable = Recorder::current().last_executable();
+    if (!executable) return nb::object(nb::none());
+    PyObject* capsule = PyCapsule_New(new ExecutableRef(executable), "twofold.executable", [](PyObject* c) {
+      delete static_cast<ExecutableRef*>(PyCapsule_GetPointer(c, "twofold.executable"));
+    });
+    return nb::object(nb::steal(capsule));
+  });
+  m.def("set_fused", [](nb::handle capsule, PyProgram& program) { executable_in(capsule)->set_fused(program.program); });
+  m.def("capture_location", &capture_location);
+  m.def("location_text", &location_text);
+}
+
+}  // namespace twofold
+
+NB_MODULE(_core, m) {
+  using namespace twofold;
+  nb::class_<PyProgram>(m, "Program")
+      .def(
+          "__init__",
+          [](PyProgram* self, nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
+             nb::object labels, int64_t total_work) {
+            new (self) PyProgram{make_program(instructions, std::move(output_nbytes), arena_bytes, constants, labels, total_work)};
+          },
+          nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("arena_bytes"), nb::arg("constants"), nb::arg("labels"),
+          nb::arg("total_work"))
+      .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
+      .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; });
+  bind_functions(m);
+  register_object(m);
+  if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 ||
+      PyModule_AddFunctions(m.ptr(), functions) < 0) {
+    throw nb::python_error();
+  }
+}

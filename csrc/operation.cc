@@ -1,0 +1,124 @@
+// Callables for operations without attributes: the fast way from a Python call into the recorder.
+#include <Python.h>
+#include <structmember.h>
+
+#include "tensor.h"
+
+namespace twofold {
+namespace {
+
+PyTypeObject* callable_type = nullptr;
+
+struct PyOperation {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Operation* operation;
+  Py_ssize_t arity;
+  PyObject* slow;        // handles keywords, nodes and everything unusual
+  PyObject* dictionary;  // __name__, __doc__, __signature__
+};
+
+PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
+  auto* op = reinterpret_cast<PyOperation*>(self);
+  Py_ssize_t count = PyVectorcall_NARGS(flags);
+  if (count == op->arity && !names) {
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (is_tensor(arguments[i])) return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
+    }
+  }
+  return PyObject_Vectorcall(op->slow, arguments, flags, names);
+}
+
+PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
+  if (!instance || instance == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  return PyMethod_New(self, instance);
+}
+
+void dealloc(PyObject* self) {
+  auto* op = reinterpret_cast<PyOperation*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  Py_XDECREF(op->slow);
+  Py_XDECREF(op->dictionary);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyOperation, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyOperation, dictionary), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(bind_method)},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+// operation_callable(op, arity, slow) -> callable
+PyObject* operation_callable(PyObject*, PyObject* arguments) {
+  PyObject *python, *slow;
+  Py_ssize_t arity;
+  if (!PyArg_ParseTuple(arguments, "OnO", &python, &arity, &slow)) return nullptr;
+  Operation* operation = operation_of(python);
+  if (!operation) return nullptr;
+  auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
+  if (!made) return nullptr;
+  made->vectorcall = call;
+  made->operation = operation;
+  made->arity = arity;
+  made->slow = slow;
+  made->dictionary = PyDict_New();
+  Py_INCREF(slow);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+// record(op, attrs, inputs) -> tensor
+PyObject* record(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 3) return PyErr_Format(PyExc_TypeError, "record takes 3 arguments, not %zd", count);
+  Operation* operation = operation_of(arguments[0]);
+  Attributes* attributes = operation ? attributes_of(arguments[1]) : nullptr;
+  if (!attributes) return nullptr;
+  PyObject* inputs = PySequence_Fast(arguments[2], "inputs must be a sequence");
+  if (!inputs) return nullptr;
+  PyObject* result = call_operation(operation, attributes, PySequence_Fast_ITEMS(inputs),
+                                    static_cast<size_t>(PySequence_Fast_GET_SIZE(inputs)));
+  Py_DECREF(inputs);
+  return result;
+}
+
+PyObject* set_operator_function(PyObject*, PyObject* arguments) {
+  const char* name;
+  PyObject* op;
+  if (!PyArg_ParseTuple(arguments, "sO", &name, &op)) return nullptr;
+  Operation* operation = operation_of(op);
+  if (!operation) return nullptr;
+  return PyBool_FromLong(set_operator(name, operation));
+}
+
+PyMethodDef functions[] = {
+    {"operation_callable", operation_callable, METH_VARARGS, "operation_callable(op, arity, slow): a callable that records op."},
+    {"record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(record)), METH_FASTCALL,
+     "record(op, attrs, inputs): record one call on tensors and numbers."},
+    {"set_operator", set_operator_function, METH_VARARGS,
+     "set_operator(name, op): make op the operator; False if it has no slot of its own."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_operation_type(PyObject* module) {
+  PyType_Spec spec = {"twofold._core.Operation", sizeof(PyOperation), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+  PyObject* type = PyType_FromSpec(&spec);
+  if (!type) return -1;
+  callable_type = reinterpret_cast<PyTypeObject*>(type);
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace twofold

@@ -1,0 +1,92 @@
+#include <Python.h>
+
+#include "program.h"
+
+#include "buffer.h"
+
+namespace twofold {
+namespace {
+
+// Below this much work (bytes touched) releasing the interpreter lock costs more than it gives.
+constexpr int64_t kReleaseWork = 1 << 16;
+
+struct Arena {
+  void* data = nullptr;
+  size_t capacity = 0;
+  explicit Arena(int64_t nbytes) {
+    if (nbytes > 0) data = pool_allocate(static_cast<size_t>(nbytes), &capacity);
+  }
+  ~Arena() {
+    if (data) pool_release(data, capacity);
+  }
+};
+
+struct WithoutLock {
+  PyThreadState* state;
+  explicit WithoutLock(bool release) : state(release ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutLock() {
+    if (state) PyEval_RestoreThread(state);
+  }
+};
+
+void call_host(PyObject* host, void** pointers, uint32_t count) {
+  PyObject* addresses = PyTuple_New(count);
+  if (!addresses) throw PythonError{};
+  for (uint32_t i = 0; i < count; ++i) {
+    PyObject* address = PyLong_FromVoidPtr(pointers[i]);
+    if (!address) {
+      Py_DECREF(addresses);
+      throw PythonError{};
+    }
+    PyTuple_SET_ITEM(addresses, i, address);
+  }
+  PyObject* result = PyObject_CallObject(host, addresses);
+  Py_DECREF(addresses);
+  if (!result) throw PythonError{};
+  Py_DECREF(result);
+}
+
+}  // namespace
+
+Program::~Program() {
+  for (auto& instruction : instructions) Py_XDECREF(instruction.host);
+  Py_XDECREF(labels);
+}
+
+void Program::run(void* const* inputs, void* const* outputs) const {
+  Arena arena(arena_bytes);
+  WithoutLock unlocked(!has_host && total_work > kReleaseWork);
+  run_instructions(inputs, outputs, static_cast<char*>(arena.data));
+}
+
+void Program::run_instructions(void* const* inputs, void* const* outputs, char* arena) const {
+  constexpr uint32_t kOnStack = 64;
+  void* on_stack[kOnStack];
+  std::vector<void*> on_heap;
+  void** pointers = on_stack;
+  if (most_slots > kOnStack) {
+    on_heap.resize(most_slots);
+    pointers = on_heap.data();
+  }
+  char* constant_data = const_cast<char*>(constants.data());
+  for (const Instruction& instruction : instructions) {
+    const BufferSlot* slot = slots.data() + instruction.first_slot;
+    for (uint32_t i = 0; i < instruction.slots; ++i) {
+      switch (slot[i].kind) {
+        case 0: pointers[i] = inputs[slot[i].index]; break;
+        case 1: pointers[i] = outputs[slot[i].index]; break;
+        case 2: pointers[i] = arena + slot[i].index; break;
+        default: pointers[i] = constant_data + slot[i].index; break;
+      }
+    }
+    if (instruction.host) {
+      call_host(instruction.host, pointers, instruction.slots);
+      continue;
+    }
+    const int64_t* numbers = params.data() + instruction.first_param;
+    int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain);
+    if (code) throw KernelError{instruction.label, code};
+  }
+}
+
+}  // namespace twofold

@@ -1,0 +1,62 @@
+// A flat program: instructions over input, output and arena memory. It knows no operation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "threads.h"
+
+typedef struct _object PyObject;
+
+namespace twofold {
+
+// A kernel reported an error; label tells which instruction, code what it found.
+struct KernelError {
+  int32_t label;
+  int64_t code;
+};
+
+// A Python exception is set.
+struct PythonError {};
+
+struct BufferSlot {
+  uint8_t kind;  // 0 input, 1 output, 2 arena, 3 constants
+  int64_t index;
+};
+
+struct Instruction {
+  Kernel kernel;
+  uint32_t first_slot, slots;
+  uint32_t first_param;
+  int64_t work, grain;
+  int32_t label;
+  PyObject* host;  // called with the interpreter lock held, with the slots as arrays; null for machine code
+};
+
+class Program {
+ public:
+  std::vector<Instruction> instructions;
+  std::vector<BufferSlot> slots;
+  std::vector<int64_t> params;
+  std::vector<char> constants;
+  std::vector<int64_t> output_nbytes;
+  int64_t arena_bytes = 0;
+  int64_t total_work = 0;       // rough nanoseconds; decides whether to release the interpreter lock
+  uint32_t most_slots = 0;
+  bool has_host = false;
+  PyObject* labels = nullptr;   // what Python needs to word a KernelError
+
+  ~Program();
+  // Pointers must hold input and output memory of the planned sizes. Throws KernelError or std::bad_alloc.
+  void run(void* const* inputs, void* const* outputs) const;
+
+ private:
+  void run_instructions(void* const* inputs, void* const* outputs, char* arena) const;
+};
+
+using ProgramRef = std::shared_ptr<Program>;
+
+}  // namespace twofold

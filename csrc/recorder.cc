@@ -1,0 +1,236 @@
+#include <Python.h>
+
+#include "recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "location.h"
+
+namespace twofold {
+namespace {
+
+constexpr size_t kMostInputs = 16;
+
+}  // namespace
+
+Recorder& Recorder::current() {
+  // Never freed: values that outlive their thread still point at it.
+  thread_local Recorder* const recorder = new Recorder();
+  return *recorder;
+}
+
+Recorder::Recorder() { reset(nullptr); }
+
+Ref Recorder::new_leaf(Type* type, Leaf leaf) {
+  size_t number = leaves_.size();
+  if (predicted_) {
+    const auto& expected = predicted_->trace.leaves;
+    if (number >= expected.size() || expected[number] != type) leaf_mismatch_ = true;
+  }
+  if (!predicted_ || leaf_mismatch_) {
+    if (predicted_) leave_prediction();
+    trace_.leaves.push_back(type);
+  }
+  leaves_.push_back(std::move(leaf));
+  return ~static_cast<Ref>(number);
+}
+
+Ref Recorder::leaf_reference(Value* value) {
+  if (value->stamp == stamp_) return ~value->leaf_number;
+  if (value->buffer && value->buffer->shared_outside()) {
+    // What is outside may change before this trace runs, and after: each use takes what is there now.
+    ValueRef copy = stable_value(value);
+    return copy ? new_leaf(value->type, Leaf{std::move(copy), 0}) : 0;
+  }
+  ValueRef held = share(value);
+  value->stamp = stamp_;
+  value->leaf_number = static_cast<int32_t>(leaves_.size());
+  return new_leaf(value->type, Leaf{std::move(held), 0});
+}
+
+Ref Recorder::scalar_reference(Type* type, uint64_t bits) { return new_leaf(type, Leaf{ValueRef(), bits}); }
+
+void Recorder::leave_prediction() {
+  const Trace& old = predicted_->trace;
+  trace_.clear();
+  trace_.entries.assign(old.entries.begin(), old.entries.begin() + position_);
+  size_t refs = position_ == old.entries.size() ? old.refs.size() : old.entries[position_].first_ref;
+  trace_.refs.assign(old.refs.begin(), old.refs.begin() + static_cast<ptrdiff_t>(refs));
+  trace_.leaves.assign(old.leaves.begin(), old.leaves.begin() + static_cast<ptrdiff_t>(leaves_.size()));
+  events_.clear();
+  consumed_.assign(position_, 0);
+  for (const auto& event : predicted_->events) {
+    if (event.end > position_) break;
+    events_.push_back(event);
+    for (uint32_t i : event.visited) consumed_[i] = 1;
+  }
+  predicted_.reset();
+  leaf_mismatch_ = false;
+}
+
+bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again) {
+  *again = false;
+  *mask = 0;
+  for (size_t i = 0; i < count; ++i) {
+    Value* value = inputs[i].value;
+    if (!value) continue;
+    if (value->pending && value->owner == this && value->stamp != stamp_) {
+      PyErr_SetString(PyExc_RuntimeError, "a value is used while the run that computes it is still going on");
+      return false;
+    }
+    if (value->failed) {
+      PyErr_SetString(PyExc_RuntimeError, "this value was never computed: the run that was to compute it raised an error");
+      return false;
+    }
+    if (value->pending && (value->owner != this || (value->is_leaf && value->requires_grad && grad_enabled))) {
+      // Another thread's value, or a parameter updated in this very trace: a step ends here.
+      *again = true;
+      return value->owner->flush();
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Value* value = inputs[i].value;
+    if (!value) {
+      out[i] = scalar_reference(inputs[i].scalar_type, inputs[i].scalar);
+      continue;
+    }
+    if (grad_enabled && value->requires_grad && !inputs[i].detached) *mask |= Entry::mask_bit(i);
+    if (value->pending) {
+      out[i] = value->index;
+    } else {
+      out[i] = leaf_reference(value);
+      if (PyErr_Occurred()) return false;
+    }
+  }
+  return true;
+}
+
+bool Recorder::predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const {
+  if (position_ >= predicted_->trace.entries.size()) return false;
+  const Entry& e = predicted_->trace.entries[position_];
+  if (e.signature->operation != op || e.signature->attributes != a || e.count != count || e.gradient_mask != mask) return false;
+  const Ref* expected = predicted_->trace.inputs(e);
+  for (size_t i = 0; i < count; ++i) {
+    if (expected[i] != in[i]) return false;
+  }
+  return true;
+}
+
+ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location) {
+  if (index >= live_.size()) {
+    live_.resize(std::max<size_t>(256, live_.size() * 2));
+    alive_.resize(live_.size());
+  }
+  Value* value = new_value(signature->output);
+  value->pending = true;
+  value->owner = this;
+  value->stamp = stamp_;
+  value->index = static_cast<int32_t>(index);
+  value->requires_grad = requires_grad;
+  value->is_leaf = !requires_grad;
+  value->location = location;
+  live_[index] = value;
+  alive_[index] = 1;
+  return ValueRef(value);
+}
+
+ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments) {
+  Ref on_stack[kMostInputs];
+  std::vector<Ref> on_heap;
+  Ref* refs = on_stack;
+  if (count > kMostInputs) {
+    on_heap.resize(count);
+    refs = on_heap.data();
+  }
+  uint64_t mask;
+  bool again = true;
+  while (again) {
+    if (!references(inputs, count, refs, &mask, &again)) return ValueRef();
+  }
+  ++recorded;
+  if (predicted_) {
+    if (predicted_matches(op, attributes, refs, count, mask)) {
+      const Entry& e = predicted_->trace.entries[position_];
+      ValueRef made = make_value(position_, e.signature, e.requires_grad(), e.location);
+      ++position_;
+      if (eager && !flush()) return ValueRef();
+      return made;
+    }
+    leave_prediction();
+  }
+  std::vector<Type*> types(count);
+  for (size_t i = 0; i < count; ++i) types[i] = trace_.type_of_ref(refs[i]);
+  Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
+  if (!signature) return ValueRef();
+  uint32_t location = capture_location();
+  trace_.append(Entry{signature, 0, static_cast<uint16_t>(count), location, mask}, refs);
+  ValueRef made = make_value(position_, signature, trace_.entries.back().requires_grad(), location);
+  ++position_;
+  if ((eager || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();
+  return made;
+}
+
+bool Recorder::record_known(Signature* s, const Ref* inputs, size_t count, uint64_t mask, uint32_t location, Ref* out) {
+  *out = static_cast<Ref>(position_);
+  if (predicted_ && !predicted_matches(s->operation, s->attributes, inputs, count, mask)) leave_prediction();
+  if (!predicted_) trace_.append(Entry{s, 0, static_cast<uint16_t>(count), location, mask}, inputs);
+  if (position_ >= live_.size()) {
+    live_.resize(std::max<size_t>(256, live_.size() * 2));
+    alive_.resize(live_.size());
+  }
+  live_[position_] = nullptr;
+  alive_[position_] = 0;
+  ++position_;
+  return true;
+}
+
+ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
+  size_t index = static_cast<size_t>(ref);
+  if (live_[index]) return share(live_[index]);
+  const Entry& e = entry(index);
+  return make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), e.location);
+}
+
+bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** found) {
+  if (!predicted_) return false;
+  for (const auto& event : predicted_->events) {
+    if (event.begin != position_) continue;
+    if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return false;
+    if (event.end > live_.size()) {
+      live_.resize(event.end * 2);
+      alive_.resize(live_.size());
+    }
+    std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
+    std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
+    position_ = event.end;
+    *found = &event;
+    return true;
+  }
+  return false;
+}
+
+bool Recorder::is_consumed(size_t i) const {
+  if (!predicted_) return i < consumed_.size() && consumed_[i];
+  for (const auto& event : predicted_->events) {
+    if (event.end > position_) break;
+    const auto& visited = event.visited;  // in descending order
+    if (std::binary_search(visited.rbegin(), visited.rend(), static_cast<uint32_t>(i))) return true;
+  }
+  return false;
+}
+
+void Recorder::mark_consumed(const std::vector<uint32_t>& entries) {
+  if (predicted_) return;
+  consumed_.resize(position_, 0);
+  for (uint32_t i : entries) consumed_[i] = 1;
+}
+
+void Recorder::add_event(BackwardEvent event) {
+  if (predicted_) return;
+  mark_consumed(event.visited);
+  events_.push_back(std::move(event));
+}
+
+}  // namespace twofold

@@ -1,0 +1,120 @@
+// Records operation calls. While a trace repeats the one predicted, recording only compares.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "value.h"
+
+namespace twofold {
+
+constexpr Ref kNoRef = INT32_MIN;
+
+// A backward pass that a trace contains: replayed by skipping over its entries.
+struct BackwardEvent {
+  uint32_t begin, end;
+  Ref root, seed;                                  // seed: the given cotangent, or kNoRef
+  bool retain, create;
+  std::vector<std::pair<Ref, Ref>> gradients;      // leaf or entry, entry that holds its gradient
+  std::vector<uint32_t> visited;                   // entries whose graph this pass used up
+};
+
+// A trace that has run, with everything needed to run it again.
+struct CachedTrace {
+  Trace trace;
+  std::vector<uint8_t> alive;          // which entries had a handle at the end
+  std::vector<BackwardEvent> events;
+  std::vector<uint8_t> consumed;
+  std::vector<Ref> outputs;            // entries the executable returns: the living, then the kept
+  size_t living = 0;
+  bool keeps_history = false;
+  ExecutableRef executable;
+  std::weak_ptr<CachedTrace> next;
+};
+
+struct Operand {
+  Value* value = nullptr;    // null for a scalar
+  Type* scalar_type = nullptr;
+  uint64_t scalar = 0;
+  bool detached = false;
+};
+
+class Recorder {
+ public:
+  Recorder();
+  static Recorder& current();
+
+  const Trace& trace() const { return trace_; }  // while no prediction holds
+  Type* type_of(Ref ref) const { return trace_.type_of_ref(ref); }
+
+  // Records one call; null with a Python error set. `arguments` serves messages and may be null.
+  ValueRef record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments);
+  // As record for signatures already known, inputs given as references of this trace.
+  bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, uint32_t location, Ref* out);
+  // Runs everything recorded so far; false with a Python error set.
+  bool flush();
+
+  Ref leaf_reference(Value* value);
+  Ref scalar_reference(Type* type, uint64_t bits);
+  ValueRef value_of_entry(Ref ref, bool requires_grad);
+  void forget(const Value* value) {
+    if (value->stamp != stamp_) return;
+    live_[static_cast<size_t>(value->index)] = nullptr;
+    alive_[static_cast<size_t>(value->index)] = 0;
+  }
+
+  // Replays a predicted backward pass; true if it did.
+  bool replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** event);
+  Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
+  ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
+  bool is_predicted() const { return predicted_ != nullptr; }
+  void add_event(BackwardEvent event);
+  void mark_consumed(const std::vector<uint32_t>& entries);
+
+  const Entry& entry(size_t i) const { return predicted_ ? predicted_->trace.entries[i] : trace_.entries[i]; }
+  const Ref* inputs(const Entry& e) const { return (predicted_ ? predicted_->trace : trace_).inputs(e); }
+  uint32_t size() const { return position_; }
+  const std::vector<Leaf>& leaves() const { return leaves_; }
+  bool is_consumed(size_t i) const;
+  void leave_prediction();
+  void forget_prediction() { if (predicted_) leave_prediction(); }
+
+  bool grad_enabled = true;
+  bool eager = false;
+  uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;
+
+ private:
+  bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
+  ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location);
+  Ref new_leaf(Type* type, Leaf leaf);
+  bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
+  std::shared_ptr<CachedTrace> finish_trace();
+  std::shared_ptr<CachedTrace> build_trace();
+  bool plan_outputs(CachedTrace& cached) const;
+  bool mark_kept(const CachedTrace& cached, std::vector<char>& kept) const;
+  void reset(std::shared_ptr<CachedTrace> prediction);
+  void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living);
+  std::string raw_key() const;
+
+  std::shared_ptr<CachedTrace> predicted_;   // null while a new trace is recorded
+  bool leaf_mismatch_ = false;
+  uint32_t position_ = 0;
+  uint64_t stamp_ = 0;
+  Trace trace_;
+  std::vector<BackwardEvent> events_;
+  std::vector<uint8_t> consumed_;
+  std::vector<Leaf> leaves_;
+  std::vector<Value*> live_;     // by entry; not owned
+  std::vector<uint8_t> alive_;
+  std::shared_ptr<CachedTrace> last_;
+};
+
+// Replaces the value's memory by a private copy if somebody outside may write to it.
+ValueRef stable_value(Value* value);
+bool realise(Value* value);  // false with a Python error set
+size_t cached_trace_count();
+void clear_cached_traces();
+
+}  // namespace twofold

@@ -1,0 +1,250 @@
+#include <Python.h>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "recorder.h"
+
+namespace twofold {
+namespace {
+
+constexpr size_t kMostTraces = 2048;
+uint64_t next_stamp() {
+  static uint64_t stamp = 0;
+  return ++stamp;
+}
+uint64_t next_history = 0;
+
+std::unordered_map<std::string, std::shared_ptr<CachedTrace>>& traces() {
+  static auto& table = *new std::unordered_map<std::string, std::shared_ptr<CachedTrace>>();
+  return table;
+}
+
+bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::vector<BufferRef>& results) {
+  const auto& source = cached.executable->canonical.leaf_source;
+  constexpr size_t kOnStack = 128;
+  void* on_stack[kOnStack];
+  std::vector<void*> on_heap;
+  void** pointers = on_stack;
+  if (source.size() > kOnStack) {
+    on_heap.resize(source.size());
+    pointers = on_heap.data();
+  }
+  for (size_t k = 0; k < source.size(); ++k) {
+    Leaf& leaf = leaves[static_cast<size_t>(source[k])];
+    pointers[k] = leaf.value ? leaf.value->buffer->data : &leaf.scalar;
+  }
+  return cached.executable->run(pointers, results);
+}
+
+void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
+             std::vector<Leaf>& leaves) {
+  std::shared_ptr<History> history;
+  if (cached->keeps_history) {
+    history = std::make_shared<History>();
+    history->order = ++next_history;
+    history->trace = cached;
+    history->kept.resize(cached->trace.entries.size());
+    for (size_t j = 0; j < cached->outputs.size(); ++j) history->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
+    history->leaves = std::move(leaves);
+  }
+  for (size_t j = 0; j < cached->living; ++j) {
+    Value* value = living[j].get();
+    size_t entry = static_cast<size_t>(cached->outputs[j]);
+    value->pending = false;
+    value->owner = nullptr;
+    value->stamp = 0;
+    value->buffer = results[j];
+    if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
+    if (entry < cached->consumed.size() && cached->consumed[entry]) {
+      value->consumed = true;
+    } else {
+      value->history = history;
+    }
+  }
+}
+
+}  // namespace
+
+std::string Recorder::raw_key() const {
+  std::string key;
+  size_t n = trace_.entries.size();
+  key.reserve(n * 26 + trace_.leaves.size() * 8 + 32);
+  auto append = [&key](const void* data, size_t size) { key.append(static_cast<const char*>(data), size); };
+  append(&n, sizeof n);
+  for (const Entry& e : trace_.entries) {
+    append(&e.signature, sizeof e.signature);
+    append(&e.gradient_mask, sizeof e.gradient_mask);
+  }
+  append(trace_.refs.data(), trace_.refs.size() * sizeof(Ref));
+  append(trace_.leaves.data(), trace_.leaves.size() * sizeof(Type*));
+  append(alive_.data(), n);
+  append(consumed_.data(), consumed_.size());
+  for (const auto& event : events_) append(event.gradients.data(), event.gradients.size() * sizeof event.gradients[0]);
+  return key;
+}
+
+std::shared_ptr<CachedTrace> Recorder::finish_trace() {
+  if (predicted_) {
+    const CachedTrace& p = *predicted_;
+    if (position_ == p.trace.entries.size() && leaves_.size() == p.trace.leaves.size() &&
+        std::memcmp(alive_.data(), p.alive.data(), position_) == 0) {
+      ++predicted_flushes;
+      return predicted_;
+    }
+    leave_prediction();
+  }
+  ++other_flushes;
+  consumed_.resize(position_, 0);
+  std::string key = raw_key();
+  auto found = traces().find(key);
+  if (found != traces().end()) return found->second;
+  auto built = build_trace();
+  if (!built) return nullptr;
+  if (traces().size() >= kMostTraces) traces().clear();
+  traces().emplace(std::move(key), built);
+  return built;
+}
+
+std::shared_ptr<CachedTrace> Recorder::build_trace() {
+  auto cached = std::make_shared<CachedTrace>();
+  cached->trace = trace_;
+  cached->alive.assign(alive_.begin(), alive_.begin() + position_);
+  cached->events = events_;
+  cached->consumed = consumed_;
+  if (!plan_outputs(*cached)) return nullptr;
+  if (!cached->outputs.empty()) cached->executable = executable_of(CanonicalTrace(cached->trace, cached->outputs));
+  return cached;
+}
+
+// The living entries, then the values that gradients through them will read.
+bool Recorder::plan_outputs(CachedTrace& cached) const {
+  size_t n = cached.trace.entries.size();
+  for (size_t i = 0; i < n; ++i) {
+    if (cached.alive[i]) cached.outputs.push_back(static_cast<Ref>(i));
+  }
+  cached.living = cached.outputs.size();
+  std::vector<char> kept(n, 0);
+  if (!mark_kept(cached, kept)) return false;
+  for (size_t i = 0; i < n; ++i) {
+    if (kept[i] && !cached.alive[i]) cached.outputs.push_back(static_cast<Ref>(i));
+  }
+  return true;
+}
+
+bool Recorder::mark_kept(const CachedTrace& cached, std::vector<char>& kept) const {
+  const Trace& trace = cached.trace;
+  std::vector<char> on_path(trace.entries.size(), 0);
+  bool any = false;
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Value* value = cached.alive[i] ? live_[i] : nullptr;
+    if (value && !value->is_leaf && trace.entries[i].requires_grad() && !cached.consumed[i]) on_path[i] = any = true;
+  }
+  const_cast<CachedTrace&>(cached).keeps_history = any;
+  if (!any) return true;
+  for (size_t i = trace.entries.size(); i-- > 0;) {
+    const Entry& e = trace.entries[i];
+    if (!on_path[i] || !e.requires_grad()) continue;
+    const Ref* in = trace.inputs(e);
+    for (uint16_t k = 0; k < e.count; ++k) {
+      if (!e.flows_to(k)) continue;
+      if (in[k] >= 0) on_path[static_cast<size_t>(in[k])] = 1;
+      const Gradient* gradient = gradient_of(e.signature, k);
+      if (!gradient) return false;
+      if (gradient->state != Gradient::kKnown) continue;
+      for (int32_t used : gradient->used) {
+        Ref ref = used == -2 ? static_cast<Ref>(i) : used >= 0 ? in[used] : -1;
+        if (ref >= 0) kept[static_cast<size_t>(ref)] = 1;
+      }
+    }
+  }
+  return true;
+}
+
+void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
+  trace_.clear();
+  events_.clear();
+  consumed_.clear();
+  leaves_.clear();
+  position_ = 0;
+  stamp_ = next_stamp();
+  leaf_mismatch_ = false;
+  predicted_ = std::move(prediction);
+}
+
+// Puts a trace back as if it had just been recorded, so that a later observation runs it again.
+void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living) {
+  reset(cached);
+  position_ = static_cast<uint32_t>(cached->trace.entries.size());
+  leaves_ = std::move(leaves);
+  std::fill(live_.begin(), live_.begin() + position_, nullptr);
+  std::copy(cached->alive.begin(), cached->alive.end(), alive_.begin());
+  for (size_t j = 0; j < living.size(); ++j) {
+    live_[static_cast<size_t>(cached->outputs[j])] = living[j].get();
+    living[j]->stamp = stamp_;
+  }
+}
+
+bool Recorder::flush() {
+  if (position_ == 0) return true;
+  std::shared_ptr<CachedTrace> cached = finish_trace();
+  if (!cached) return false;
+  std::vector<ValueRef> living;
+  living.reserve(cached->living);
+  for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
+  std::vector<Leaf> leaves = std::move(leaves_);
+  if (last_) last_->next = cached;
+  last_ = cached;
+  reset(cached->next.lock());
+  if (!cached->executable) return true;
+  std::vector<BufferRef> results;
+  if (run_executable(*cached, leaves, results)) {
+    deliver(cached, living, results, leaves);
+    return true;
+  }
+  bool transient = PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+  if (transient && position_ == 0) {
+    restore(cached, std::move(leaves), living);
+    return false;
+  }
+  for (auto& value : living) {
+    value->pending = false;
+    value->owner = nullptr;
+    value->failed = true;
+  }
+  return false;
+}
+
+ValueRef stable_value(Value* value) {
+  try {
+    ValueRef copy(new_value(value->type));
+    copy->buffer = BufferRef(new_buffer(value->buffer->nbytes));
+    std::memcpy(copy->buffer->data, value->buffer->data, value->buffer->nbytes);
+    copy->requires_grad = value->requires_grad;
+    copy->is_leaf = value->is_leaf;
+    copy->consumed = value->consumed;
+    copy->index = value->index;
+    copy->history = value->history;
+    copy->slot = value->slot;
+    if (copy->slot) ++copy->slot->references;
+    return copy;
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+    return ValueRef();
+  }
+}
+
+bool realise(Value* value) {
+  if (value->pending && !value->owner->flush()) return false;
+  if (value->failed) {
+    PyErr_SetString(PyExc_RuntimeError, "this value was never computed: the run that was to compute it raised an error");
+    return false;
+  }
+  return true;
+}
+
+size_t cached_trace_count() { return traces().size(); }
+void clear_cached_traces() { traces().clear(); }
+
+}  // namespace twofold

@@ -1,0 +1,320 @@
+#include <Python.h>
+
+#include "signature.h"
+
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+
+namespace twofold {
+
+Hooks hooks;
+
+namespace {
+
+struct Owned {
+  PyObject* object;
+  explicit Owned(PyObject* o) : object(o) {}
+  Owned(const Owned&) = delete;
+  ~Owned() { Py_XDECREF(object); }
+  explicit operator bool() const { return object != nullptr; }
+};
+
+void append(std::string& out, const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
+
+// Serialises by value: 1, 1.0 and True differ, as do 0.0 and -0.0.
+bool serialise(PyObject* value, std::string& out) {
+  if (value == Py_None) {
+    out += 'n';
+  } else if (PyBool_Check(value)) {
+    out += value == Py_True ? 't' : 'f';
+  } else if (PyLong_Check(value)) {
+    int overflow = 0;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) {
+      Owned text(PyObject_Str(value));
+      if (!text) return false;
+      out += 'I';
+      out += PyUnicode_AsUTF8(text.object);
+      out += '\0';
+    } else {
+      out += 'i';
+      append(out, &number, sizeof number);
+    }
+  } else if (PyFloat_Check(value)) {
+    double number = PyFloat_AS_DOUBLE(value);
+    out += 'd';
+    append(out, &number, sizeof number);
+  } else if (PyUnicode_Check(value)) {
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(value, &size);
+    if (!text) return false;
+    out += 's';
+    append(out, &size, sizeof size);
+    out.append(text, static_cast<size_t>(size));
+  } else if (PyTuple_Check(value)) {
+    Py_ssize_t size = PyTuple_GET_SIZE(value);
+    out += '(';
+    append(out, &size, sizeof size);
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      if (!serialise(PyTuple_GET_ITEM(value, i), out)) return false;
+    }
+  } else if (PyObject_HasAttrString(value, "code") && PyObject_HasAttrString(value, "itemsize")) {
+    Owned name(PyObject_GetAttrString(value, "name"));
+    if (!name) return false;
+    out += 'D';
+    out += PyUnicode_AsUTF8(name.object);
+    out += '\0';
+  } else {
+    // Kept alive by the attributes themselves, which are never freed, so the address stays unique.
+    out += 'o';
+    append(out, &value, sizeof value);
+  }
+  return true;
+}
+
+uint64_t mix(uint64_t h, uint64_t v) {
+  h ^= v;
+  h *= 0x9E3779B97F4A7C15ull;
+  return h ^ (h >> 29);
+}
+
+uint64_t hash_key(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  uint64_t h = mix(op->id + 1, attributes->id);
+  for (size_t i = 0; i < count; ++i) h = mix(h, inputs[i]->id);
+  return h;
+}
+
+// Open addressing, power-of-two size, never shrinks.
+struct Memo {
+  std::vector<Signature*> slots = std::vector<Signature*>(1024, nullptr);
+  size_t count = 0;
+
+  Signature** find(uint64_t hash, Operation* op, Attributes* attributes, Type* const* inputs, size_t n) {
+    size_t mask = slots.size() - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+      Signature* s = slots[i];
+      if (!s) return &slots[i];
+      if (s->hash == hash && s->operation == op && s->attributes == attributes && s->inputs.size() == n &&
+          (n == 0 || std::memcmp(s->inputs.data(), inputs, n * sizeof(Type*)) == 0)) {
+        return &slots[i];
+      }
+    }
+  }
+
+  void grow() {
+    std::vector<Signature*> old(slots.size() * 2, nullptr);
+    old.swap(slots);
+    for (Signature* s : old) {
+      if (s) *find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
+    }
+  }
+};
+
+Memo& memo() {
+  static auto& table = *new Memo();
+  return table;
+}
+
+Signature* insert(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  Memo& table = memo();
+  if (table.count * 2 >= table.slots.size()) table.grow();
+  uint64_t hash = hash_key(op, attributes, inputs, count);
+  auto* s = new Signature();
+  s->id = static_cast<uint32_t>(++table.count);
+  s->operation = op;
+  s->attributes = attributes;
+  s->inputs.assign(inputs, inputs + count);
+  s->gradients.resize(count);
+  s->hash = hash;
+  *table.find(hash, op, attributes, inputs, count) = s;
+  return s;
+}
+
+PyObject* types_tuple(Type* const* inputs, size_t count) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
+  if (!tuple) return nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* type = python_type(inputs[i]);
+    if (!type) {
+      Py_DECREF(tuple);
+      return nullptr;
+    }
+    Py_INCREF(type);
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), type);
+  }
+  return tuple;
+}
+
+// Reads (graph, output TensorType, differentiable) into s.
+bool fill(Signature* s, PyObject* result) {
+  PyObject *graph, *type;
+  int differentiable;
+  if (!PyArg_ParseTuple(result, "OOp", &graph, &type, &differentiable)) return false;
+  s->output = type_from_python(type);
+  if (!s->output) return false;
+  if (graph != Py_None) {
+    Py_INCREF(graph);
+    s->graph = graph;
+  }
+  s->differentiable = differentiable && is_floating(s->output->dtype);
+  return true;
+}
+
+}  // namespace
+
+Operation* operation_of(PyObject* op) {
+  static auto& known = *new std::unordered_map<PyObject*, std::unique_ptr<Operation>>();
+  auto found = known.find(op);
+  if (found != known.end()) return found->second.get();
+  Owned name(PyObject_GetAttrString(op, "name"));
+  if (!name) return nullptr;
+  Owned view(PyObject_GetAttrString(op, "is_view"));
+  if (!view) return nullptr;
+  auto made = std::make_unique<Operation>();
+  Py_INCREF(op);
+  made->python = op;
+  made->name = PyUnicode_AsUTF8(name.object);
+  made->id = static_cast<uint32_t>(known.size());
+  made->is_view = PyObject_IsTrue(view.object) == 1;
+  return (known[op] = std::move(made)).get();
+}
+
+Attributes* attributes_of(PyObject* tuple) {
+  static auto& known = *new std::unordered_map<std::string, std::unique_ptr<Attributes>>();
+  if (!PyTuple_Check(tuple)) {
+    PyErr_SetString(PyExc_TypeError, "attributes must be a tuple");
+    return nullptr;
+  }
+  std::string bytes;
+  if (!serialise(tuple, bytes)) return nullptr;
+  auto found = known.find(bytes);
+  if (found != known.end()) return found->second.get();
+  auto made = std::make_unique<Attributes>();
+  Py_INCREF(tuple);
+  made->tuple = tuple;
+  made->id = static_cast<uint32_t>(known.size());
+  made->bytes = bytes;
+  return (known[bytes] = std::move(made)).get();
+}
+
+Attributes* no_attributes() {
+  static Attributes* const empty = attributes_of(PyTuple_New(0));
+  return empty;
+}
+
+Signature* find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  return *memo().find(hash_key(op, attributes, inputs, count), op, attributes, inputs, count);
+}
+
+Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments) {
+  if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
+  Owned types(types_tuple(inputs, count));
+  if (!types) return nullptr;
+  Owned operands(PyTuple_New(arguments ? static_cast<Py_ssize_t>(count) : 0));
+  if (!operands) return nullptr;
+  for (size_t i = 0; arguments && i < count; ++i) {
+    Py_INCREF(arguments[i]);
+    PyTuple_SET_ITEM(operands.object, static_cast<Py_ssize_t>(i), arguments[i]);
+  }
+  Owned result(PyObject_CallFunctionObjArgs(hooks.expand, op->python, attributes->tuple, types.object, operands.object, nullptr));
+  if (!result) return nullptr;
+  // The rule itself may have recorded this signature meanwhile.
+  if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
+  Signature probe;
+  if (!fill(&probe, result.object)) return nullptr;
+  Signature* s = insert(op, attributes, inputs, count);
+  s->output = probe.output;
+  s->graph = probe.graph;
+  s->differentiable = probe.differentiable;
+  return s;
+}
+
+const Gradient* gradient_of(Signature* s, size_t index) {
+  Gradient& gradient = s->gradients[index];
+  if (gradient.state != Gradient::kUnknown) return &gradient;
+  if (!is_floating(s->inputs[index]->dtype) || !s->differentiable || !s->graph) {
+    gradient.state = Gradient::kNone;
+    return &gradient;
+  }
+  Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
+  if (!types) return nullptr;
+  Owned result(PyObject_CallFunction(hooks.expand_gradient, "OOOOn", s->operation->python, s->attributes->tuple, types.object,
+                                     s->graph, static_cast<Py_ssize_t>(index)));
+  if (!result) return nullptr;
+  if (result.object == Py_None) {
+    gradient.state = Gradient::kNone;
+    return &gradient;
+  }
+  PyObject *op, *attrs, *graph, *type, *used;
+  if (!PyArg_ParseTuple(result.object, "OOOOO", &op, &attrs, &graph, &type, &used)) return nullptr;
+  Operation* operation = operation_of(op);
+  Attributes* attributes = operation ? attributes_of(attrs) : nullptr;
+  if (!attributes) return nullptr;
+  std::vector<Type*> inputs;
+  std::vector<int32_t> slots;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); ++i) {
+    long slot = PyLong_AsLong(PyTuple_GET_ITEM(used, i));
+    slots.push_back(static_cast<int32_t>(slot));
+    inputs.push_back(slot < 0 ? s->output : s->inputs[static_cast<size_t>(slot)]);
+  }
+  Signature* made = find_signature(operation, attributes, inputs.data(), inputs.size());
+  if (!made) {
+    Type* output = type_from_python(type);
+    if (!output) return nullptr;
+    made = insert(operation, attributes, inputs.data(), inputs.size());
+    made->output = output;
+    Py_INCREF(graph);
+    made->graph = graph;
+    made->differentiable = is_floating(output->dtype);
+  }
+  Gradient& slot = s->gradients[index];
+  slot.signature = made;
+  slot.used = slots;
+  slot.state = Gradient::kKnown;
+  return &slot;
+}
+
+Program* program_of(Signature* s) {
+  if (!s->program) {
+    Owned result(PyObject_CallFunctionObjArgs(hooks.compile_signature, s->graph, nullptr));
+    if (!result) return nullptr;
+    s->program = program_from_python(result.object);
+    if (!s->program) return nullptr;
+  }
+  return s->program.get();
+}
+
+PyObject* python_type(Type* type) {
+  if (!type->python) {
+    Owned module(PyImport_ImportModule("twofold.ir.types"));
+    if (!module) return nullptr;
+    Owned shape(PyTuple_New(static_cast<Py_ssize_t>(type->shape.size())));
+    if (!shape) return nullptr;
+    for (size_t i = 0; i < type->shape.size(); ++i) {
+      PyTuple_SET_ITEM(shape.object, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(type->shape[i]));
+    }
+    type->python = PyObject_CallMethod(module.object, "type_from_code", "iOO", static_cast<int>(type->dtype), shape.object,
+                                       type->weak ? Py_True : Py_False);
+  }
+  return type->python;
+}
+
+Type* type_from_python(PyObject* object) {
+  Owned dtype(PyObject_GetAttrString(object, "dtype"));
+  if (!dtype) return nullptr;
+  Owned code(PyObject_GetAttrString(dtype.object, "code"));
+  Owned shape(PyObject_GetAttrString(object, "shape"));
+  Owned weak(PyObject_GetAttrString(object, "weak"));
+  if (!code || !shape || !weak) return nullptr;
+  std::vector<int64_t> sizes;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape.object); ++i) {
+    sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(shape.object, i)));
+  }
+  if (PyErr_Occurred()) return nullptr;
+  return type_of(static_cast<uint8_t>(PyLong_AsLong(code.object)), sizes.data(), sizes.size(), weak.object == Py_True);
+}
+
+size_t signature_count() { return memo().count; }
+
+}  // namespace twofold

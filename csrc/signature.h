@@ -1,0 +1,94 @@
+// Operations as the core sees them (a name and a Python object), their attributes, and the memo that gives
+// the result type, gradient and first-sight program of an operation on inputs of given types.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program.h"
+#include "type.h"
+
+typedef struct _object PyObject;
+
+namespace twofold {
+
+struct Operation {
+  PyObject* python;  // the entry, twofold.ir.op.Op
+  std::string name;
+  uint32_t id;
+  bool is_view;
+};
+
+// Attributes by value; equal attributes are one pointer.
+struct Attributes {
+  uint32_t id;
+  PyObject* tuple;
+  std::string bytes;
+};
+
+struct Signature;
+
+// The cotangent of one input as an operation of its own.
+struct Gradient {
+  enum State : uint8_t { kUnknown, kNone, kKnown };
+  State state = kUnknown;
+  Signature* signature = nullptr;
+  std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k
+};
+
+struct Signature {
+  uint32_t id;
+  Operation* operation;
+  Attributes* attributes;
+  std::vector<Type*> inputs;
+  Type* output = nullptr;
+  PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown
+  bool differentiable = false;
+  std::vector<Gradient> gradients;
+  ProgramRef program;
+  uint64_t hash;
+};
+
+// Python callables that fill the memo; set once by the frontend.
+struct Hooks {
+  PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (graph or None, dtype code, shape, differentiable)
+  PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, used)
+  PyObject* compile_signature = nullptr;  // (graph) -> Program
+  PyObject* compile_trace = nullptr;    // (executable) -> Program
+  PyObject* kernel_error = nullptr;     // (labels, label, code, where) -> exception
+  PyObject* ones = nullptr;             // (type) -> (op, attrs)
+  PyObject* zeros = nullptr;            // (type) -> (op, attrs)
+  PyObject* specialise_error = nullptr; // (op, where) -> raises the current error again, worded for that line
+  PyObject* feed_array = nullptr;       // (object, type) -> NumPy array
+  PyObject* wide_array = nullptr;       // (tensor) -> NumPy array of a dtype that NumPy has
+  PyObject* write_view = nullptr;       // (view tensor's op, attrs, inputs, parent, value) -> tensor
+  PyObject* as_operand = nullptr;       // (object) -> tensor, number or NotImplemented
+  PyObject* cast = nullptr;             // (tensor, type) -> tensor
+  PyObject* display = nullptr;          // (tensor) -> str
+  PyObject* symbolic_observed = nullptr;  // (tensor, what) -> raises
+  PyObject* no_gradient = nullptr;      // (tensor) -> message for backward without a leaf that asks for it
+  PyObject* accumulate = nullptr;       // the operation that adds cotangents
+  PyObject* copy = nullptr;             // the operation that returns its input
+};
+extern Hooks hooks;
+
+Operation* operation_of(PyObject* op);  // null with a Python error set
+Attributes* attributes_of(PyObject* tuple);
+Attributes* no_attributes();
+
+Signature* find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+// As find_signature, but asks Python on a miss; arguments are only for messages. Null with a Python error set.
+Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
+// The gradient of input `index`; null with a Python error set.
+const Gradient* gradient_of(Signature* signature, size_t index);
+// The first-sight program; null with a Python error set.
+Program* program_of(Signature* signature);
+
+PyObject* python_type(Type* type);           // borrowed
+Type* type_from_python(PyObject* tensor_type);
+size_t signature_count();
+ProgramRef program_from_python(PyObject* object);  // null with a Python error set
+
+}  // namespace twofold

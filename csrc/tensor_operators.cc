@@ -1,0 +1,223 @@
+#include "tensor.h"
+
+#include <structmember.h>
+
+#include <cstring>
+
+namespace twofold {
+namespace {
+
+template <int slot>
+Operation*& operator_slot() {
+  static Operation* op = nullptr;
+  return op;
+}
+
+template <int slot>
+PyObject* binary(PyObject* a, PyObject* b) {
+  Operation* op = operator_slot<slot>();
+  Operand operands[2];
+  PyObject* held[2] = {nullptr, nullptr};
+  if (!op) Py_RETURN_NOTIMPLEMENTED;
+  int status = to_operand(a, &operands[0], &held[0]);
+  if (status == 1) status = to_operand(b, &operands[1], &held[1]);
+  PyObject* result = nullptr;
+  if (status == 1) {
+    PyObject* arguments[2] = {a, b};
+    ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments);
+    if (value) result = wrap(std::move(value));
+  } else if (status == 0) {
+    Py_INCREF(Py_NotImplemented);
+    result = Py_NotImplemented;
+  }
+  Py_XDECREF(held[0]);
+  Py_XDECREF(held[1]);
+  return result;
+}
+
+template <int slot>
+PyObject* unary(PyObject* a) {
+  Operation* op = operator_slot<slot>();
+  if (!op) {
+    PyErr_SetString(PyExc_TypeError, "operator is not defined");
+    return nullptr;
+  }
+  return call_operation(op, no_attributes(), &a, 1);
+}
+
+template <int slot>
+PyObject* in_place(PyObject* a, PyObject* b) {
+  PyObject* made = binary<slot>(a, b);
+  if (!made || made == Py_NotImplemented) return made;
+  bool done = assign(reinterpret_cast<PyTensor*>(a), share(reinterpret_cast<PyTensor*>(made)->value));
+  Py_DECREF(made);
+  if (!done) return nullptr;
+  Py_INCREF(a);
+  return a;
+}
+
+enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatmul, kNegative, kPositive, kAbsolute, kInvert,
+            kAnd, kOr, kXor, kLeft, kRight, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual };
+
+struct NamedSlot { const char* name; Operation** op; };
+NamedSlot named_slots[] = {
+    {"__add__", &operator_slot<kAdd>()}, {"__sub__", &operator_slot<kSubtract>()}, {"__mul__", &operator_slot<kMultiply>()},
+    {"__truediv__", &operator_slot<kDivide>()}, {"__floordiv__", &operator_slot<kFloorDivide>()},
+    {"__mod__", &operator_slot<kRemainder>()}, {"__matmul__", &operator_slot<kMatmul>()}, {"__neg__", &operator_slot<kNegative>()},
+    {"__pos__", &operator_slot<kPositive>()}, {"__abs__", &operator_slot<kAbsolute>()}, {"__invert__", &operator_slot<kInvert>()},
+    {"__and__", &operator_slot<kAnd>()}, {"__or__", &operator_slot<kOr>()}, {"__xor__", &operator_slot<kXor>()},
+    {"__lshift__", &operator_slot<kLeft>()}, {"__rshift__", &operator_slot<kRight>()}, {"__lt__", &operator_slot<kLess>()},
+    {"__le__", &operator_slot<kLessEqual>()}, {"__eq__", &operator_slot<kEqual>()}, {"__ne__", &operator_slot<kNotEqual>()},
+    {"__gt__", &operator_slot<kGreater>()}, {"__ge__", &operator_slot<kGreaterEqual>()},
+};
+
+PyObject* compare(PyObject* a, PyObject* b, int kind) {
+  switch (kind) {
+    case Py_LT: return binary<kLess>(a, b);
+    case Py_LE: return binary<kLessEqual>(a, b);
+    case Py_EQ: return binary<kEqual>(a, b);
+    case Py_NE: return binary<kNotEqual>(a, b);
+    case Py_GT: return binary<kGreater>(a, b);
+    default: return binary<kGreaterEqual>(a, b);
+  }
+}
+
+int to_bool(PyObject* self) {
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  if (!observe(tensor, "bool()")) return -1;
+  if (tensor->value->type->size != 1) {
+    PyErr_Format(PyExc_RuntimeError, "bool: a tensor %s has more than one element or none. Use any() or all().",
+                 tensor->value->type->text().c_str());
+    return -1;
+  }
+  PyObject* item = scalar_item(tensor->value, 0);
+  if (!item) return -1;
+  int truth = PyObject_IsTrue(item);
+  Py_DECREF(item);
+  return truth;
+}
+
+PyObject* to_number(PyObject* self, const char* what, PyObject* (*convert)(PyObject*)) {
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  if (!observe(tensor, what)) return nullptr;
+  if (tensor->value->type->size != 1) {
+    return PyErr_Format(PyExc_ValueError, "%s: only a tensor of one element becomes a number, this is %s. Index it first.",
+                        what, tensor->value->type->text().c_str());
+  }
+  PyObject* item = scalar_item(tensor->value, 0);
+  PyObject* number = item ? convert(item) : nullptr;
+  Py_XDECREF(item);
+  return number;
+}
+
+PyObject* to_float(PyObject* self) { return to_number(self, "float()", PyNumber_Float); }
+PyObject* to_int(PyObject* self) { return to_number(self, "int()", PyNumber_Long); }
+PyObject* to_index(PyObject* self) {
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  if (tensor->value && is_floating(tensor->value->type->dtype)) {
+    return PyErr_Format(PyExc_TypeError, "index: only an integer tensor can be an index, this is %s. Cast it to int64.",
+                        tensor->value->type->text().c_str());
+  }
+  return to_number(self, "index()", PyNumber_Index);
+}
+
+Py_ssize_t length(PyObject* self) {
+  Value* value = reinterpret_cast<PyTensor*>(self)->value;
+  if (value->type->shape.empty()) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return static_cast<Py_ssize_t>(value->type->shape[0]);
+}
+
+PyObject* represent(PyObject* self) { return PyObject_CallFunctionObjArgs(hooks.display, self, nullptr); }
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  PyObject* source;
+  if (!PyArg_ParseTuple(arguments, "O", &source)) return nullptr;
+  if (!is_tensor(source)) return PyErr_Format(PyExc_TypeError, "expected a tensor, got %s", Py_TYPE(source)->tp_name);
+  Value* value = current_value(reinterpret_cast<PyTensor*>(source));
+  if (!value) return nullptr;
+  if (value->pending && !realise(value)) return nullptr;
+  ValueRef alias(new_value(value->type));
+  alias->buffer = value->buffer;
+  return wrap(std::move(alias), type == tensor_type ? nullptr : type);
+}
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+    {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(represent)},
+    {Py_tp_str, reinterpret_cast<void*>(represent)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_getset, tensor_attributes},
+    {Py_tp_methods, tensor_methods},
+    {Py_nb_add, reinterpret_cast<void*>(binary<kAdd>)},
+    {Py_nb_subtract, reinterpret_cast<void*>(binary<kSubtract>)},
+    {Py_nb_multiply, reinterpret_cast<void*>(binary<kMultiply>)},
+    {Py_nb_true_divide, reinterpret_cast<void*>(binary<kDivide>)},
+    {Py_nb_floor_divide, reinterpret_cast<void*>(binary<kFloorDivide>)},
+    {Py_nb_remainder, reinterpret_cast<void*>(binary<kRemainder>)},
+    {Py_nb_matrix_multiply, reinterpret_cast<void*>(binary<kMatmul>)},
+    {Py_nb_and, reinterpret_cast<void*>(binary<kAnd>)},
+    {Py_nb_or, reinterpret_cast<void*>(binary<kOr>)},
+    {Py_nb_xor, reinterpret_cast<void*>(binary<kXor>)},
+    {Py_nb_lshift, reinterpret_cast<void*>(binary<kLeft>)},
+    {Py_nb_rshift, reinterpret_cast<void*>(binary<kRight>)},
+    {Py_nb_inplace_add, reinterpret_cast<void*>(in_place<kAdd>)},
+    {Py_nb_inplace_subtract, reinterpret_cast<void*>(in_place<kSubtract>)},
+    {Py_nb_inplace_multiply, reinterpret_cast<void*>(in_place<kMultiply>)},
+    {Py_nb_inplace_true_divide, reinterpret_cast<void*>(in_place<kDivide>)},
+    {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(in_place<kFloorDivide>)},
+    {Py_nb_inplace_remainder, reinterpret_cast<void*>(in_place<kRemainder>)},
+    {Py_nb_inplace_and, reinterpret_cast<void*>(in_place<kAnd>)},
+    {Py_nb_inplace_or, reinterpret_cast<void*>(in_place<kOr>)},
+    {Py_nb_inplace_xor, reinterpret_cast<void*>(in_place<kXor>)},
+    {Py_nb_negative, reinterpret_cast<void*>(unary<kNegative>)},
+    {Py_nb_positive, reinterpret_cast<void*>(unary<kPositive>)},
+    {Py_nb_absolute, reinterpret_cast<void*>(unary<kAbsolute>)},
+    {Py_nb_invert, reinterpret_cast<void*>(unary<kInvert>)},
+    {Py_nb_bool, reinterpret_cast<void*>(to_bool)},
+    {Py_nb_float, reinterpret_cast<void*>(to_float)},
+    {Py_nb_int, reinterpret_cast<void*>(to_int)},
+    {Py_nb_index, reinterpret_cast<void*>(to_index)},
+    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {Py_tp_hash, nullptr},  // filled in below: equality is element-wise, so identity is the hash
+    {0, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+}  // namespace
+
+bool set_operator(const char* name, Operation* op) {
+  for (auto& slot : named_slots) {
+    if (std::strcmp(slot.name, name) == 0) {
+      *slot.op = op;
+      return true;
+    }
+  }
+  return false;
+}
+
+int add_tensor_type(PyObject* module) {
+  PyType_Slot all[sizeof slots / sizeof slots[0] + 1];
+  size_t n = 0;
+  for (auto& slot : slots) {
+    if (slot.slot == Py_tp_hash) slot.pfunc = reinterpret_cast<void*>(PyBaseObject_Type.tp_hash);
+    if (slot.slot) all[n++] = slot;
+  }
+  all[n++] = PyType_Slot{Py_tp_members, members};
+  all[n] = PyType_Slot{0, nullptr};
+  PyType_Spec spec = {"twofold.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, all};
+  PyObject* type = PyType_FromSpec(&spec);
+  if (!type) return -1;
+  tensor_type = reinterpret_cast<PyTypeObject*>(type);
+  Py_INCREF(type);
+  return PyModule_AddObject(module, "Tensor", type);
+}
+
+}  // namespace twofold

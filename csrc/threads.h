@@ -1,0 +1,17 @@
+// A pool of worker threads that spin briefly and then park; it starts anew after fork.
+#pragma once
+
+#include <cstdint>
+
+namespace twofold {
+
+// Handles work items [begin, end); a value other than 0 is a run-time error.
+using Kernel = int64_t (*)(void** buffers, const int64_t* params, int64_t begin, int64_t end);
+
+void set_thread_count(int count);
+int thread_count();
+
+// Runs kernel over [0, work), shared between threads in pieces that are multiples of grain.
+int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain);
+
+}  // namespace twofold

@@ -1,0 +1,109 @@
+#include "trace.h"
+
+#include <cstring>
+
+namespace twofold {
+namespace {
+
+void append_bytes(std::string& out, const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
+
+void append_number(std::string& out, int64_t number) { append_bytes(out, &number, sizeof number); }
+
+std::vector<char> needed_entries(const Trace& trace, const std::vector<Ref>& outputs) {
+  std::vector<char> needed(trace.entries.size(), 0);
+  for (Ref ref : outputs) {
+    if (ref >= 0) needed[static_cast<size_t>(ref)] = 1;
+  }
+  for (size_t i = trace.entries.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const Entry& entry = trace.entries[i];
+    for (uint16_t k = 0; k < entry.count; ++k) {
+      Ref ref = trace.inputs(entry)[k];
+      if (ref >= 0) needed[static_cast<size_t>(ref)] = 1;
+    }
+  }
+  return needed;
+}
+
+}  // namespace
+
+void Trace::append(const Entry& entry, const Ref* inputs) {
+  entries.push_back(entry);
+  entries.back().first_ref = static_cast<uint32_t>(refs.size());
+  refs.insert(refs.end(), inputs, inputs + entry.count);
+}
+
+void Trace::clear() {
+  entries.clear();
+  refs.clear();
+  leaves.clear();
+}
+
+CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& wanted) {
+  std::vector<char> needed = needed_entries(source, wanted);
+  std::vector<Ref> entry_map(source.entries.size(), 0);
+  std::vector<Ref> leaf_map(source.leaves.size(), 0);  // 0: not seen, else ~new
+  auto translate = [&](Ref ref) {
+    if (ref >= 0) return entry_map[static_cast<size_t>(ref)];
+    size_t leaf = static_cast<size_t>(~ref);
+    if (leaf_map[leaf] == 0) {
+      leaf_map[leaf] = ~static_cast<Ref>(trace.leaves.size());
+      trace.leaves.push_back(source.leaves[leaf]);
+      leaf_source.push_back(static_cast<int32_t>(leaf));
+    }
+    return leaf_map[leaf];
+  };
+  std::vector<Ref> inputs;
+  for (size_t i = 0; i < source.entries.size(); ++i) {
+    if (!needed[i]) continue;
+    const Entry& entry = source.entries[i];
+    inputs.clear();
+    for (uint16_t k = 0; k < entry.count; ++k) inputs.push_back(translate(source.inputs(entry)[k]));
+    entry_map[i] = static_cast<Ref>(trace.entries.size());
+    trace.append(entry, inputs.data());
+  }
+  for (Ref ref : wanted) outputs.push_back(translate(ref));
+}
+
+std::string CanonicalTrace::key() const {
+  std::string out;
+  out.reserve(trace.entries.size() * 24 + outputs.size() * 4 + trace.leaves.size() * 8 + 16);
+  append_number(out, static_cast<int64_t>(trace.entries.size()));
+  for (const Entry& entry : trace.entries) {
+    append_bytes(out, &entry.signature, sizeof entry.signature);
+    append_bytes(out, trace.inputs(entry), entry.count * sizeof(Ref));
+  }
+  append_bytes(out, trace.leaves.data(), trace.leaves.size() * sizeof(Type*));
+  append_bytes(out, outputs.data(), outputs.size() * sizeof(Ref));
+  return out;
+}
+
+std::string CanonicalTrace::portable_key() const {
+  std::string out;
+  append_number(out, static_cast<int64_t>(trace.leaves.size()));
+  for (Type* type : trace.leaves) out += type->text() + ';';
+  for (const Entry& entry : trace.entries) {
+    out += entry.signature->operation->name + '(';
+    append_bytes(out, trace.inputs(entry), entry.count * sizeof(Ref));
+    out += ')' + entry.signature->attributes->bytes + entry.signature->output->text() + ';';
+  }
+  append_bytes(out, outputs.data(), outputs.size() * sizeof(Ref));
+  return out;
+}
+
+uint64_t hash_bytes(const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  uint64_t h = 0x243F6A8885A308D3ull ^ size;
+  for (; size >= 8; at += 8, size -= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    h = (h ^ word) * 0x9E3779B97F4A7C15ull;
+    h ^= h >> 32;
+  }
+  uint64_t rest = 0;
+  std::memcpy(&rest, at, size);
+  h = (h ^ rest) * 0x9E3779B97F4A7C15ull;
+  return h ^ (h >> 32);
+}
+
+}  // namespace twofold

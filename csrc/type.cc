@@ -1,0 +1,55 @@
+#include "type.h"
+
+#include <memory>
+#include <unordered_map>
+
+namespace twofold {
+
+int64_t item_size(uint8_t dtype) {
+  static const int64_t sizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+  return sizes[dtype];
+}
+
+bool is_floating(uint8_t dtype) { return dtype >= kFloat16; }
+
+const char* dtype_name(uint8_t dtype) {
+  static const char* const names[kDTypeCount] = {"bool",   "int8",   "int16",  "int32",   "int64",    "uint8",  "uint16",
+                                                 "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
+  return names[dtype];
+}
+
+std::string Type::text() const {
+  std::string out = std::string(weak ? "weak " : "") + dtype_name(dtype) + "[";
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axis) out += ',';
+    out += shape[axis] < 0 ? "?" : std::to_string(shape[axis]);
+  }
+  return out + "]";
+}
+
+Type* type_of(uint8_t dtype, const int64_t* shape, size_t ndim, bool weak) {
+  static auto& table = *new std::unordered_map<std::string, std::unique_ptr<Type>>();
+  std::string key;
+  key.reserve(2 + ndim * sizeof(int64_t));
+  key.push_back(static_cast<char>(dtype));
+  key.push_back(static_cast<char>(weak));
+  key.append(reinterpret_cast<const char*>(shape), ndim * sizeof(int64_t));
+  auto& slot = table[key];
+  if (!slot) {
+    slot = std::make_unique<Type>();
+    slot->id = static_cast<uint32_t>(table.size());
+    slot->dtype = dtype;
+    slot->weak = weak;
+    slot->shape.assign(shape, shape + ndim);
+    slot->unknown = false;
+    slot->size = 1;
+    for (size_t axis = 0; axis < ndim; ++axis) {
+      if (shape[axis] < 0) slot->unknown = true;
+      slot->size *= shape[axis];
+    }
+    slot->nbytes = slot->size * item_size(dtype);
+  }
+  return slot.get();
+}
+
+}  // namespace twofold

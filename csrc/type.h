@@ -1,0 +1,36 @@
+// Interned types of values: equal types are one pointer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+typedef struct _object PyObject;
+
+namespace twofold {
+
+enum DTypeCode : uint8_t {
+  kBool = 0, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
+  kFloat16, kBFloat16, kFloat32, kFloat64, kDTypeCount,
+};
+
+int64_t item_size(uint8_t dtype);
+bool is_floating(uint8_t dtype);
+const char* dtype_name(uint8_t dtype);
+
+struct Type {
+  uint32_t id;
+  uint8_t dtype;
+  bool weak;        // a Python scalar, which takes its partner's dtype
+  bool unknown;     // some size is not known yet; such sizes are negative
+  int64_t size;
+  int64_t nbytes;
+  std::vector<int64_t> shape;
+  PyObject* python = nullptr;  // twofold.ir.types.TensorType, made when first asked for
+
+  std::string text() const;
+};
+
+Type* type_of(uint8_t dtype, const int64_t* shape, size_t ndim, bool weak = false);
+
+}  // namespace twofold
