@@ -28,7 +28,8 @@ def draw(name: str, attrs: Any, *values: float, key: int = 1, counter: int = 0) 
     [
         (0, 0, 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
         (2**64 - 1, 2**64 - 1, 2**64 - 1, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
-        (0x85A308D3243F6A88, 0x0370734413198A2E, 0x299F31D0A4093822, (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
+        (0x85A308D3243F6A88, 0x0370734413198A2E, 0x299F31D0A4093822, (0xD16CFE09, 0x94FDCCEB,
+         0x5001E420, 0x24126EA1)),
     ],
 )  # fmt: skip
 def test_known_answers(index: int, counter: int, key: int, words: Any) -> None:

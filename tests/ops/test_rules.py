@@ -34,7 +34,8 @@ def weak(kind: Any, index: int = 1) -> Any:
 @pytest.mark.parametrize(
     ("a", "b", "result"),
     [
-        (float32, float64, float64), (float16, float32, float32), (int32, float16, float16), (int8, uint8, dtypes.int16),
+        (float32, float64, float64), (float16, float32, float32), (int32, float16, float16), (int8,
+         uint8, dtypes.int16),
         (bool_, int8, int8), (bool_, bool_, bool_), (int64, float32, float32), (uint8, uint8, uint8),
     ],
 )  # fmt: skip
@@ -167,19 +168,22 @@ def test_grad_graph_and_deep_chains() -> None:
     ("call", "kind", "text"),
     [
         (lambda: ops.add(node(float32, 2, 3), node(float32, 4)), ShapeError,
-         "sizes on axis -1 differ, 3 against 4. Make them equal, or one of them 1 (unsqueeze adds such an axis)."),
+
+                 "sizes on axis -1 differ, 3 against 4. Make them equal, or one of them 1 (unsqueeze adds such an axis)."),
         (lambda: ops.sum(node(float32, 2, 3), 2), AxisError,
          "axis 2 is outside a tensor with 2 axes. Use an axis from -2 to 1."),
         (lambda: ops.amax(node(float32, 0, 3), 0), ShapeError,
          "the largest of no elements does not exist. Reduce an axis that has elements."),
-        (lambda: ops.mean(node(int64, 3)), DTypeError, "takes floating dtypes, not int64. Cast with .to() first."),
+        (lambda: ops.mean(node(int64, 3)), DTypeError,
+         "takes floating dtypes, not int64. Cast with .to() first."),
         (lambda: ops.bitwise_and(node(float32), 1), DTypeError,
          "takes bool and signed integers and unsigned integers, not float32. Cast with .to() first."),
         (lambda: ops.subtract(node(bool_), node(bool_)), DTypeError,
          "takes signed integers and unsigned integers and floating dtypes, not bool. Cast with .to() first."),
         (lambda: ops.add(node(int64), node(dtypes.uint64)), DTypeError,
          "int64 and uint64 have no common dtype. Cast one of them first with .to()."),
-        (lambda: ops.gelu(node(), approximate="no"), TwofoldError, "approximate='no' is unknown. Use 'none' or 'tanh'."),
+        (lambda: ops.gelu(node(), approximate="no"), TwofoldError,
+         "approximate='no' is unknown. Use 'none' or 'tanh'."),
         (lambda: ops.clamp(node()), TwofoldError, "neither min nor max is given. Give at least one limit."),
         (lambda: ops.sum(node(float32, 2, 3), (0, -2)), TwofoldError,
          "an axis is named twice in (0, -2). Name each axis once."),

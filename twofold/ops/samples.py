@@ -113,7 +113,8 @@ def elementwise_samples(
     generator = numpy.random.default_rng(len(domains))
     count = len(domains)
     more = [shape + ((),) * (count - 3) for shape in _TERNARY]
-    shapes = {1: [(shape,) for shape in _UNARY], 2: list(_BINARY)}.get(count, more)
+    by_count: dict[int, list[tuple[Shape, ...]]] = {1: [(shape,) for shape in _UNARY], 2: list(_BINARY)}
+    shapes = by_count.get(count, more)
     main = float32 if "f" in kinds else int32 if "i" in kinds else bool_
     others = [dtype for kind in kinds for dtype in _DTYPES[kind] if dtype is not main]
 
