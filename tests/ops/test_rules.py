@@ -169,7 +169,8 @@ def test_grad_graph_and_deep_chains() -> None:
     [
         (lambda: ops.add(node(float32, 2, 3), node(float32, 4)), ShapeError,
 
-                 "sizes on axis -1 differ, 3 against 4. Make them equal, or one of them 1 (unsqueeze adds such an axis)."),
+                 "sizes on axis -1 differ, 3 against 4. "
+                 "Make them equal, or one of them 1 (unsqueeze adds such an axis)."),
         (lambda: ops.sum(node(float32, 2, 3), 2), AxisError,
          "axis 2 is outside a tensor with 2 axes. Use an axis from -2 to 1."),
         (lambda: ops.amax(node(float32, 0, 3), 0), ShapeError,
