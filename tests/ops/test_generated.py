@@ -39,9 +39,8 @@ def check_own_reference(op: Any, sample: Any, graph: Graph, value: Any) -> None:
     if sample.smooth:
         factor = 1 + numpy.abs(expected[numpy.isfinite(expected)]).max(initial=0)
         wanted = widen(narrow(expected, type.dtype), type.dtype).astype(numpy.float64)
-        numpy.testing.assert_allclose(
-            got, wanted, rtol=8 * closeness(type.dtype), atol=factor * closeness(type.dtype)
-        )
+        near = max(map(closeness, (type.dtype, *sample.dtypes)))
+        numpy.testing.assert_allclose(got, wanted, rtol=8 * near, atol=factor * near)
 
 
 @pytest.mark.parametrize("name", NAMES)
