@@ -1,0 +1,279 @@
+"""Softmax and its relatives, similarity, normalisation to unit length, attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import as_dtype, bool_
+from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.node import Node
+from twofold.ops.base import apply, broadcast, composite, convert, normalize_axis, ops, public, restore_axes, strong
+from twofold.ops.examples import example
+from twofold.ops.linalg import transposed
+from twofold.ops.movement import axis_numbers, slice_axis, sum_to
+
+
+def floating(x: Any) -> Any:
+    """``x`` in the dtype that arithmetic on it runs in: half types in float32.
+
+    Raises DTypeError for integers and bools.
+    """
+    x = strong(x)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"takes floating dtypes, not {x.dtype.name}", "Cast with .to(float32) first.")
+    return convert(x, x.dtype.compute)
+
+
+def total(x: Any, *axes: int) -> Any:
+    """The sum over ``axes``, which stay with size 1."""
+    return restore_axes(apply("sum", x, attrs=(tuple(sorted(axes)), False)), tuple(axes), x.shape)
+
+
+def shifted(x: Any, axis: int) -> tuple[Any, Any]:
+    """``x`` minus its largest element along ``axis``, and the sum of its exponentials.
+
+    The shift is a constant for gradients, as it cancels in everything computed from both.
+    """
+    if x.shape[axis] == 0:
+        return x, total(x, axis)
+    top = apply("amax", x, attrs=((axis,),))
+    z = x - restore_axes(ops.stop_gradient(top), (axis,), x.shape)
+    return z, total(ops.exp(z), axis)
+
+
+def _axis_call(name: str, default: int | None = None) -> Any:
+    def call(input: Any, dim: Any = default, *, axis: Any = None, dtype: Any = None) -> Any:
+        place = axis if axis is not None else -1 if dim is None else dim
+        value = input if dtype is None else ops.cast(input, as_dtype(dtype))
+        return apply(name, value, attrs=(normalize_axis(place, len(input.shape)),))
+
+    return call
+
+
+def _softmax(x: Any, axis: int) -> Any:
+    wide = floating(x)
+    if not wide.ndim:
+        return ops.reshape(_softmax(ops.reshape(x, (1,)), 0), ())
+    z, s = shifted(wide, axis)
+    return convert(ops.exp(z) / s, strong(x).dtype)
+
+
+def _softmax_gradient(ct: Any, y: Any, x: Any, axis: int) -> Any:
+    if not y.ndim:
+        return (ct * 0,)
+    wide, p = convert(ct, ct.dtype.compute), convert(y, y.dtype.compute)
+    return (convert(p * (wide - total(wide * p, axis)), ct.dtype),)
+
+
+def _exact_softmax(x: Any, axis: int) -> Any:
+    e = numpy.exp(x - x.max(axis, keepdims=True, initial=-numpy.inf))
+    return e / e.sum(axis, keepdims=True)
+
+
+def _softmax_samples() -> Any:
+    calls = (((3, 17), 1), ((3, 17), 0), ((2, 3, 4), 1), ((5,), 0), ((4, 1), 1), ((0, 3), 1))
+    return [example((axis,), shape) for shape, axis in calls]
+
+
+@composite
+class softmax:
+    """``exp(x) / sum(exp(x))`` along ``dim``, computed from ``x`` minus its maximum."""
+
+    methods = ("softmax",)
+    call = _axis_call("softmax")
+    compute = _softmax
+    vjp = _softmax_gradient
+    reference = _exact_softmax
+    samples = _softmax_samples
+
+
+@composite
+class log_softmax:
+    """``x - log(sum(exp(x)))`` along ``dim``, computed from ``x`` minus its maximum."""
+
+    methods = ("log_softmax",)
+    call = _axis_call("log_softmax")
+
+    def compute(x: Any, axis: int) -> Any:
+        wide = floating(x)
+        if not wide.ndim:
+            return wide * 0
+        z, s = shifted(wide, axis)
+        return convert(z - ops.log(s), strong(x).dtype)
+
+    def vjp(ct: Any, y: Any, x: Any, axis: int) -> Any:
+        if not y.ndim:
+            return (ct * 0,)
+        wide, log_p = convert(ct, ct.dtype.compute), convert(y, y.dtype.compute)
+        return (convert(wide - ops.exp(log_p) * total(wide, axis), ct.dtype),)
+
+    reference = lambda x, axis: numpy.log(_exact_softmax(x, axis))
+    samples = _softmax_samples
+
+
+@composite
+class softmin:
+    """``softmax(-x)`` along ``dim``."""
+
+    call = _axis_call("softmin")
+    compute = lambda x, axis: _softmax(-x, axis)
+    reference = lambda x, axis: _exact_softmax(-x, axis)
+    samples = _softmax_samples
+
+
+@composite
+class glu:
+    """The first half along ``dim`` times the sigmoid of the second half."""
+
+    call = _axis_call("glu", -1)
+
+    def compute(x: Any, axis: int) -> Any:
+        if not x.ndim or x.shape[axis] % 2:
+            size = x.shape[axis] if x.ndim else "none"
+            raise ShapeError(f"size {size} of axis {axis} has no two halves", "Use an even size.")
+        half = x.shape[axis] // 2
+        return slice_axis(x, axis, 0, half) * ops.sigmoid(slice_axis(x, axis, half, half))
+
+    def reference(x: Any, axis: int) -> Any:
+        a, b = numpy.split(x, 2, axis)
+        return a / (1 + numpy.exp(-b))
+
+    samples = lambda: [example((1,), (3, 34)), example((0,), (4, 3))]
+
+
+@composite
+class cosine_similarity:
+    """The inner product of two tensors along ``dim`` over the product of their lengths (each at least ``eps``)."""
+
+    def call(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+        return apply("cosine_similarity", x1, x2, eps, attrs=(dim,))
+
+    def compute(a: Any, b: Any, eps: Any, axis: int) -> Any:
+        shape = numpy.broadcast_shapes(a.shape, b.shape)
+        axis = normalize_axis(axis, len(shape))
+        a, b = broadcast(floating(a), shape), broadcast(floating(b), shape)
+
+        def add_up(value: Any) -> Any:
+            return apply("sum", value, attrs=((axis,), False))
+
+        # one square root of the product, as the smallest positive length is then still resolved
+        lengths = [ops.maximum(add_up(value * value), eps * eps) for value in (a, b)]
+        return add_up(a * b) / ops.sqrt(lengths[0] * lengths[1])
+
+    def reference(a: Any, b: Any, eps: Any, axis: int) -> Any:
+        lengths = [numpy.maximum(numpy.sqrt((x * x).sum(axis)), eps) for x in (a, b)]
+        return (a * b).sum(axis) / (lengths[0] * lengths[1])
+
+    samples = lambda: [example((1,), (3, 17), (3, 17), numpy.array(1e-8)), example((0,), (3, 2), (3, 1), numpy.array(1e-8))]
+
+
+@composite
+class normalize:
+    """The input over its ``p``-norm along ``dim`` (at least ``eps``)."""
+
+    def call(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+        return apply("normalize", input, eps, attrs=(float(p), normalize_axis(dim, len(input.shape))))
+
+    def compute(x: Any, eps: Any, p: float, axis: int) -> Any:
+        length = ops.norm(x, p, axis, True)
+        return x / ops.maximum(length, eps)
+
+    reference = lambda x, eps, p, axis: x / numpy.maximum(numpy.linalg.norm(x, p, axis, keepdims=True), eps)
+    samples = lambda: [example((2.0, 1), (3, 17), numpy.array(1e-12)), example((1.0, 0), (3, 2), numpy.array(1e-12))]
+
+
+def _scores(query: Any, key: Any, mask: Any, scale: Any, causal: bool) -> Any:
+    """The weights of attention before the softmax."""
+    scores = ops.matmul(query * scale, transposed(key))
+    lowest = -math.inf
+    if causal:
+        shape = scores.shape
+        allowed = ops.less_equal(axis_numbers(len(shape) - 1, shape), axis_numbers(len(shape) - 2, shape))
+        scores = ops.where(allowed, scores, lowest)
+    if mask is not None:
+        scores = ops.where(mask, scores, lowest) if mask.dtype is bool_ else scores + convert(mask, scores.dtype)
+    return scores
+
+
+def _attention_operands(values: tuple[Any, ...], masked: bool) -> tuple[Any, Any, Any, Any, Any]:
+    query, key, value = (floating(x) for x in values[:3])
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim < 2:
+            raise ShapeError(f"{name} has {x.ndim} axes", "Use (..., length, features).")
+    if query.shape[-1] != key.shape[-1]:
+        raise ShapeError(f"query has {query.shape[-1]} features, key {key.shape[-1]}", "Make them equal.")
+    if key.shape[-2] != value.shape[-2]:
+        raise ShapeError(f"key has length {key.shape[-2]}, value {value.shape[-2]}", "Make them equal.")
+    return query, key, value, values[3] if masked else None, values[-1]
+
+
+@composite
+class scaled_dot_product_attention:
+    """``softmax(query @ key.mT * scale + mask) @ value``, by default with ``scale = 1 / sqrt(features)``.
+
+    A bool mask says which places take part; ``is_causal`` lets a place see itself and those before it.
+    Source: Vaswani et al., Attention Is All You Need, 2017, eq. 1.
+    """
+
+    def call(
+        query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+        scale: float | None = None,
+    ) -> Any:  # fmt: skip
+        if dropout_p:
+            raise ArgumentError(f"dropout_p {dropout_p}", "Apply dropout to the result, and use dropout_p=0.")
+        factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
+        mask = () if attn_mask is None else (attn_mask,)
+        attrs = (attn_mask is not None, bool(is_causal))
+        return apply("scaled_dot_product_attention", query, key, value, *mask, factor, attrs=attrs)
+
+    def compute(*rest: Any) -> Any:
+        *values, masked, causal = rest
+        query, key, value, mask, scale = _attention_operands(tuple(values), masked)
+        scores = _scores(query, key, mask, scale, causal)
+        return convert(ops.matmul(_softmax(scores, scores.ndim - 1), value), strong(values[0]).dtype)
+
+    def vjp(ct: Any, y: Any, *rest: Any) -> Any:
+        *values, masked, causal = rest
+        query, key, value, mask, scale = _attention_operands(tuple(values), masked)
+        scores = _scores(query, key, mask, scale, causal)
+        weights = _softmax(scores, scores.ndim - 1)
+        ct = convert(ct, query.dtype)
+        (scored,) = _softmax_gradient(ops.matmul(ct, transposed(value)), weights, scores, scores.ndim - 1)
+        shares = [
+            ops.matmul(scored, key) * scale,
+            ops.matmul(transposed(scored), query) * scale,
+            ops.matmul(transposed(weights), ct),
+        ]
+        result: list[Node | None] = [
+            convert(sum_to(share, x.shape), strong(x).dtype) for share, x in zip(shares, values[:3], strict=True)
+        ]
+        if masked:
+            result.append(None if mask.dtype.kind != "f" else convert(sum_to(scored, mask.shape), mask.dtype))
+        return [*result, None]
+
+    def reference(*rest: Any) -> Any:
+        *values, masked, causal = rest
+        query, key, value = values[:3]
+        scores = query @ numpy.swapaxes(key, -1, -2) * values[-1]
+        if causal:
+            scores = numpy.where(numpy.tri(*scores.shape[-2:], dtype=bool), scores, -numpy.inf)
+        if masked:
+            mask = values[3]
+            scores = numpy.where(mask, scores, -numpy.inf) if mask.dtype == bool else scores + mask
+        return _exact_softmax(scores, -1) @ value
+
+    samples = lambda: [
+        example((False, False), (2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 4), numpy.array(0.35)),
+        example((False, True), (2, 5, 8), (2, 5, 8), (2, 5, 8), numpy.array(0.35)),
+        example((True, False), (2, 5, 8), (2, 7, 8), (2, 7, 8), (5, 7), numpy.array(0.35)),
+        example((True, False), (2, 3, 8), (2, 2, 8), (2, 2, 8), numpy.array([[True, False]] * 3), numpy.array(0.35)),
+    ]
+
+
+@public()
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis."""
+    return ops.norm(ops.add(ops.subtract(x1, x2), eps), p, -1, keepdim)
