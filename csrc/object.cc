@@ -30,7 +30,13 @@ namespace {
 constexpr std::size_t kLargestImage = std::size_t{1} << 28;
 constexpr std::size_t kStubSize = 8;
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("cannot load object: " + what); }
+[[noreturn]] void fail(std::string what) {
+  // a name out of a damaged file must still make a valid message
+  for (char& c : what) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  throw std::runtime_error("cannot load object: " + what);
+}
 
 std::size_t round_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;

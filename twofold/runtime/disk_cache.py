@@ -1,7 +1,8 @@
 """Machine code kept on disk between processes: content-keyed, checked, bounded and safe to share.
 
 A file is a header (magic, SHA-256 of the payload) and the payload. It appears under its name only when
-complete (temporary file, then rename), so readers and writers need no lock. A file that fails its check is deleted.
+complete (temporary file, then rename), so readers and writers need no lock. A file that fails its check is
+deleted.
 """
 
 from __future__ import annotations

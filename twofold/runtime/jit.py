@@ -15,16 +15,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from twofold import _core
 from twofold.runtime.disk_cache import DiskCache, default_directory
-
-try:
-    from twofold import _core
-except ImportError:
-    _core = None  # type: ignore[assignment]
 
 _CODE_VERSION = "1"
 _DEFINE = "define i64 @"
 _BATCH = 32
+
+_mapped: list[Any] = []
+"""Everything whose end would unmap machine code, as addresses are handed out without owners."""
 
 
 def _llvm_identity() -> str:
@@ -48,7 +47,7 @@ class _CodeGenerator:
         self._triple = llvm.get_process_triple()
         self._machine = self._make_machine()
         self._linker: Any = None
-        self._trackers: list[Any] = []
+        self._linked = 0
 
     def _make_machine(self) -> Any:
         # opt=0 aborts the process on wide vectors; the default code model makes every constant a 64-bit move
@@ -82,12 +81,14 @@ class _CodeGenerator:
         """Addresses through LLVM's own linker, where the small loader knows the machine or the object not."""
         if self._linker is None:
             self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
+            _mapped.append(self._linker)
         library = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for symbol in symbols:
             library = library.export_symbol(symbol)
         # a name may be used only once, even after its code is gone
-        tracker = library.link(self._linker, f"kernels{len(self._trackers)}")
-        self._trackers.append(tracker)
+        self._linked += 1
+        tracker = library.link(self._linker, f"kernels{self._linked}")
+        _mapped.append(tracker)
         return {symbol: int(tracker[symbol]) for symbol in symbols}
 
 
@@ -104,12 +105,9 @@ class Jit:
 
     def __init__(self, directory: Path | None = None) -> None:
         self.disk = DiskCache(default_directory() if directory is None else directory)
-        self._salt = (
-            f"{_CODE_VERSION} {_llvm_identity()} {_core.host_cpu_identity() if _core else ''}".encode()
-        )
+        self._salt = f"{_CODE_VERSION} {_llvm_identity()} {_core.host_cpu_identity()}".encode()
         self._addresses: dict[str, int] = {}
         self._objects: dict[str, dict[str, int]] = {}
-        self._loaded: list[Any] = []
         self._generator: _CodeGenerator | None = None
         self.compiled = 0
         self.renew_locks()
@@ -182,14 +180,12 @@ class Jit:
 
     def _load(self, image: bytes, keys: list[str]) -> dict[str, int]:
         try:
-            if _core is None:
-                raise RuntimeError("no core")
             loaded = _core.LoadedObject(image)
         except RuntimeError:
             with self._lock:
                 linked = self._code_generator().link(image, [_symbol(key) for key in keys])
             return {key: linked[_symbol(key)] for key in keys}
-        self._loaded.append(loaded)
+        _mapped.append(loaded)
         return {key: loaded.address(_symbol(key)) for key in keys}
 
     def _code_generator(self) -> _CodeGenerator:

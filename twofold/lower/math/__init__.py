@@ -23,4 +23,4 @@ def apply(b: Control, name: str, x: Val, y: Operand | None = None) -> Val:
     """
     if y is None:
         return FUNCTIONS[name](b, x)
-    return FUNCTIONS[name](b, *b._unify((x, y)))  # type: ignore[call-arg]
+    return FUNCTIONS[name](b, *b._unify((x, y)))

@@ -11,8 +11,8 @@ from twofold.lower.control import Control
 from twofold.lower.emitter import Operand
 from twofold.lower.values import Val
 
-Unary = Callable[[Control, Val], Val]
-Binary = Callable[[Control, Val, Val], Val]
+Function = Callable[..., Val]
+"""Takes the builder and one or two operands of equal dtype and lanes."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ def format_of(x: Val) -> Format:
     raise TypeError(f"elementary functions need float32 or float64, got {x.dtype}; cast first")
 
 
-FUNCTIONS: dict[str, Unary | Binary] = {}
+FUNCTIONS: dict[str, Function] = {}
 
 
-def function(implementation: Callable[..., Val]) -> Callable[..., Val]:
+def function(implementation: Function) -> Function:
     """Register an implementation under its own name, less a trailing underscore."""
     FUNCTIONS[implementation.__name__.rstrip("_")] = implementation
     return implementation
@@ -76,7 +76,7 @@ def horner(b: Control, coefficients: Sequence[float], x: Val) -> Val:
     return result
 
 
-def in_double(b: Control, implementation: Callable[..., Val], *operands: Val) -> Val:
+def in_double(b: Control, implementation: Function, *operands: Val) -> Val:
     """Run an implementation in float64 and round the result to float32, so with an error below 0.51 units."""
     wide = [b.cast(x, dtypes.float64) for x in operands]
     return b.cast(implementation(b, *wide), dtypes.float32)
@@ -96,10 +96,10 @@ def library(name: str) -> None:
     FUNCTIONS[name] = implementation
 
 
-def single_in_double(name: str) -> Callable[[Callable[..., Val]], Callable[..., Val]]:
+def single_in_double(name: str) -> Callable[[Function], Function]:
     """Register an implementation in float64 that is accurate enough for float32; float64 itself uses libm."""
 
-    def decorate(wide: Callable[..., Val]) -> Callable[..., Val]:
+    def decorate(wide: Function) -> Function:
         def implementation(b: Control, *operands: Val) -> Val:
             if format_of(operands[0]) is SINGLE:
                 return in_double(b, wide, *operands)

@@ -1,8 +1,8 @@
 """Trigonometric functions and their inverses.
 
 The argument is reduced by multiples of pi/2: with three constants (Cody and Waite) while the multiple is
-small, else with the bits of 2/pi that matter (Payne and Hanek, 1983), so sin, cos and tan hold for every float32.
-float64 calls the C library beyond 2**30.
+small, else with the bits of 2/pi that matter (Payne and Hanek, 1983), so sin, cos and tan hold for every
+float32; float64 calls the C library beyond 2**30.
 
 Bounds in units in the last place: sin and cos 1.6 (both formats), the others 0.51 (float32); the others call
 the C library (float64).
