@@ -43,6 +43,7 @@ class clamp_index:
     differentiable = False
     lower = lambda b, x, highest: b.maximum(b.minimum(x, highest), 0)
     reference = lambda x, highest: numpy.clip(x, 0, highest)
+    attribute_samples = ((4,),)
 
 
 class Group:
