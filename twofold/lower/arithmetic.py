@@ -158,7 +158,8 @@ class Arithmetic(Emitter):
         if x.dtype.kind != "f":
             return chosen
         # the select already passes a NaN in y; one in x must be put back
-        return chosen if x.is_constant else self.select(self.is_nan(x), x, chosen)
+        number = x.is_constant and "0x7FF8" not in x.ref
+        return chosen if number else self.select(self.is_nan(x), x, chosen)
 
     def minimum(self, a: Operand, b: Operand) -> Val:
         """The smaller; NaN if either is NaN; of zeros with two signs, ``b``."""

@@ -38,12 +38,13 @@ def _llvm_identity() -> str:
 class _CodeGenerator:
     """The LLVM target machine; made on the first miss, used under the compiler's lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, processor: str | None = None) -> None:
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._llvm = llvm
+        self._processor = processor
         self._triple = llvm.get_process_triple()
         self._machine = self._make_machine()
         self._linker: Any = None
@@ -52,8 +53,8 @@ class _CodeGenerator:
     def _make_machine(self) -> Any:
         # opt=0 aborts the process on wide vectors; the default code model makes every constant a 64-bit move
         return self._llvm.Target.from_triple(self._triple).create_target_machine(
-            cpu=self._llvm.get_host_cpu_name(),
-            features=self._llvm.get_host_cpu_features().flatten(),
+            cpu=self._processor or self._llvm.get_host_cpu_name(),
+            features="" if self._processor else self._llvm.get_host_cpu_features().flatten(),
             opt=2,
             jit=True,
             reloc="pic",
@@ -101,11 +102,16 @@ def _renamed(text: str, symbol: str) -> str:
 
 
 class Jit:
-    """Finds or makes the machine code of kernels; usable from several threads."""
+    """Finds or makes the machine code of kernels; usable from several threads.
 
-    def __init__(self, directory: Path | None = None) -> None:
+    ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own.
+    """
+
+    def __init__(self, directory: Path | None = None, processor: str | None = None) -> None:
         self.disk = DiskCache(default_directory() if directory is None else directory)
-        self._salt = f"{_CODE_VERSION} {_llvm_identity()} {_core.host_cpu_identity()}".encode()
+        self._processor = processor
+        target = processor or _core.host_cpu_identity()
+        self._salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
         self._addresses: dict[str, int] = {}
         self._objects: dict[str, dict[str, int]] = {}
         self._generator: _CodeGenerator | None = None
@@ -190,7 +196,7 @@ class Jit:
 
     def _code_generator(self) -> _CodeGenerator:
         if self._generator is None:
-            self._generator = _CodeGenerator()
+            self._generator = _CodeGenerator(self._processor)
         return self._generator
 
     def _compile(self, texts: dict[str, str]) -> None:
