@@ -145,7 +145,7 @@ def _order(boxes: list[Box], layers: list[list[int]]) -> list[list[int]]:
 
 
 def _position(boxes: list[Box], layers: list[list[int]], gap: float) -> None:
-    """Makes the squares of all horizontal distances along edges small; long ways count most and become straight.
+    """Makes the squares of the horizontal distances along edges small; long ways count most.
 
     Each layer in turn takes its best position for the others as they are, until nothing moves any more.
     """

@@ -1,0 +1,1 @@
+"""The measured programs, in the style of each framework."""
