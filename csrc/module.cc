@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "location.h"
 #include "object.h"
@@ -160,6 +161,12 @@ nb::object flush() {
   return nb::none();
 }
 
+// Debuggers announce themselves with sys.settrace; only then is each operation worth a question.
+int follow_tracing(const char* event, PyObject*, void*) {
+  if (std::strcmp(event, "sys.settrace") == 0) Recorder::tracing_possible = true;
+  return 0;
+}
+
 PyMethodDef functions[] = {
     {"gradients_of", gradients_of, METH_VARARGS, "gradients_of(output, seed, targets, retain, create): list of tensors or None."},
     {nullptr, nullptr, 0, nullptr},
@@ -222,11 +229,13 @@ NB_MODULE(_core, m) {
              nb::object labels, int64_t total_work) {
             new (self) PyProgram{make_program(instructions, std::move(output_nbytes), arena_bytes, constants, labels, total_work)};
           },
-          nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("arena_bytes"), nb::arg("constants"), nb::arg("labels"),
+          nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("arena_bytes"), nb::arg("constants"), nb::arg("labels").none(),
           nb::arg("total_work"))
       .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
       .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; });
   bind_functions(m);
+  Recorder::tracing_possible = Recorder::is_traced();
+  PySys_AddAuditHook(follow_tracing, nullptr);
   register_object(m);
   if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 ||
       PyModule_AddFunctions(m.ptr(), functions) < 0) {

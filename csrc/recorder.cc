@@ -21,6 +21,17 @@ Recorder& Recorder::current() {
   return *recorder;
 }
 
+bool Recorder::tracing_possible = false;
+
+bool Recorder::is_traced() {
+  static PyObject* const gettrace = PySys_GetObject("gettrace");
+  PyObject* function = gettrace ? PyObject_CallNoArgs(gettrace) : nullptr;
+  bool traced = function && function != Py_None;
+  Py_XDECREF(function);
+  PyErr_Clear();
+  return traced;
+}
+
 Recorder::Recorder() { reset(nullptr); }
 
 Ref Recorder::new_leaf(Type* type, Leaf leaf) {
@@ -155,7 +166,7 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
       const Entry& e = predicted_->trace.entries[position_];
       ValueRef made = make_value(position_, e.signature, e.requires_grad(), e.location);
       ++position_;
-      if (eager && !flush()) return ValueRef();
+      if (runs_at_once() && !flush()) return ValueRef();
       return made;
     }
     leave_prediction();
@@ -168,7 +179,7 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
   trace_.append(Entry{signature, 0, static_cast<uint16_t>(count), location, mask}, refs);
   ValueRef made = make_value(position_, signature, trace_.entries.back().requires_grad(), location);
   ++position_;
-  if ((eager || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();
+  if ((runs_at_once() || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();
   return made;
 }
 

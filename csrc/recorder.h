@@ -82,6 +82,11 @@ class Recorder {
   void forget_prediction() { if (predicted_) leave_prediction(); }
 
   bool grad_enabled = true;
+  // Whether each operation is to run at once: asked for, or because a debugger steps through the program.
+  bool runs_at_once() const { return eager || (tracing_possible && is_traced()); }
+  static bool is_traced();
+  static bool tracing_possible;  // a trace function has been set in this process
+
   bool eager = false;
   uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;
 

@@ -270,7 +270,7 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   for (auto& item : found) done = done && gather(item.slot, std::move(item.gradient));
   recorder.grad_enabled = before;
   if (!done) return nullptr;
-  if (recorder.eager && !recorder.flush()) return nullptr;
+  if (recorder.runs_at_once() && !recorder.flush()) return nullptr;
   Py_RETURN_NONE;
 }
 

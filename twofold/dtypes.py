@@ -6,6 +6,8 @@ mixed kinds open, PyTorch: an integer tensor with a floating tensor gives the fl
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
 
@@ -77,6 +79,23 @@ ALL: tuple[DType, ...] = (
 BY_CODE = ALL
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 _BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
+
+
+class Size(tuple):  # type: ignore[type-arg]
+    """A shape: a tuple of sizes.
+
+    >>> Size((2, 3)).numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"twofold.Size({list(self)})"
 
 
 def as_dtype(value: object) -> DType:

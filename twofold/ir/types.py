@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from twofold.dtypes import BY_CODE, DType
+from twofold.dtypes import BY_CODE, DType, Size
 
 Shape = tuple[int, ...]
 
@@ -22,6 +22,11 @@ class TensorType:
     dtype: DType
     shape: Shape
     weak: bool
+
+    @property
+    def size_object(self) -> Size:
+        """The shape as users see it."""
+        return Size(self.shape)
 
     @property
     def ndim(self) -> int:

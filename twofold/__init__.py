@@ -1,0 +1,86 @@
+"""Twofold: one computation graph, declared by running it or before running it.
+
+``import twofold as torch`` is define-by-run with PyTorch's names; ``import twofold.static as tf`` is
+define-then-run with TensorFlow 1's. Both make the same graph and return the same bits.
+"""
+
+from typing import Any
+
+import twofold.ops
+from twofold import _core, dtypes
+from twofold.config import config
+from twofold.dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from twofold.dtypes import bool_ as bool
+from twofold.frontend import install as _install
+from twofold.frontend import methods as _methods
+from twofold.frontend.creation import (
+    CREATION as _CREATION,
+)
+from twofold.frontend.creation import (
+    Generator,
+    as_tensor,
+    bernoulli,
+    dropout,
+    from_dlpack,
+    from_numpy,
+    get_default_dtype,
+    manual_seed,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+    set_default_dtype,
+    tensor,
+)
+from twofold.frontend.display import set_printoptions
+from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from twofold.frontend.methods import Device as device
+from twofold.runtime.tracing import wait_for_compiler
+
+__version__ = "0.1.0"
+
+Tensor = _core.Tensor
+float = float32
+double = float64
+half = float16
+short = int16
+int = int32
+long = int64
+Size = dtypes.Size
+
+_install.install()
+_methods.install()
+for _name, _function in {**_install.PUBLIC, **_CREATION}.items():
+    if _name.isidentifier() and _name not in globals():
+        globals()[_name] = _function
+
+
+def is_tensor(value: Any) -> "_builtin_bool":
+    """Whether ``value`` is a tensor."""
+    return isinstance(value, Tensor)
+
+
+def set_num_threads(count: "_builtin_int") -> None:
+    """Set how many threads kernels may use; results do not depend on it."""
+    _core.set_threads(count)
+
+
+def get_num_threads() -> "_builtin_int":
+    """How many threads kernels may use."""
+    return _core.threads()

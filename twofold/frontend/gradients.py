@@ -1,0 +1,176 @@
+"""Gradients in define-by-run: ``backward``, ``grad``, and the switches around them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from twofold import _core
+from twofold.runtime.tracing import here
+
+Tensor = _core.Tensor
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _GradientMode:
+    """Sets whether gradients are recorded, as a ``with`` block or a decorator."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_core.set_grad_enabled(self.mode))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _core.set_grad_enabled(self._before.pop())
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)._again(self.mode):
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+    @staticmethod
+    def _again(mode: bool) -> _GradientMode:
+        return _GradientMode(mode)
+
+
+class no_grad(_GradientMode):
+    """Inside, no gradient is recorded.
+
+    >>> import twofold as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     print((x * 2).requires_grad)
+    False
+    """
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__(False)
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        made.__init__()
+        return made(function)
+
+
+class enable_grad(_GradientMode):
+    """Inside, gradients are recorded again, whatever stands around."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class inference_mode(_GradientMode):
+    """As ``no_grad``; ``inference_mode(False)`` does nothing."""
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode and _core.grad_enabled())
+
+
+class set_grad_enabled(_GradientMode):
+    """Sets the mode at once; as a ``with`` block it is set back at the end."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self._outside = _core.set_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        self._before.append(self._outside)
+        _core.set_grad_enabled(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether gradients are being recorded."""
+    return bool(_core.grad_enabled())
+
+
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor to ``.grad`` of every leaf that requires it.
+
+    ``gradient`` is the cotangent, of this tensor's shape; a tensor of one element needs none. ``inputs`` limits
+    the leaves. Raises RuntimeError when nothing requires a gradient or the graph was used up before.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        self._backward(gradient, keep, create_graph)
+        return
+    chosen = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    for leaf, found in zip(chosen, grad(self, chosen, gradient, keep, create_graph, allow_unused=True)):
+        if found is not None:
+            leaf.grad = found if leaf.grad is None else leaf.grad + found
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Gradients of ``outputs`` (their sum, weighted by ``grad_outputs``) with respect to ``inputs``.
+
+    Raises RuntimeError for an input that no path reaches, unless ``allow_unused``.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+    >>> torch.autograd.grad(first, x)
+    (tensor(12.),)
+    """
+    roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    targets = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    seeds: Sequence[Any]
+    if grad_outputs is None:
+        seeds = [None] * len(roots)
+    else:
+        seeds = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    for target in targets:
+        if not target.requires_grad:
+            raise RuntimeError(f"grad: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it.")
+    keep = create_graph if retain_graph is None else retain_graph
+    found: list[Tensor | None] = [None] * len(targets)
+    for place, (root, seed) in enumerate(zip(roots, seeds)):
+        last = place == len(roots) - 1
+        for k, part in enumerate(_core.gradients_of(root, seed, targets, keep or not last, create_graph)):
+            before = found[k]
+            found[k] = part if before is None else before if part is None else before + part
+    for k, target in enumerate(targets):
+        if found[k] is None and materialize_grads:
+            found[k] = target.detach() * 0
+        elif found[k] is None and not allow_unused:
+            raise RuntimeError(
+                f"grad: no path leads from the output to input {target.type_} ({target._where}), at {here()}. "
+                "Pass allow_unused=True to get None for it."
+            )
+    return tuple(found)
+
+
+def no_gradient_message(tensor: Tensor) -> str:
+    """What ``backward`` says when no leaf asked for a gradient."""
+    return (
+        f"backward: {tensor.type_} ({tensor._where}) does not depend on any leaf that requires grad, at {here()}. "
+        "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_()."
+    )

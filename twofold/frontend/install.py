@@ -1,0 +1,155 @@
+"""Wires the core to the operations: recorder, hooks, operators, and methods on the tensor type."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.config import config
+from twofold.dtypes import float32
+from twofold.errors import GraphError, IndexRangeError
+from twofold.frontend import display, gradients
+from twofold.ir import op as operations
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import TensorType
+from twofold.ops.base import FUNCTIONS, METHODS, apply
+from twofold.ops.kernels import index_of_error_code
+from twofold.runtime import tracing
+
+Tensor = _core.Tensor
+
+
+def as_operand(value: Any) -> Any:
+    """A NumPy array or scalar as an operand; NotImplemented for anything else."""
+    if isinstance(value, numpy.generic):
+        return value.item() if value.dtype.kind in "biuf" else NotImplemented
+    if isinstance(value, numpy.ndarray):
+        return _core.from_array(value, False)
+    return NotImplemented
+
+
+def cast(tensor: Tensor, type: TensorType) -> Tensor:
+    """``tensor`` in the dtype of ``type``."""
+    return apply("cast", tensor, attrs=(type.dtype,))
+
+
+def write_view(op: operations.Op, attrs: Any, inputs: tuple[Any, ...], parent: Tensor, value: Tensor) -> Tensor:
+    """What a view's parent is after ``value`` was written to the view."""
+    return apply("write_view", parent, value, *inputs, attrs=(op.name, attrs))
+
+
+def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
+    """The exception for a kernel that reported an error: an index outside its axis."""
+    index = index_of_error_code(code)
+    line = f", at {where}" if where else ""
+    return IndexRangeError(f"index {index} is outside the axis it selects from{line}", "Use indices from -size to size - 1.")
+
+
+def symbolic_observed(tensor: Tensor, what: str) -> None:
+    """Raise: a value above which a placeholder stands was asked for."""
+    raise GraphError(
+        f"{what}: {tensor.type_} ({tensor._where}) is not computed yet, as it depends on a placeholder, at {tracing.here()}",
+        "Fetch it with Session.run(tensor, feed_dict={...}); for a branch on its value use cond.",
+    )
+
+
+def feed_array(value: Any, type: TensorType) -> numpy.ndarray:
+    """A fed value as an array of the placeholder's dtype."""
+    if isinstance(value, numpy.ndarray) and value.dtype == type.dtype.numpy:
+        return value
+    array = numpy.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"feed: a value of dtype {array.dtype} for {type}. Feed numbers.")
+    if array.dtype.kind == "f" and type.dtype.kind in "iub":
+        raise TypeError(f"feed: values of dtype {array.dtype} for {type} would lose their fractions. Cast them first.")
+    return array.astype(type.dtype.numpy)
+
+
+def wide_array(tensor: Tensor) -> numpy.ndarray:
+    """The values of a bfloat16 tensor as float32."""
+    return numpy.asarray(apply("cast", tensor, attrs=(float32,))._numpy())
+
+_HOOKS: dict[str, Any] = {
+    "expand": tracing.expand,
+    "expand_gradient": tracing.expand_gradient,
+    "compile_signature": tracing.compile_signature,
+    "compile_trace": tracing.compile_trace,
+    "kernel_error": kernel_error,
+    "ones": tracing.ones,
+    "zeros": tracing.zeros,
+    "specialise_error": tracing.specialise_error,
+    "feed_array": feed_array,
+    "wide_array": wide_array,
+    "write_view": write_view,
+    "as_operand": as_operand,
+    "cast": cast,
+    "display": display.display,
+    "symbolic_observed": symbolic_observed,
+    "no_gradient": gradients.no_gradient_message,
+    "accumulate": REGISTRY["add"],
+    "copy": REGISTRY["positive"],
+}
+
+
+def _callable(function: Callable[..., Any]) -> Any:
+    """The core's fast callable for a function that takes exactly so many tensors, else the function itself."""
+    op = _BY_CALL.get(function)
+    if op is None or not getattr(op, "arity", None):
+        return function
+    made = _core.operation_callable(op, op.arity, function)
+    made.__name__ = made.__qualname__ = function.__name__
+    made.__doc__ = function.__doc__
+    made.__wrapped__ = function
+    return made
+
+
+_BY_CALL = {op.call: op for op in REGISTRY.values() if hasattr(op, "call")}
+
+PUBLIC: dict[str, Any] = {}
+"""Every public function by name, as users get it."""
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return self._assign(function(self, *args, **kwargs))
+
+    method.__name__ = function.__name__ + "_"
+    method.__doc__ = f"In-place form of ``{function.__name__}``."
+    return method
+
+
+def install_methods() -> None:
+    """Give the tensor type its methods and operators, from the entries alone."""
+    made: dict[Any, Any] = {}
+    for name, function in FUNCTIONS.items():
+        PUBLIC[name] = made.setdefault(function, _callable(function))
+    for name, function in METHODS.items():
+        if name.startswith("__"):
+            continue
+        setattr(Tensor, name, made.setdefault(function, _callable(function)))
+        op = _BY_CALL.get(function)
+        if op is not None and getattr(op, "inplace", False):
+            setattr(Tensor, name + "_", _in_place(made[function]))
+    for op in REGISTRY.values():
+        for operator in getattr(op, "operators", ()):
+            if not _core.set_operator(operator, op):
+                setattr(Tensor, operator, METHODS[operator])
+                if getattr(op, "reflected", False):
+                    setattr(Tensor, "__r" + operator[2:], METHODS["__r" + operator[2:]])
+                if getattr(op, "inplace", False):
+                    setattr(Tensor, "__i" + operator[2:], _in_place(METHODS[operator]))
+
+
+def install() -> None:
+    """Set everything up, once, when the package is imported."""
+    operations.set_recorder(_core.record)
+    for name, hook in _HOOKS.items():
+        _core.set_hook(name, hook)
+    _core.set_package_directory(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
+    _core.set_threads(config.threads)
+    _core.set_tier(config.tier)
+    install_methods()

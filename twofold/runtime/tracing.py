@@ -1,0 +1,176 @@
+"""What the core asks of Python: the closed graph of a call, of its gradient, and programs for both tiers."""
+
+from __future__ import annotations
+
+import atexit
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.autodiff.reverse import vjp_of
+from twofold.config import config
+from twofold.errors import TwofoldError, at_operation, describe_operand
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes, Node
+from twofold.ir.op import REGISTRY, Op
+from twofold.ir.types import TensorType
+from twofold.runtime.compile import compile_graph
+from twofold.runtime.unknown import infer_unknown
+
+_USED = {"cotangent": -1, "output": -2}
+
+
+class GradientOp(Op):
+    """The gradient of one input of a call, as an operation of its own."""
+
+    name = "gradient"
+    kind = "composite"
+    signature = ""
+
+
+_GRADIENT = GradientOp()
+
+
+def here() -> str:
+    """``file:line`` of the user's code that is running."""
+    return _core.location_text(_core.capture_location())
+
+
+def located(error: TwofoldError, op: Op, types: Sequence[TensorType], operands: Sequence[Any], where: str) -> TwofoldError:
+    """``error`` worded for a call of ``op``: each operand with dtype, shape and the line that made it."""
+    names = op.parameter_names() if hasattr(op, "parameter_names") else []
+    names += [f"operand {k}" for k in range(len(names), len(types))]
+    described = []
+    for name, type, operand in zip(names, types, operands or [None] * len(types)):
+        made = operand._where if isinstance(operand, _core.Tensor) else None
+        described.append(describe_operand(name, repr(operand) if type.weak and operand is not None else str(type), made))
+    return at_operation(error, getattr(op, "functions", (op.name,))[:1][0] if getattr(op, "functions", ()) else op.name,
+                        described, where)
+
+
+def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
+    """The closed primitive graph that one call of ``op`` computes."""
+    return Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
+
+
+def expand(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
+) -> tuple[Graph | None, TensorType, bool]:
+    """The closed graph, result type and differentiability of a call that the core meets for the first time."""
+    differentiable = getattr(op, "differentiable", True)
+    try:
+        if any(size < 0 for type in types for size in type.shape):
+            return None, infer_unknown(op, attrs, types), differentiable
+        graph = closed_graph(op, attrs, types)
+    except TwofoldError as error:
+        raise located(error, op, types, operands, here()) from None
+    return graph, graph.outputs[0].type, differentiable
+
+
+def specialise_error(op: Op, where: str) -> None:
+    """Word the error of a declared operation whose sizes, known at last, do not fit."""
+    raise RuntimeError(f"{op.name}, declared at {where}: the sizes that were fed do not fit")
+
+
+def expand_gradient(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, index: int
+) -> tuple[Op, Attributes, Graph, TensorType, tuple[int, ...]] | None:
+    """The cotangent of input ``index`` of a call as an operation: its graph and what its inputs are."""
+    found = vjp_of(op, attrs, graph, index)
+    if found is None:
+        return None
+    gradient, used = found
+    slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
+    key = (op.name, attrs, str(types), index)
+    return _GRADIENT, key, gradient, gradient.outputs[0].type, slots
+
+
+def compile_signature(graph: Graph) -> Any:
+    """The first-sight program of one call."""
+    return compile_graph(graph).program()
+
+
+def inline_trace(executable: Any) -> Graph:
+    """All calls of a trace as one closed primitive graph."""
+    leaf_types, entries, outputs = _core.describe_executable(executable)
+    leaves = [input_node(k, type) for k, type in enumerate(leaf_types)]
+    values: list[Node] = []
+    for graph, refs, *_ in entries:
+        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
+        values.append(graph.inline(arguments)[0])
+    return Graph(leaf_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+
+
+def _fuse(executable: Any) -> None:
+    _core.set_fused(executable, compile_graph(inline_trace(executable)).program())
+
+
+_work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+_worker: list[threading.Thread] = []
+_pending = threading.Semaphore(0)
+_failures: list[BaseException] = []
+
+
+def _serve() -> None:
+    while (item := _work.get()) is not None:
+        executable, done = item
+        try:
+            _fuse(executable)
+        except BaseException as error:  # the first-sight tier goes on working; tests read the failure
+            _failures.append(error)
+            if "compile" in config.log:
+                print(f"twofold: fusing a trace failed: {error!r}")
+        finally:
+            done.set()
+
+
+def _stop() -> None:
+    if _worker:
+        while not _work.empty():
+            _work.get()
+        _work.put(None)
+        _worker[0].join()
+
+
+_outstanding: list[threading.Event] = []
+
+
+def compile_trace(executable: Any, wait: bool) -> None:
+    """Fuse a trace and hand the program to the core; in the background unless ``wait``."""
+    if wait or not config.background_compile:
+        _fuse(executable)
+        return
+    if not _worker:
+        thread = threading.Thread(target=_serve, name="twofold-compile", daemon=True)
+        _worker.append(thread)
+        thread.start()
+        atexit.register(_stop)
+    done = threading.Event()
+    _outstanding[:] = [event for event in _outstanding if not event.is_set()]
+    _outstanding.append(done)
+    _work.put((executable, done))
+
+
+def wait_for_compiler() -> None:
+    """Block until every trace that was handed to the background compiler is fused; raise what failed."""
+    for event in list(_outstanding):
+        event.wait()
+    if _failures:
+        raise _failures.pop(0)
+
+
+def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
+    return REGISTRY[name], (type.shape, type.dtype)
+
+
+def ones(type: TensorType) -> tuple[Op, Attributes]:
+    """The operation that makes ones of a type, the first cotangent of a backward pass."""
+    return _constant_of("ones", type)
+
+
+def zeros(type: TensorType) -> tuple[Op, Attributes]:
+    """The operation that makes zeros of a type."""
+    return _constant_of("zeros", type)

@@ -1,0 +1,68 @@
+"""Types of calls whose sizes are not all known: found by trying the type rule on sample sizes.
+
+An unknown size is a negative number that names it. The rules of operations know only real sizes, so the rule
+is run with each unknown size replaced by two different large ones; what stays the same is known, what follows
+one unknown size is that size, and anything else is a new unknown. Sizes that must agree for the rule to accept
+them are taken to be equal: whoever feeds the graph gets an error when they are not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+from twofold.errors import TwofoldError
+from twofold.ir.bind import input_node
+from twofold.ir.node import Attributes, Node
+from twofold.ir.op import Op
+from twofold.ir.types import TensorType, tensor_type
+
+_SAMPLES = (1009, 2003)
+_names = itertools.count(2)
+
+
+def new_unknown_size() -> int:
+    """A negative number that names one more unknown size."""
+    return -next(_names)
+
+
+def _assignments(types: Sequence[TensorType], base: int) -> Iterator[dict[int, int]]:
+    unknown = list(dict.fromkeys(size for type in types for size in type.shape if size < 0))
+    yield {name: base + 6 * place for place, name in enumerate(unknown)}
+    yield dict.fromkeys(unknown, base)
+    for size in dict.fromkeys(size for type in types for size in type.shape if size >= 0):
+        yield dict.fromkeys(unknown, size)
+
+
+def infer_by_sampling(build: Callable[[list[Node]], Node], types: Sequence[TensorType]) -> TensorType:
+    """The type of what ``build`` makes of inputs of ``types``, some of whose sizes are unknown."""
+    first_error: TwofoldError | None = None
+    for low, high in zip(_assignments(types, _SAMPLES[0]), _assignments(types, _SAMPLES[1])):
+        try:
+            a, b = _typed(build, types, low), _typed(build, types, high)
+        except TwofoldError as error:
+            first_error = first_error or error
+            continue
+        shape = tuple(_size(m, n, low, high) for m, n in zip(a.shape, b.shape))
+        return tensor_type(a.dtype, shape, a.weak)
+    assert first_error is not None
+    raise first_error
+
+
+def _typed(build: Callable[[list[Node]], Node], types: Sequence[TensorType], sizes: dict[int, int]) -> TensorType:
+    concrete = [tensor_type(t.dtype, tuple(sizes.get(size, size) for size in t.shape), t.weak) for t in types]
+    return build([input_node(k, type) for k, type in enumerate(concrete)]).type
+
+
+def _size(a: int, b: int, low: dict[int, int], high: dict[int, int]) -> int:
+    if a == b:
+        return a
+    for name, size in low.items():
+        if size == a and high[name] == b:
+            return name
+    return new_unknown_size()
+
+
+def infer_unknown(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
+    """The result type of one call of ``op``."""
+    return infer_by_sampling(lambda nodes: op.build(attrs, nodes), types)
