@@ -1,0 +1,145 @@
+"""Python indexing against NumPy, for reading and for writing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from on_nodes import Calls, gradients, run, same
+
+from twofold.autodiff.reverse import vjp_graph
+from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from twofold.ir.interpret import evaluate
+from twofold.ops.base import ops
+from twofold.ops.indexing import getitem, normalize_key, setitem
+
+X = numpy.arange(120.0).reshape(2, 3, 4, 5)
+I = numpy.array([1, 0, -1])  # noqa: E741
+KEYS: list[Any] = [
+    0, -1, (1, 2), (slice(None), 1), Ellipsis, (Ellipsis, 2), (0, Ellipsis, slice(1, 3)), slice(None, None, -1),
+    (slice(None), slice(None, None, 2), slice(3, None, -2)), None, (None, 0, None), (slice(1, 1),), (slice(5, 9),),
+    (slice(None), slice(-2, None), Ellipsis, slice(None, None, -3)), (1, 2, 3, 4), (), (slice(None, None, -1), 1),
+    [0, 1, 0], (slice(None), I), (slice(None), I, I), (I % 2, slice(None), I), (Ellipsis, I), (slice(None), [[0], [2]]),
+    (slice(None), [[0], [2]], [0, 1]), (slice(0, 1), I, slice(1, 3), [0, 1, 4]), (None, I % 2, None),
+    X > 60, X[..., 0] % 2 == 0, (slice(None), X[0, :, 0, 0] > 10), (numpy.array([True, False]), I % 3),
+    numpy.zeros((0,), numpy.int64), numpy.array(1), True, False, (Ellipsis, slice(4, 0, -1), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(KEYS)))
+def test_reading_as_numpy(case: int) -> None:
+    calls, key = Calls(), KEYS[case]
+    x = calls.lift(X)
+    got = getitem(x, key, lift=calls.lift)
+    numpy.testing.assert_array_equal(calls.value(got), X[key])
+
+
+@pytest.mark.parametrize("case", range(len(KEYS)))
+def test_writing_as_numpy(case: int) -> None:
+    key = KEYS[case]
+    shape = X[key].shape
+    for value in (numpy.array(-7.0), -1.0 - numpy.arange(X[key].size).reshape(shape), numpy.full((1, *shape), 3.0)):
+        calls, wanted = Calls(), X.copy()
+        wanted[key] = value.reshape(shape) if value.ndim > X[key].ndim else value
+        got = setitem(calls.lift(X), key, calls.lift(value), lift=calls.lift)
+        numpy.testing.assert_array_equal(calls.value(got), wanted)
+
+
+@pytest.mark.parametrize("case", [0, 3, 8, 17, 19, 20, 26])
+def test_adding_with_repeated_indices(case: int) -> None:
+    calls, wanted, key = Calls(), X.copy(), KEYS[case]
+    numpy.add.at(wanted, key, 2.0)
+    got = setitem(calls.lift(X), key, calls.lift(numpy.array(2.0)), lift=calls.lift, accumulate=True)
+    numpy.testing.assert_array_equal(calls.value(got), wanted)
+
+
+def test_an_integer_selects_before_arrays_apply() -> None:
+    calls = Calls()
+    got = getitem(calls.lift(X), (0, slice(None), I[:2]), lift=calls.lift)
+    numpy.testing.assert_array_equal(calls.value(got), X[0][:, I[:2]])
+    assert X[0, :, I[:2]].shape != got.shape  # where NumPy differs from PyTorch
+
+
+def test_a_moving_slice_keeps_its_signature() -> None:
+    first, second = normalize_key((100, 3), slice(0, 10)), normalize_key((100, 3), slice(57, 67))
+    assert first.attrs == second.attrs and (first.starts, second.starts) == ([0], [57])
+
+
+def test_a_tensor_mask_is_observed() -> None:
+    calls = Calls()
+    x = calls.lift(X)
+    mask = calls.lift(X > 60)
+    got = getitem(x, mask, observe=lambda node: X > 60, lift=calls.lift)
+    numpy.testing.assert_array_equal(calls.value(got), X[X > 60])
+    with pytest.raises(ArgumentError, match="whose size depends on values"):
+        getitem(x, mask)
+
+
+@pytest.mark.parametrize(
+    "key,kind,text",
+    [
+        (2, IndexRangeError, "index 2 of axis 0 with size 2. Use an index from -2 to 1."),
+        ((0, -4), IndexRangeError, "index -4 of axis 1 with size 3. Use an index from -3 to 2."),
+        ((0,) * 5, IndexRangeError, "5 indices for a tensor with 4 axes. Use at most 4."),
+        ((Ellipsis, Ellipsis), IndexRangeError, "more than one '...' in an index. Keep one."),
+        (1.5, DTypeError, "an index of type float."),
+        (numpy.array([1.5]), DTypeError, "an index of float64. Use integers, or bools as a mask."),
+        (numpy.ones(3, bool), ShapeError, "a mask of shape (3,) for axes of shape (2,)."),
+        (slice(None, None, 0), ArgumentError, "a slice with step 0. Use another step."),
+    ],
+)
+def test_errors(key: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        normalize_key(X.shape, key)
+    assert str(caught.value).startswith(text)
+
+
+def test_gradients_of_reading_and_writing() -> None:
+    x, v = numpy.random.default_rng(0).normal(size=(3, 4)), numpy.random.default_rng(1).normal(size=(3, 2))
+    places = numpy.array([1, 1, -1])
+    gradients(lambda x, i: getitem(x, (slice(None, None, -1), i)) * 2.0, x, places)
+    gradients(lambda x, v: setitem(x, (slice(None), slice(3, None, -2)), v * v), x, v)
+    gradients(lambda x, v, i: setitem(x, i, ops.concatenate([v, v], 1)), x, v, places)
+    gradients(lambda x, v, i: setitem(x, i, ops.concatenate([v, v], 1), accumulate=True), x, v, places)
+    gradients(lambda x, i: ops.gather(ops.exp(x), 1, i), x, numpy.array([[0, 0], [3, -1]]))
+    gradients(lambda x, v, i: ops.scatter(x, 1, i, v), x, v, numpy.array([[0, 0], [3, 1], [2, -1]]))
+    gradients(lambda x, v, i: ops.scatter_add(x, 1, i, v), x, v, numpy.array([[0, 0], [3, 1], [2, -1]]))
+
+
+def test_padding_row_of_an_embedding_has_no_gradient() -> None:
+    weight, places = numpy.ones((4, 2)), numpy.array([1, 2, 2])
+    same(lambda i, w: ops.embedding(i, w, padding_idx=2), lambda i, w: w[i], places, weight)
+    calls = Calls()
+    i, w = calls.lift(places), calls.lift(weight)
+    found = vjp_graph(calls.graph(ops.embedding(i, w, padding_idx=-2)), 1)
+    assert found is not None
+    given = [numpy.ones((3, 2)) if what == "cotangent" else calls.arrays[what] for what in found[1]]
+    numpy.testing.assert_array_equal(evaluate(found[0], given)[0], [[0, 0], [1, 1], [0, 0], [0, 0]])
+
+
+def test_gradient_of_a_product_with_zeros() -> None:
+    gradients(lambda x: ops.cumprod(x, 0), numpy.array([2.0, 0.0, 3.0, 0.0, 1.5]), second=False)
+    gradients(lambda x: ops.cumprod(x, 1), numpy.array([[2.0, -1.0, 3.0], [0.5, 0.2, -0.3]]))
+    gradients(lambda x: ops.cumsum(x * x, 0), numpy.array([2.0, 0.5, 3.0]))
+
+
+def test_sorting() -> None:
+    x = numpy.random.default_rng(0).permutation(24).reshape(4, 6).astype(float)
+    same(lambda x: ops.sort(x, 1).values, lambda x: numpy.sort(x, 1), x)
+    same(lambda x: ops.sort(x, 0, descending=True).values, lambda x: -numpy.sort(-x, 0), x)
+    same(lambda x: tuple(ops.topk(x, 2)), lambda x: (-numpy.sort(-x)[:, :2], numpy.argsort(-x)[:, :2]), x)
+    gradients(lambda x: ops.sort(x * x, 1).values, x)
+    assert run(ops.median, x) == 11
+
+
+def test_masked_fill_keeps_the_dtype() -> None:
+    got = run(lambda x, m: ops.masked_fill(x, m, -1e9), numpy.ones(3, numpy.float32), numpy.array([True, False, True]))
+    assert got.dtype == numpy.float32 and got.tolist() == [-1e9, 1, -1e9]
+    with pytest.raises(DTypeError, match="a mask of int64"):
+        run(lambda x, m: ops.masked_fill(x, m, 0), X, numpy.arange(5))
