@@ -1,0 +1,123 @@
+"""Matrix products and einsum against NumPy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from on_nodes import Calls, gradients, run, same
+
+from twofold.autodiff.reverse import vjp_graph
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import ops
+
+G = numpy.random.default_rng(0)
+
+
+def draw(*shape: int) -> Any:
+    return G.normal(size=shape)
+
+
+SHAPES = [
+    ((2, 3), (3, 4)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((4, 2, 3), (3, 5)), ((4, 2, 3), (4, 3, 5)),
+    ((2, 1, 2, 3), (4, 3, 2)), ((3,), (2, 3, 4)), ((2, 4, 3), (3,)), ((2, 3), (5, 3, 2)), ((0, 3), (3, 2)),
+    ((2, 0), (0, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("left,right", SHAPES)
+def test_matmul(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b = draw(*left), draw(*right)
+    same(ops.matmul, numpy.matmul, a, b)
+    gradients(ops.matmul, a, b)
+
+
+def test_the_primitive_has_its_normal_form() -> None:
+    calls = Calls()
+    out = ops.matmul(calls.lift(draw(2, 1, 2, 3)), calls.lift(draw(4, 3, 2)))
+    nodes = [node for node in calls.graph(out).nodes() if node.op.kind == "contraction"]
+    assert [value.shape for value in nodes[0].inputs] == [(2, 4, 2, 3), (2, 4, 3, 2)]
+    out = ops.matmul(calls.lift(draw(2, 5, 3)), calls.lift(draw(3, 4)))
+    nodes = [node for node in calls.graph(out).nodes() if node.op.kind == "contraction"]
+    assert [value.shape for value in nodes[0].inputs] == [(10, 3), (3, 4)]
+
+
+def test_gradients_are_products_with_permuted_operands() -> None:
+    calls = Calls()
+    graph = calls.graph(ops.matmul(calls.lift(draw(2, 3)), calls.lift(draw(3, 4))))
+    for index in (0, 1):
+        found = vjp_graph(graph, index)
+        assert found is not None
+        assert sorted(node.op.name for node in found[0].nodes()) == ["input", "input", "matmul", "permute"]
+
+
+def test_result_dtypes() -> None:
+    assert run(ops.matmul, numpy.ones((2, 2), numpy.float32), numpy.ones((2, 2), numpy.int64)).dtype == numpy.float32
+    assert run(ops.matmul, numpy.ones((2, 2), numpy.int32), numpy.ones((2, 2), numpy.int64)).dtype == numpy.int64
+
+
+CALLS: list[tuple[Any, Any, list[tuple[int, ...]]]] = [
+    (ops.mm, numpy.matmul, [(2, 3), (3, 4)]),
+    (ops.bmm, numpy.matmul, [(5, 2, 3), (5, 3, 4)]),
+    (ops.mv, numpy.matmul, [(2, 3), (3,)]),
+    (ops.dot, numpy.dot, [(3,), (3,)]),
+    (ops.outer, numpy.outer, [(3,), (4,)]),
+    (ops.linear, lambda x, w: x @ w.T, [(2, 5, 3), (4, 3)]),
+    (ops.linear, lambda x, w, b: x @ w.T + b, [(5, 3), (4, 3), (4,)]),
+    (lambda x, a, b: ops.addmm(x, a, b, beta=2, alpha=0.5), lambda x, a, b: 2 * x + 0.5 * (a @ b), [(4,), (2, 3), (3, 4)]),
+    (lambda a, b: ops.tensordot(a, b, 2), lambda a, b: numpy.tensordot(a, b, 2), [(2, 3, 4), (3, 4, 5)]),
+    (lambda a, b: ops.tensordot(a, b, ([0], [2])), lambda a, b: numpy.tensordot(a, b, ([0], [2])), [(4, 3), (2, 3, 4)]),
+    (ops.kron, numpy.kron, [(2, 3), (3, 2)]),
+    (ops.trace, numpy.trace, [(3, 4)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(CALLS)))
+def test_products(case: int) -> None:
+    mine, exact, shapes = CALLS[case]
+    arrays = [draw(*shape) for shape in shapes]
+    same(mine, exact, *arrays)
+    gradients(mine, *arrays, second=False)
+
+
+EQUATIONS = [
+    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,jk", [(2, 3), (3, 4)]), ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
+    ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("iji->j", [(3, 2, 3)]), ("ij->", [(3, 2)]), ("ij->ji", [(3, 2)]),
+    ("i,j,k->kji", [(2,), (3,), (4,)]), ("...ij,...jk->...ik", [(2, 5, 3, 2), (5, 2, 4)]), ("i,i", [(3,), (3,)]),
+    ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]), ("ij,kj,lk->il", [(2, 3), (4, 3), (5, 4)]),
+    ("ij,ij->i", [(2, 3), (2, 3)]), ("a...,a...->...", [(3, 2, 4), (3, 2, 4)]), ("ij,k->", [(2, 3), (4,)]),
+    ("ijk,ilm,njm,nlk,abc->", [(2, 3, 2), (2, 2, 2), (2, 3, 2), (2, 2, 2), (1, 2, 1)]), ("ba", [(2, 3)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("equation,shapes", EQUATIONS)
+def test_einsum(equation: str, shapes: Any) -> None:
+    arrays = [draw(*shape) for shape in shapes]
+    same(lambda *x: ops.einsum(equation, *x), lambda *x: numpy.einsum(equation, *x), *arrays)
+    gradients(lambda *x: ops.einsum(equation, *x), *arrays, second=False)
+
+
+ERRORS: list[tuple[Any, list[tuple[int, ...]], type[Exception], str]] = [
+    (ops.matmul, [(2, 3), (4, 5)], ShapeError, "inner sizes differ, 3 against 4. Transpose w or make its first axis 3."),
+    (ops.matmul, [(), (4, 5)], ShapeError, "a matrix product with a scalar. Multiply with * instead."),
+    (ops.mm, [(2, 2, 3), (3, 5)], ShapeError, "input has 3 axes, not 2. Use matmul, which takes any number."),
+    (ops.bmm, [(2, 2, 3), (3, 3, 5)], ShapeError, "batch sizes differ, 2 against 3. Make them equal."),
+    (ops.linear, [(2, 4), (5, 3)], ShapeError, "in_features differ, 4 against 3. Make the last axis of the input 3."),
+    (lambda a, b: ops.einsum("ij,jk->iz", a, b), [(2, 3), (3, 4)], ArgumentError, "result 'iz' of 'ij,jk->iz'."),
+    (lambda a, b: ops.einsum("ij,jk", a, b), [(2, 3), (4, 4)], ShapeError, "axis j has sizes 3 and 4."),
+    (lambda a, b: ops.einsum("ij", a, b), [(2, 3), (4, 4)], ArgumentError, "'ij' names 1 operands, not 2."),
+]
+
+
+@pytest.mark.parametrize("case", range(len(ERRORS)))
+def test_errors(case: int) -> None:
+    function, shapes, kind, text = ERRORS[case]
+    with pytest.raises(kind) as caught:
+        run(function, *[draw(*shape) for shape in shapes])
+    assert str(caught.value).startswith(text)
