@@ -49,6 +49,7 @@ from twofold.frontend.creation import (
     tensor,
 )
 from twofold.frontend.display import set_printoptions
+from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.methods import Device as device
 from twofold.runtime.tracing import wait_for_compiler
