@@ -12,11 +12,10 @@ from functools import lru_cache
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.lower import gemm_pack
+from twofold.lower import gemm_pack, gemm_vector
 from twofold.lower.builder import LANES
 from twofold.lower.gemm_kernel import (
     GENERIC_PARAMS,
-    MAX_BLOCK_K,
     MAX_BLOCK_ROWS,
     PARAMS,
     Epilogue,
@@ -26,11 +25,22 @@ from twofold.lower.gemm_kernel import (
 )
 from twofold.lower.gemm_tile import TALL, WIDE, Tile, next_height
 
+try:
+    from numpy._core._multiarray_umath import __cpu_features__ as _FEATURES  # type: ignore[import-not-found]
+except ImportError:
+    _FEATURES = {}
+
 __all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 _CACHE_BYTES = 512 * 1024
 """How much of the left operand a sweep over the panels may reread; half of a second level cache."""
+
+_BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
+"""Most steps of the contracted index between two visits of a sum: operands contiguous along it, or not."""
+
+_FEW_ROWS = 2
+"""Rows for which turning the right operand in registers each time may be better than packing it."""
 
 _GRAIN_CYCLES = 20_000
 """Work below about 5 microseconds is not worth another thread."""
@@ -114,11 +124,7 @@ class Choice:
 @lru_cache
 def host_vector_bits() -> int:
     """Width of the widest vector registers of this machine that the tiles know."""
-    try:
-        from numpy._core._multiarray_umath import __cpu_features__ as features
-    except ImportError:
-        return 256
-    return 512 if features.get("AVX512F") else 256
+    return 512 if _FEATURES.get("AVX512F") else 256
 
 
 _texts: dict[str, str] = {}
@@ -145,6 +151,14 @@ def _pack_text(source: DType, compute: DType, way: str) -> tuple[str, str]:
     text = _texts.get(key)
     if text is None:
         text = _texts[key] = gemm_pack.pack_text(source, compute, way)
+    return key, text
+
+
+def _vector_text(dtype: DType, epilogue: Epilogue | None) -> tuple[str, str]:
+    key = gemm_vector.vector_key(dtype, dtype.compute, epilogue)
+    text = _texts.get(key)
+    if text is None:
+        text = _texts[key] = gemm_vector.vector_text(dtype, dtype.compute, epilogue)
     return key, text
 
 
@@ -186,6 +200,8 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
         wide = WIDE[vector_bits][size]
         if seen.m <= wide.height and not flipped:
             tiles.append(wide)
+        if seen.b.row == 1 and seen.m <= _FEW_ROWS and not flipped:
+            found.append(Choice(wide, False, "turned"))
         for tile in tiles:
             if way == "rows" and problem.dtype not in _HALVES:
                 found.append(Choice(tile, flipped, "direct"))
@@ -201,6 +217,8 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     """About how long a choice takes on one core."""
     seen = problem.transposed if choice.flipped else problem
     tile = choice.tile
+    if choice.way == "turned":
+        return seen.batch * seen.m * _up(seen.n, LANES) * (seen.k + 32) * 0.27
     table = next_height(tile)
     whole = max(0, seen.m // tile.height - 1) if seen.m >= len(table) else 0
     rows, work = seen.m - whole * tile.height, whole * max(tile.height * tile.vectors, 8)
@@ -238,8 +256,10 @@ class _Planner:
         (k, n), dtype = sizes, self.problem.dtype
         batch = 1 if operand.batch == 0 else self.problem.batch
         panels, panel_size = -(-n // width), _up(k, 16) * width
-        block_k = min(_up(k, 16), max(16, _up(8192 // width, 16)))
-        blocks = -(-k // block_k)
+        # long runs of memory are read in turn: along k, or across the panels for a few steps of k
+        block_k = min(_up(k, 16), max(16, _up(8192 // width, 16)) if way == "columns" else 16)
+        group = 1 if way == "columns" else max(1, min(panels, 1024 // width))
+        groups, blocks = -(-panels // group), -(-k // block_k)
         key, text = _pack_text(dtype, dtype.compute, way)
         values = {
             "n": n,
@@ -252,29 +272,29 @@ class _Planner:
             "k_blocks": blocks,
             "block_k": block_k,
             "panel_size": panel_size,
+            "groups": groups,
+            "group": group,
         }
         params = tuple(values[name] for name in gemm_pack.PARAMS)
         copy = f"scratch{len(self.plan.scratch_bytes)}"
         self.plan.scratch_bytes.append(batch * panels * panel_size * dtype.compute.itemsize)
-        grain = max(1, _GRAIN_CYCLES * LANES // (block_k * width * 5))
+        grain = max(1, _GRAIN_CYCLES * LANES // (block_k * width * group * 5))
         self.plan.calls.append(
-            KernelCall(key, "pack", text, (role, copy), params, batch * panels * blocks, grain)
+            KernelCall(key, "pack", text, (role, copy), params, batch * groups * blocks, grain)
         )
         return copy
 
-    def widen_left(self, left: Operand, role: str, m: int, k: int) -> tuple[Operand, str]:
-        """A float32 copy of a left operand of half precision, with the same axis contiguous."""
-        if left.row == 1 and m > 1:
-            width = _up(m, 16)
-            copy = self.pack(Operand(left.batch, left.col, 1), role, (k, m), "rows", width)
-            return Operand(_up(k, 16) * width if left.batch else 0, 1, width), copy
-        width = _up(k, 16)
-        way = "rows" if left.col == 1 or k == 1 else "any"
-        copy = self.pack(left, role, (m, k), way, width)
-        return Operand(_up(m, 16) * width if left.batch else 0, width, 1), copy
+    def widen_left(self, left: Operand, role: str, sizes: tuple[int, int]) -> tuple[Operand, str]:
+        """A float32 copy, with contiguous rows, of a left operand of half precision (m x k = ``sizes``)."""
+        way = "rows" if left.col == 1 or sizes[1] == 1 else "columns" if left.row == 1 else "any"
+        width = _up(sizes[1], LANES)
+        copy = self.pack(left, role, sizes, way, width)
+        return Operand(_up(sizes[0], 16) * width if left.batch else 0, width, 1), copy
 
     def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
         """The calls of a product of floats; ``roles`` are those of the two operands."""
+        if choice.way == "turned":
+            return self.turned(roles)
         if choice.flipped:
             roles = roles[1], roles[0]
         seen = self.problem.transposed if choice.flipped else self.problem
@@ -284,14 +304,15 @@ class _Planner:
         numbers = {"b_batch": right.batch, "b_panel": tile.width, "b_k": right.row, "b_direct": 1}
         left_role, right_role = roles
         if seen.k and dtype in _HALVES:
-            left, left_role = self.widen_left(left, left_role, seen.m, seen.k)
+            left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
+        contiguous = left.col == 1 and choice.way != "direct"
+        chunks = max(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
         if seen.k and choice.way != "direct":
             right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, tile.width)
             size = _up(seen.k, 16) * tile.width
             batch_stride = panels * size if right.batch else 0
             numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": tile.width, "b_direct": 0}
         rows = self.block_rows(seen, panels)
-        chunks = max(1, -(-seen.k // MAX_BLOCK_K))
         numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
         numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
         numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
@@ -314,6 +335,21 @@ class _Planner:
         if seen.m * seen.n * seen.k * seen.batch > 1 << 20:
             blocks = max(blocks, min(-(-seen.m // 48), -(-8 // (panels * seen.batch))))
         return min(MAX_BLOCK_ROWS, _up(-(-seen.m // blocks), 12)) if blocks > 1 else seen.m
+
+    def turned(self, roles: tuple[str, str]) -> MatmulPlan:
+        """The call of the kernel that turns the right operand in registers."""
+        seen = self.problem
+        panels = -(-seen.n // LANES)
+        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels}
+        numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row, "a_k": seen.a.col}
+        numbers |= {"b_batch": seen.b.batch, "b_column": seen.b.col}
+        numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
+        params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
+        key, text = _vector_text(seen.dtype, self.epilogue)
+        buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
+        grain = max(1, _GRAIN_CYCLES // (seen.k * 6 + 64))
+        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
+        return MatmulPlan([call], [])
 
     def generic(self, roles: tuple[str, str]) -> MatmulPlan:
         """The call of the plain kernel."""
@@ -364,7 +400,9 @@ def plan_matmul(
     return planner.tiled(min(choices, key=lambda c: _cycles(problem, c, epilogue is None)), roles)
 
 
-def count_choices(problem: MatmulProblem, vector_bits: int | None = None) -> int:
+def count_choices(
+    problem: MatmulProblem, vector_bits: int | None = None, epilogue: Epilogue | None = None
+) -> int:
     """How many values ``choice`` of `plan_matmul` may take.
 
     >>> square = MatmulProblem(1, 8, 8, 8, *[Operand(0, 8, 1)] * 3, dtypes.int32)
@@ -373,4 +411,4 @@ def count_choices(problem: MatmulProblem, vector_bits: int | None = None) -> int
     """
     if not problem.dtype.is_floating_point:
         return 1
-    return len(_choices(_normal(problem, None)[0], vector_bits or host_vector_bits()))
+    return len(_choices(_normal(problem, epilogue)[0], vector_bits or host_vector_bits()))

@@ -6,7 +6,6 @@ right one is read as rows of a panel: either where it lies or as `gemm_pack` lai
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +17,8 @@ from twofold.lower.gemm_tile import Tile, fma_declaration, tile_functions, trans
 MAX_BLOCK_ROWS = 192
 """Most rows of a work item; their sums fit into the first level cache."""
 
-MAX_BLOCK_K = 256
-"""Most steps of the contracted index between two visits of an accumulator in memory."""
+MAX_COPY_K = 256
+"""Most steps of the contracted index for which a ragged panel is copied at a time."""
 
 PARAMS = [
     "m",
@@ -86,7 +85,7 @@ class Epilogue(Protocol):
 
 @dataclass(frozen=True)
 class Store:
-    """The epilogue of a bare product: cast to ``dtype`` and store at c[batch, row, col], columns contiguous."""
+    """The epilogue of a bare product: cast to ``dtype`` and store at c[batch, row, col]."""
 
     dtype: DType
     pointer: int
@@ -185,13 +184,14 @@ class _Tiled:
         dtype = kernel.compute
         # ragged blocks of rows read up to 15 rows of garbage when transposed
         self.sums = b.alloca(dtype, MAX_BLOCK_ROWS * self.width)
-        self.panel_copy = b.alloca(dtype, MAX_BLOCK_K * self.width)
+        self.panel_copy = b.alloca(dtype, MAX_COPY_K * self.width)
         if kernel.flipped:
             self.square = b.alloca(dtype, LANES * LANES)
 
     def text(self) -> str:
         kernel, b = self.kernel, self.b
         b.declare(fma_declaration(kernel.tile, kernel.compute))
+        b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         with b.loop(b.begin, b.end) as item:
             self._item(item)
         return b.finish() + tile_functions(kernel.tile, kernel.compute)
@@ -215,8 +215,9 @@ class _Tiled:
             step = b.choose(ragged, step, p["c_row"])
         # a contraction over nothing still takes one turn, which stores zeros
         steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
-        with b.loop(0, steps, p["block_k"]) as k:
-            count = b.smaller(p["block_k"], b.sub(p["k"], k))
+        block_k = b.choose(copies, b.smaller(p["block_k"], MAX_COPY_K), p["block_k"])
+        with b.loop(0, steps, block_k) as k:
+            count = b.smaller(block_k, b.sub(p["k"], k))
             chunk = b.offset(right, b.mul(k, p["b_k"]), dtype)
             with b.if_(copies):
                 self._copy(chunk, count, columns)
@@ -268,13 +269,21 @@ class _Tiled:
                     self.epilogue.emit(b, acc, b.add(b.add(column, v), r), start, mask, batch)
 
 
+def _step(b: Builder, x: Val, y: Val, total: Val) -> Val:
+    """``total`` with one more product; of bool, whether any pair is true."""
+    assert x.dtype is not None
+    if x.dtype.kind == "f":
+        return b.fma(x, y, total)
+    return b.or_(total, b.and_(x, y)) if x.dtype.kind == "b" else b.add(total, b.mul(x, y))
+
+
 def generic_key(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
     """Names the text of `generic_text`."""
     return f"matmul plain {source.name} {compute.name} {'store' if epilogue is None else epilogue.key}"
 
 
 def generic_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
-    """The module of the plain kernel for every dtype: a work item is one row of 16 columns, all strides free."""
+    """The module of the plain kernel of any dtype: a work item is one row of 16 columns, all strides free."""
     b = KernelBuilder("matmul")
     first_buffer = 0 if epilogue is None else epilogue.buffers
     first_param = 0 if epilogue is None else epilogue.params
@@ -283,13 +292,6 @@ def generic_text(source: DType, compute: DType, epilogue: Epilogue | None) -> st
     if epilogue is None:
         place = GENERIC_PARAMS.index("c_batch"), GENERIC_PARAMS.index("c_row")
         epilogue = Store(source, first_buffer + 2, *place)
-    step: Callable[[Val, Val, Val], Val]
-    if compute.kind == "f":
-        step = b.fma
-    elif compute.kind == "b":
-        step = lambda x, y, total: b.or_(total, b.and_(x, y))
-    else:
-        step = lambda x, y, total: b.add(total, b.mul(x, y))
     with b.loop(b.begin, b.end) as item:
         rest, panel = b.split(item, p["panels"])
         batch, row = b.split(rest, p["m"])
@@ -302,6 +304,6 @@ def generic_text(source: DType, compute: DType, epilogue: Epilogue | None) -> st
             x = b.cast(b.load(left, b.add(a, b.mul(k, p["a_k"])), source), compute)
             start = b.add(where, b.mul(k, p["b_k"]))
             y = b.cast(b.load_strided(right, start, p["b_column"], source, mask), compute)
-            b.loop_next([step(b.splat(x), y, total)])
+            b.loop_next([_step(b, b.splat(x), y, total)])
         epilogue.emit(b, loop.results[0], row, column, mask, batch)
     return b.finish()

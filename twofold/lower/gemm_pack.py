@@ -21,6 +21,8 @@ PARAMS = [
     "k_blocks",
     "block_k",
     "panel_size",
+    "groups",
+    "group",
 ]
 """The run-time numbers; strides of the source count elements, as ``panel_size`` does."""
 
@@ -31,37 +33,61 @@ def pack_key(source: DType, compute: DType, way: str) -> str:
 
 
 def pack_text(source: DType, compute: DType, way: str) -> str:
-    """The module of a packing kernel; a work item is ``block_k`` steps (a multiple of 16) of one panel.
+    """The module of a packing kernel; a work item is ``block_k`` steps of ``group`` panels.
 
     ``way`` says how the source lies: "rows" (columns contiguous), "columns" (k contiguous) or "any".
     """
     b = KernelBuilder("pack")
     p = {name: b.param(i) for i, name in enumerate(PARAMS)}
-    target = b.buffer(1)
     with b.loop(b.begin, b.end) as item:
         rest, block = b.split(item, p["k_blocks"])
-        batch, panel = b.split(rest, p["panels"])
+        batch, group = b.split(rest, p["groups"])
         first = b.mul(block, p["block_k"])
         last = b.smaller(p["k"], b.add(first, p["block_k"]))
-        column = b.mul(panel, p["width"])
-        origin = b.add(b.mul(batch, p["batch_stride"]), b.mul(column, p["column_stride"]))
-        start = b.offset(b.buffer(0), origin, source)
-        to = b.offset(target, b.mul(rest, p["panel_size"]), compute)
-        columns = b.sub(p["n"], column)
-        if way == "columns":
-            _transposing(b, p, (start, to), (first, last), columns, (source, compute))
-        else:
-            with b.loop(0, p["width"], LANES) as v:
-                mask = b.lane_mask(b.sub(columns, v))
-                with b.loop(first, last) as k:
-                    row = b.mul(k, p["k_stride"])
-                    if way == "rows":
-                        values = b.load(start, b.add(row, v), source, LANES, mask)
-                    else:
-                        where = b.add(row, b.mul(v, p["column_stride"]))
-                        values = b.load_strided(start, where, p["column_stride"], source, mask)
-                    b.store(to, b.add(b.mul(k, p["width"]), v), b.cast(values, compute))
+        low = b.mul(group, p["group"])
+        with b.loop(low, b.smaller(p["panels"], b.add(low, p["group"]))) as panel:
+            column = b.mul(panel, p["width"])
+            origin = b.add(b.mul(batch, p["batch_stride"]), b.mul(column, p["column_stride"]))
+            start = b.offset(b.buffer(0), origin, source)
+            place = b.mul(b.add(b.mul(batch, p["panels"]), panel), p["panel_size"])
+            pointers = start, b.offset(b.buffer(1), place, compute)
+            columns = b.sub(p["n"], column)
+            copy = _transposing if way == "columns" else _reading_rows if way == "rows" else _gathering
+            copy(b, p, pointers, (first, last), columns, (source, compute))
     return b.finish()
+
+
+def _reading_rows(
+    b: KernelBuilder,
+    p: dict[str, Val],
+    pointers: tuple[Val, Val],
+    span: tuple[Val, Val],
+    columns: Val,
+    kinds: tuple[DType, DType],
+) -> None:
+    """Rows of k are copied as they lie."""
+    with b.loop(0, p["width"], LANES) as v:
+        mask = b.lane_mask(b.sub(columns, v))
+        with b.loop(*span) as k:
+            values = b.load(pointers[0], b.add(b.mul(k, p["k_stride"]), v), kinds[0], LANES, mask)
+            b.store(pointers[1], b.add(b.mul(k, p["width"]), v), b.cast(values, kinds[1]))
+
+
+def _gathering(
+    b: KernelBuilder,
+    p: dict[str, Val],
+    pointers: tuple[Val, Val],
+    span: tuple[Val, Val],
+    columns: Val,
+    kinds: tuple[DType, DType],
+) -> None:
+    """Elements are collected one by one."""
+    with b.loop(0, p["width"], LANES) as v:
+        mask = b.lane_mask(b.sub(columns, v))
+        with b.loop(*span) as k:
+            where = b.add(b.mul(k, p["k_stride"]), b.mul(v, p["column_stride"]))
+            values = b.load_strided(pointers[0], where, p["column_stride"], kinds[0], mask)
+            b.store(pointers[1], b.add(b.mul(k, p["width"]), v), b.cast(values, kinds[1]))
 
 
 def _transposing(

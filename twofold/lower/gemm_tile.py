@@ -106,12 +106,12 @@ def _turn(tile: Tile, height: int, kind: str, dtype: DType) -> list[str]:
 
 
 def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
-    """The function that computes ``height`` rows of one panel over ``count`` steps of the contracted index."""
+    """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     lines = [
         f"define internal fastcc void @tile{height}(ptr noalias %a0, i64 %a_row, i64 %a_k, ptr noalias %b,"
-        " i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume) #0 {",
+        " i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead) #0 {",
         "entry:",
         *_loads(tile, height, kind, dtype.itemsize),
         "head:",
@@ -126,6 +126,8 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
         lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
     lines += _turn(tile, height, kind, dtype)
     lines += [
+        "  %later = getelementptr i8, ptr %bp, i64 %ahead",
+        "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
         "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
         "  %stepped = add i64 %step, %a_k",
         "  %less = add i64 %left, -1",
@@ -155,11 +157,13 @@ def tile_functions(tile: Tile, dtype: DType) -> str:
         "define internal fastcc void @rows(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
         " i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows) #0 {",
         "entry:",
+        "  %chunk = mul i64 %count, %b_k",
         "  br label %loop",
         "loop:",
         "  %left = phi i64 [ %rows, %entry ], [ %less, %next ]",
         "  %ap = phi ptr [ %a, %entry ], [ %anext, %next ]",
         "  %cp = phi ptr [ %c, %entry ], [ %cnext, %next ]",
+        "  %ahead = phi i64 [ %chunk, %entry ], [ %other, %next ]",
         f"  %many = icmp uge i64 %left, {len(table)}",
         "  %index = select i1 %many, i64 0, i64 %left",
         f"  %slot = getelementptr [{len(table)} x i64], ptr @next_height, i64 0, i64 %index",
@@ -167,9 +171,8 @@ def tile_functions(tile: Tile, dtype: DType) -> str:
         f"  %height = select i1 %many, i64 {tile.height}, i64 %few",
         f"  switch i64 %height, label %case{tile.height} [ {cases} ]",
     ]
-    arguments = (
-        "ptr %ap, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count, ptr %cp, i64 %c_step, i1 %resume"
-    )
+    arguments = "ptr %ap, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count"
+    arguments += ", ptr %cp, i64 %c_step, i1 %resume, i64 %ahead"
     for height in sizes:
         lines += [f"case{height}:", f"  call fastcc void @tile{height}({arguments})", "  br label %next"]
     lines += [
@@ -180,6 +183,7 @@ def tile_functions(tile: Tile, dtype: DType) -> str:
         "  %cbytes = mul i64 %height, %c_step",
         "  %cnext = getelementptr i8, ptr %cp, i64 %cbytes",
         "  %more = icmp ne i64 %less, 0",
+        "  %other = xor i64 %ahead, 64",
         "  br i1 %more, label %loop, label %done",
         "done:",
         "  ret void",
@@ -202,7 +206,7 @@ def transposed(values: list[str], kind: str, prefix: str) -> tuple[list[str], li
     """
 
     def pick(order: Callable[[int, int], tuple[int, int]]) -> str:
-        """A shuffle mask: ``order`` gives (operand, lane) for each (group of four lanes, lane in the group)."""
+        """A shuffle mask: ``order`` gives (operand, lane) for each (group of four, lane in the group)."""
         picked = (order(lane // 4, lane % 4) for lane in range(LANES))
         return ", ".join(f"i32 {LANES * operand + lane}" for operand, lane in picked)
 
