@@ -1,0 +1,119 @@
+"""``compile_graph``: passes, schedule, machine code and memory plan of one closed graph, as one flat program."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold.ir.graph import Graph
+from twofold.ir.types import TensorType
+from twofold.passes.pipeline import run_passes
+from twofold.runtime.jit import compile_kernels
+from twofold.schedule.memory import plan
+from twofold.schedule.nests import BufferKey
+from twofold.schedule.schedule import Instruction, Schedule
+
+try:
+    from twofold import _core
+except ImportError:
+    _core = None  # type: ignore[assignment]
+
+_INPUT, _OUTPUT, _ARENA = 0, 1, 2
+
+_addresses: dict[Any, int] = {}
+"""Machine code by what its text depends on, so that a kernel met before costs no text at all."""
+
+
+class Label(NamedTuple):
+    """What an instruction computes, to word its run-time errors."""
+
+    op: Any
+    attrs: tuple[Any, ...]
+    input_types: tuple[TensorType, ...]
+    output_type: TensorType
+
+
+class CompiledProgram:
+    """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena."""
+
+    def __init__(self, graph: Graph, schedule: Schedule, offsets: dict[Any, int], arena_bytes: int) -> None:
+        self.schedule = schedule
+        self.output_types = tuple(node.type for node in graph.outputs)
+        self.arena_bytes = arena_bytes
+        self.constants = b""
+        self.labels: list[Label] = []
+        self.instructions: list[tuple[Any, ...]] = []
+        self.nanoseconds = 0
+        for number, instruction in enumerate(schedule.instructions):
+            buffers = tuple([_slot(key, offsets) for key in instruction.buffers])
+            node = instruction.nodes[0]
+            self.labels.append(Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type))
+            address = 0 if instruction.key is None else _addresses[instruction.key]
+            host = None if instruction.host is None else _on_arrays(instruction)
+            work, grain = instruction.work, instruction.grain
+            self.instructions.append((address, buffers, instruction.params, work, grain, number, host))
+            self.nanoseconds += work * 15_000 // grain
+
+    def program(self) -> Any:
+        """The program in the form that the core runs."""
+        sizes = [type.nbytes for type in self.output_types]
+        return _core.Program(
+            self.instructions, sizes, self.arena_bytes, self.constants, self.labels, self.nanoseconds
+        )
+
+
+def _slot(key: BufferKey, offsets: dict[Any, int]) -> tuple[int, int]:
+    kind, number = key
+    if kind == "input":
+        return _INPUT, number
+    if kind == "output":
+        return _OUTPUT, number
+    return _ARENA, offsets[key]
+
+
+def _on_arrays(instruction: Instruction) -> Callable[..., None]:
+    """A host function that takes addresses, from one that takes and returns arrays."""
+    (node,) = instruction.nodes
+    types = [*[value.type for value in node.inputs], node.type]
+    host = instruction.host
+
+    def call(*pointers: int) -> None:
+        arrays = [_array(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
+        arrays[-1][...] = host(*arrays[:-1])
+
+    return call
+
+
+def _array(pointer: int, type: TensorType) -> Any:
+    """Memory seen as an array, without a copy."""
+    if not type.size:
+        return numpy.empty(type.shape, type.dtype.numpy)
+    memory = (ctypes.c_char * type.nbytes).from_address(pointer)
+    return numpy.frombuffer(memory, type.dtype.numpy).reshape(type.shape)
+
+
+def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) -> CompiledProgram:
+    """The program that computes ``graph``; all kernels that are new are compiled in one go.
+
+    ``fuse=False`` gives every node a kernel of its own: slow, with the same bits. Raises RuntimeError if LLVM
+    rejects a kernel.
+    """
+    schedule = Schedule(run_passes(graph), fuse)
+    missing: dict[Any, Instruction] = {}
+    for instruction in schedule.instructions:
+        if instruction.key is not None and instruction.key not in _addresses:
+            missing.setdefault(instruction.key, instruction)
+    if missing:
+        texts = {}
+        for number, instruction in enumerate(missing.values()):
+            assert instruction.text is not None
+            texts[str(number)] = instruction.text()
+        found = compile_kernels(texts)
+        for number, key in enumerate(missing):
+            _addresses[key] = found[str(number)]
+    uses = [instruction.buffers for instruction in schedule.instructions]
+    offsets, arena_bytes = plan(uses, schedule.sizes, reuse_memory)
+    return CompiledProgram(graph, schedule, offsets, arena_bytes)

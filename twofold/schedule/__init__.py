@@ -1,0 +1,1 @@
+"""Scheduling: which kernels compute a graph, over which loops, and where every value lies in memory."""

@@ -1,0 +1,200 @@
+"""From a primitive graph to a list of kernels over numbered buffers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.lower.builder import Builder
+from twofold.lower.loopnest import LoopNest, typed_attributes
+from twofold.lower.loops import emit
+from twofold.schedule.clusters import Cluster, Clustering
+from twofold.schedule.nests import BufferKey, NestBuilder
+from twofold.schedule.units import Analysis, Unit
+from twofold.schedule.views import NotAffine
+
+
+class Instruction:
+    """One kernel call (or host call): what it runs, on which buffers, and how threads may share it.
+
+    ``key`` names the code and ``text`` makes its LLVM text; both are None for a host call, which has ``host``.
+    """
+
+    __slots__ = ("buffers", "grain", "host", "key", "name", "nest", "nodes", "params", "scratch", "text", "work")
+
+    def __init__(
+        self,
+        name: str,
+        nodes: Sequence[Node],
+        buffers: Sequence[BufferKey],
+        key: Any = None,
+        text: Callable[[], str] | None = None,
+        params: Sequence[int] = (),
+        work: int = 1,
+        grain: int = 1,
+    ) -> None:
+        self.name = name
+        self.nodes = nodes
+        self.buffers = list(buffers)
+        self.key = key
+        self.text = text
+        self.params = tuple(params)
+        self.work = work
+        self.grain = grain
+        self.host: Any = None
+        self.scratch: dict[BufferKey, int] = {}
+        self.nest: LoopNest | None = None
+
+
+class Schedule:
+    """The instructions of a graph in order, with the bytes of every buffer that lives in the arena."""
+
+    def __init__(self, graph: Graph, fuse: bool = True) -> None:
+        self.graph = graph
+        self.analysis, self.clustering = _cluster(graph, fuse)
+        self.instructions: list[Instruction] = []
+        self.sizes: dict[BufferKey, int] = {}
+        self._outputs: dict[int, int] = {}
+        for number, node in enumerate(graph.outputs):
+            if node.id in self.analysis.roots:
+                self._outputs.setdefault(node.id, number)
+        self._scratch = 0
+        for cluster in _in_order(self.analysis, self.clustering):
+            self._emit(cluster)
+
+    def place(self, node: Node) -> BufferKey:
+        """Where the value of ``node`` lies."""
+        if node.op.name == "input":
+            return ("input", node.attrs[0])
+        number = self._outputs.get(node.id)
+        return ("value", node.id) if number is None else ("output", number)
+
+    def _stored(self, unit: Unit) -> list[BufferKey]:
+        if unit.output >= 0:
+            return [("output", unit.output)]
+        root = unit.root
+        if root.id in self._outputs:
+            return [("output", self._outputs[root.id])]
+        home = self.clustering.home[root.id]
+        if any(self.clustering.of_unit[user.number] is not home for user in self.analysis.users.get(root.id, ())):
+            self.sizes["value", root.id] = root.type.nbytes
+            return [("value", root.id)]
+        return []
+
+    def _emit(self, cluster: Cluster) -> None:
+        if cluster.kind == "loop":
+            self._loop(cluster)
+        elif cluster.kind == "contraction":
+            raise NotImplementedError
+        elif cluster.kind == "custom":
+            self._custom(cluster.units[0])
+        else:
+            self._host(cluster.units[0])
+
+    def _bound(self, buffers: Iterable[BufferKey], scratch: dict[BufferKey, int]) -> list[BufferKey]:
+        """Buffers by their places, scratch numbered through the whole schedule."""
+        nodes = self.analysis.by_id
+        names = {}
+        for key, size in scratch.items():
+            names[key] = ("scratch", self._scratch)
+            self.sizes[names[key]] = size
+            self._scratch += 1
+        return [
+            names[key] if key in names else self.place(nodes[key[1]]) if key[0] == "value" else key for key in buffers
+        ]
+
+    def _loop(self, cluster: Cluster) -> None:
+        kernel = NestBuilder(cluster, self._stored).build()
+        if kernel.work == 0 or not kernel.nest.stores:
+            return
+        nest = kernel.nest
+        instruction = Instruction(
+            nest.form,
+            kernel.nodes,
+            self._bound(kernel.buffers, kernel.scratch),
+            nest.key(),
+            lambda: emit(nest),
+            nest.parameters(),
+            kernel.work,
+            kernel.grain,
+        )
+        instruction.nest = nest
+        self.instructions.append(instruction)
+
+    def _operands(self, unit: Unit) -> list[BufferKey]:
+        found = (self.analysis.aliases.get(operand.id, operand) for operand in unit.root.inputs)
+        return [self.place(node) for node in found]
+
+    def _result(self, unit: Unit) -> BufferKey:
+        place = self.place(unit.root)
+        if place[0] == "value":
+            self.sizes[place] = unit.root.type.nbytes
+        return place
+
+    def _custom(self, unit: Unit) -> None:
+        root = unit.root
+        op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
+        work, grain = op.work(attrs, types, result)
+        if work == 0:
+            return
+
+        def text() -> str:
+            builder = Builder()
+            op.emit(builder, attrs, types, result)
+            return builder.finish()
+
+        dtypes = tuple(type.dtype for type in (*types, result))
+        key = ("custom", op.name, dtypes, typed_attributes(tuple(op.code_key(attrs, types, result))))
+        buffers = [*self._operands(unit), self._result(unit)]
+        params = op.parameters(attrs, types, result)
+        self.instructions.append(Instruction(op.name, [root], buffers, key, text, params, work, grain))
+
+    def _host(self, unit: Unit) -> None:
+        root = unit.root
+        instruction = Instruction(root.op.name, [root], [*self._operands(unit), self._result(unit)])
+        op, attrs = root.op, root.attrs
+        instruction.host = lambda *arrays: op.host(attrs, *arrays)
+        self.instructions.append(instruction)
+
+
+def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:
+    """Units and clusters; a value that a reshape cannot be read through is stored after all."""
+    forced: list[Node] = []
+    while True:
+        try:
+            analysis = Analysis(graph, fuse, forced)
+            return analysis, Clustering(analysis, fuse)
+        except NotAffine as obstacle:
+            forced.append(obstacle.args[0])
+
+
+def _in_order(analysis: Analysis, clustering: Clustering) -> list[Cluster]:
+    """Clusters, each after all that it reads; among those that are ready, in the order of the graph."""
+    waiting: dict[int, int] = {}
+    readers: dict[int, list[Cluster]] = {}
+    ready: list[tuple[int, int]] = []
+    by_number = {cluster.number: cluster for cluster in clustering.clusters}
+    for cluster in clustering.clusters:
+        needs = set()
+        for unit in cluster.units:
+            needs |= {clustering.home[node_id] for node_id in analysis.reads(unit) if node_id in clustering.home}
+        needs.discard(cluster)
+        waiting[cluster.number] = len(needs)
+        for other in needs:
+            readers.setdefault(other.number, []).append(cluster)
+        if not needs:
+            heapq.heappush(ready, (max(unit.number for unit in cluster.units), cluster.number))
+    order = []
+    while ready:
+        cluster = by_number[heapq.heappop(ready)[1]]
+        order.append(cluster)
+        for reader in readers.get(cluster.number, ()):
+            waiting[reader.number] -= 1
+            if not waiting[reader.number]:
+                heapq.heappush(ready, (max(unit.number for unit in reader.units), reader.number))
+    if len(order) != len(clustering.clusters):
+        raise AssertionError("the clusters read each other in a circle")
+    return order
