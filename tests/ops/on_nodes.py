@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-import twofold.ops  # noqa: F401  (registers all operations)
+import twofold.ops
 from twofold.autodiff.check import compare_gradients, numeric_vjp
 from twofold.autodiff.reverse import vjp_graph
 from twofold.dtypes import as_dtype
@@ -56,7 +56,9 @@ def same(function: Callable[..., Any], exact: Callable[..., Any], *arrays: Any, 
     assert len(got) == len(wanted)
     for one, other in zip(got, wanted):
         assert one.shape == numpy.shape(other)
-        numpy.testing.assert_allclose(numpy.asarray(one, float), numpy.asarray(other, float), rtol=near, atol=near)
+        numpy.testing.assert_allclose(
+            numpy.asarray(one, float), numpy.asarray(other, float), rtol=near, atol=near
+        )
 
 
 def gradients(function: Callable[..., Any], *arrays: Any, near: float = 1e-5, second: bool = True) -> None:
@@ -76,7 +78,9 @@ def gradients(function: Callable[..., Any], *arrays: Any, near: float = 1e-5, se
             continue
         vjp, used = found
         given = {"cotangent": cotangent, "output": evaluate(graph, calls.arrays)[0]}
-        got = evaluate(vjp, [given[what] if isinstance(what, str) else calls.arrays[what] for what in used])[0]
+        got = evaluate(vjp, [given[what] if isinstance(what, str) else calls.arrays[what] for what in used])[
+            0
+        ]
         assert compare_gradients(got, numeric, near) is None, index
         if second:
             actual = {"cotangent": calls.lift(cotangent), "output": graph.outputs[0]}

@@ -32,7 +32,9 @@ T = numpy.array([1, 4, 0, 2])
 
 def own_gradient(name: str, attrs: tuple[Any, ...], arrays: list[Any]) -> list[Any]:
     """Gradients of the sum of a call by the entry's own rule."""
-    types = [tensor_type(int64 if a.dtype.kind == "i" else float64, a.shape) for a in map(numpy.asarray, arrays)]
+    types = [
+        tensor_type(int64 if a.dtype.kind == "i" else float64, a.shape) for a in map(numpy.asarray, arrays)
+    ]
     op: Any = REGISTRY[name]
     graph = closed_graph(op, attrs, types)
     value = evaluate(graph, arrays)[0]
@@ -117,12 +119,18 @@ def test_cross_entropy_of_more_axes_and_probabilities() -> None:
 def test_a_number_that_is_no_class_gives_nan() -> None:
     assert numpy.isnan(run(ops.cross_entropy, X, numpy.array([0, 1, 5, 2])))
     assert numpy.isnan(run(ops.cross_entropy, X, numpy.array([0, 1, -1, 2])))
-    assert numpy.isfinite(run(lambda x, t: ops.cross_entropy(x, t, ignore_index=-1), X, numpy.array([0, 1, -1, 2])))
+    assert numpy.isfinite(
+        run(lambda x, t: ops.cross_entropy(x, t, ignore_index=-1), X, numpy.array([0, 1, -1, 2]))
+    )
 
 
 def test_cross_entropy_is_built_quickly() -> None:
-    types = [tensor_type(float32, (64, 10)), tensor_type(int64, (64,)), tensor_type(int64, (), True),
-             tensor_type(float64, (), True)]  # fmt: skip
+    types = [
+        tensor_type(float32, (64, 10)),
+        tensor_type(int64, (64,)),
+        tensor_type(int64, (), True),
+        tensor_type(float64, (), True),
+    ]
     op = REGISTRY["cross_entropy"]
     keep = [closed_graph(op, ("mean", False, False), types)]
     best = 1.0
@@ -153,13 +161,20 @@ LOSSES: list[tuple[Any, Any]] = [
     (lambda x, t: ops.smooth_l1_loss(x, t, beta=0.3), lambda x, t: (special.huber(0.3, x - t) / 0.3).mean()),
     (lambda x, t: ops.smooth_l1_loss(x, t, beta=0), lambda x, t: abs(x - t).mean()),
     (ops.binary_cross_entropy, lambda x, t: -(t * numpy.log(x) + (1 - t) * numpy.log(1 - x)).mean()),
-    (ops.binary_cross_entropy_with_logits,
-     lambda x, t: -(t * numpy.log(special.expit(x)) + (1 - t) * numpy.log(special.expit(-x))).mean()),
+    (
+        ops.binary_cross_entropy_with_logits,
+        lambda x, t: -(t * numpy.log(special.expit(x)) + (1 - t) * numpy.log(special.expit(-x))).mean(),
+    ),
     (lambda x, t: ops.kl_div(ops.log(x), t, reduction="sum"), lambda x, t: special.rel_entr(t, x).sum()),
-    (lambda x, t: ops.cosine_similarity(x, t), lambda x, t: (x * t).sum(1) / numpy.linalg.norm(x, axis=1)
-     / numpy.linalg.norm(t, axis=1)),
-    (lambda x, t: ops.normalize(x + t, dim=1), lambda x, t: (x + t) / numpy.linalg.norm(x + t, axis=1, keepdims=True)),
-]  # fmt: skip
+    (
+        lambda x, t: ops.cosine_similarity(x, t),
+        lambda x, t: (x * t).sum(1) / numpy.linalg.norm(x, axis=1) / numpy.linalg.norm(t, axis=1),
+    ),
+    (
+        lambda x, t: ops.normalize(x + t, dim=1),
+        lambda x, t: (x + t) / numpy.linalg.norm(x + t, axis=1, keepdims=True),
+    ),
+]
 
 
 @pytest.mark.parametrize("case", range(len(LOSSES)))
@@ -171,7 +186,12 @@ def test_losses(case: int) -> None:
 
 def test_binary_cross_entropy_at_the_ends() -> None:
     x, t = numpy.array([0.0, 1.0, 0.0, 1.0]), numpy.array([0.0, 1.0, 1.0, 0.0])
-    same(lambda x, t: ops.binary_cross_entropy(x, t, reduction="none"), lambda x, t: numpy.array([0, 0, 100, 100.0]), x, t)
+    same(
+        lambda x, t: ops.binary_cross_entropy(x, t, reduction="none"),
+        lambda x, t: numpy.array([0, 0, 100, 100.0]),
+        x,
+        t,
+    )
     got = run(lambda x, t: ops.binary_cross_entropy_with_logits(x, t, reduction="none"), x * 2000 - 1000, t)
     numpy.testing.assert_allclose(got, [0, 0, 1000, 1000])
 
@@ -184,30 +204,43 @@ def test_normalisations() -> None:
     x, w, b = G.normal(size=(3, 4, 5)), G.normal(size=5), G.normal(size=5)
     same(lambda x, w, b: ops.layer_norm(x, 5, w, b), lambda x, w, b: standard(x, -1) * w + b, x, w, b)
     same(lambda x: ops.layer_norm(x, (4, 5)), lambda x: standard(x, (1, 2)), x)
-    same(lambda x, w: ops.rms_norm(x, (5,), w, 1e-5),
-         lambda x, w: x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w, x, w)  # fmt: skip
+    same(
+        lambda x, w: ops.rms_norm(x, (5,), w, 1e-5),
+        lambda x, w: x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w,
+        x,
+        w,
+    )
     gradients(lambda x, w, b: ops.layer_norm(x, (5,), w, b), x, w, b, second=False)
     gradients(lambda x, w: ops.rms_norm(x, (5,), w), x, w, second=False)
     c, d = G.normal(size=4), G.normal(size=4)
-    train = lambda x, c, d: ops.batch_norm(x, None, None, c, d, True)  # noqa: E731
+    train = lambda x, c, d: ops.batch_norm(x, None, None, c, d, True)
     same(train, lambda x, c, d: standard(x, (0, 2)) * c[:, None] + d[:, None], x, c, d)
     gradients(train, x, c, d, second=False)
     mean, var = G.normal(size=4), G.uniform(0.5, 2, 4)
-    same(lambda x, m, v, c, d: ops.batch_norm(x, m, v, c, d),
-         lambda x, m, v, c, d: (x - m[:, None]) / numpy.sqrt(v + 1e-5)[:, None] * c[:, None] + d[:, None],
-         x, mean, var, c, d)  # fmt: skip
+    same(
+        lambda x, m, v, c, d: ops.batch_norm(x, m, v, c, d),
+        lambda x, m, v, c, d: (x - m[:, None]) / numpy.sqrt(v + 1e-5)[:, None] * c[:, None] + d[:, None],
+        x,
+        mean,
+        var,
+        c,
+        d,
+    )
     same(lambda x: ops.group_norm(x, 2), lambda x: standard(x.reshape(3, 2, 10), 2).reshape(x.shape), x)
     same(ops.instance_norm, lambda x: standard(x, 2), x)
     gradients(lambda x, c: ops.group_norm(x, 2, c), x, c, second=False)
 
 
-@pytest.mark.parametrize("name,attrs,shapes", [
-    ("layer_norm", ((1,), True, True), [(3, 4), (4,), (4,), ()]),
-    ("rms_norm", ((1,), True, False), [(3, 4), (4,), ()]),
-    ("batch_norm_train", (None, True, True), [(4, 3), (3,), (3,), ()]),
-    ("scaled_dot_product_attention", (True, False), [(2, 3, 4), (2, 5, 4), (2, 5, 3), (3, 5), ()]),
-    ("scaled_dot_product_attention", (False, True), [(3, 4), (3, 4), (3, 2), ()]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,attrs,shapes",
+    [
+        ("layer_norm", ((1,), True, True), [(3, 4), (4,), (4,), ()]),
+        ("rms_norm", ((1,), True, False), [(3, 4), (4,), ()]),
+        ("batch_norm_train", (None, True, True), [(4, 3), (3,), (3,), ()]),
+        ("scaled_dot_product_attention", (True, False), [(2, 3, 4), (2, 5, 4), (2, 5, 3), (3, 5), ()]),
+        ("scaled_dot_product_attention", (False, True), [(3, 4), (3, 4), (3, 2), ()]),
+    ],
+)
 def test_own_gradients(name: str, attrs: Any, shapes: Any) -> None:
     """Rules of composites against the derivatives of their parts."""
     arrays = [G.normal(size=shape) if shape else numpy.array(0.3) for shape in shapes]
@@ -260,10 +293,19 @@ def test_adam_as_published() -> None:
 
 ERRORS: list[tuple[Any, list[Any], type[Exception], str]] = [
     (ops.cross_entropy, [X, T[:3]], ShapeError, "targets of shape (3,) for scores of shape (4, 5)."),
-    (lambda x, t: ops.cross_entropy(x, t, reduction="avg"), [X, T], ArgumentError,
-     "reduction 'avg'. Use 'mean', 'sum' or 'none'."),
+    (
+        lambda x, t: ops.cross_entropy(x, t, reduction="avg"),
+        [X, T],
+        ArgumentError,
+        "reduction 'avg'. Use 'mean', 'sum' or 'none'.",
+    ),
     (ops.nll_loss, [X, X[:, 0]], DTypeError, "class targets of float64."),
-    (ops.cross_entropy, [X, X[:, :4]], ShapeError, "target probabilities of shape (4, 4) for scores of shape (4, 5)."),
+    (
+        ops.cross_entropy,
+        [X, X[:, :4]],
+        ShapeError,
+        "target probabilities of shape (4, 4) for scores of shape (4, 5).",
+    ),
     (lambda x: ops.softmax(x, 2), [X], IndexError, "axis 2 "),
     (lambda x: ops.softmax(x, 1), [T.reshape(2, 2)], DTypeError, "takes floating dtypes, not int64."),
     (lambda x: ops.layer_norm(x, (4,)), [X], ShapeError, "normalized_shape (4,) for input of shape (4, 5)."),

@@ -20,16 +20,44 @@ from twofold.ops.base import ops
 from twofold.ops.indexing import getitem, normalize_key, setitem
 
 X = numpy.arange(120.0).reshape(2, 3, 4, 5)
-I = numpy.array([1, 0, -1])  # noqa: E741
+I = numpy.array([1, 0, -1])
 KEYS: list[Any] = [
-    0, -1, (1, 2), (slice(None), 1), Ellipsis, (Ellipsis, 2), (0, Ellipsis, slice(1, 3)), slice(None, None, -1),
-    (slice(None), slice(None, None, 2), slice(3, None, -2)), None, (None, 0, None), (slice(1, 1),), (slice(5, 9),),
-    (slice(None), slice(-2, None), Ellipsis, slice(None, None, -3)), (1, 2, 3, 4), (), (slice(None, None, -1), 1),
-    [0, 1, 0], (slice(None), I), (slice(None), I, I), (I % 2, slice(None), I), (Ellipsis, I), (slice(None), [[0], [2]]),
-    (slice(None), [[0], [2]], [0, 1]), (slice(0, 1), I, slice(1, 3), [0, 1, 4]), (None, I % 2, None),
-    X > 60, X[..., 0] % 2 == 0, (slice(None), X[0, :, 0, 0] > 10), (numpy.array([True, False]), I % 3),
-    numpy.zeros((0,), numpy.int64), numpy.array(1), True, False, (Ellipsis, slice(4, 0, -1), None),
-]  # fmt: skip
+    0,
+    -1,
+    (1, 2),
+    (slice(None), 1),
+    Ellipsis,
+    (Ellipsis, 2),
+    (0, Ellipsis, slice(1, 3)),
+    slice(None, None, -1),
+    (slice(None), slice(None, None, 2), slice(3, None, -2)),
+    None,
+    (None, 0, None),
+    (slice(1, 1),),
+    (slice(5, 9),),
+    (slice(None), slice(-2, None), Ellipsis, slice(None, None, -3)),
+    (1, 2, 3, 4),
+    (),
+    (slice(None, None, -1), 1),
+    [0, 1, 0],
+    (slice(None), I),
+    (slice(None), I, I),
+    (I % 2, slice(None), I),
+    (Ellipsis, I),
+    (slice(None), [[0], [2]]),
+    (slice(None), [[0], [2]], [0, 1]),
+    (slice(0, 1), I, slice(1, 3), [0, 1, 4]),
+    (None, I % 2, None),
+    X > 60,
+    X[..., 0] % 2 == 0,
+    (slice(None), X[0, :, 0, 0] > 10),
+    (numpy.array([True, False]), I % 3),
+    numpy.zeros((0,), numpy.int64),
+    numpy.array(1),
+    True,
+    False,
+    (Ellipsis, slice(4, 0, -1), None),
+]
 
 
 @pytest.mark.parametrize("case", range(len(KEYS)))
@@ -44,7 +72,11 @@ def test_reading_as_numpy(case: int) -> None:
 def test_writing_as_numpy(case: int) -> None:
     key = KEYS[case]
     shape = X[key].shape
-    for value in (numpy.array(-7.0), -1.0 - numpy.arange(X[key].size).reshape(shape), numpy.full((1, *shape), 3.0)):
+    for value in (
+        numpy.array(-7.0),
+        -1.0 - numpy.arange(X[key].size).reshape(shape),
+        numpy.full((1, *shape), 3.0),
+    ):
         calls, wanted = Calls(), X.copy()
         wanted[key] = value.reshape(shape) if value.ndim > X[key].ndim else value
         got = setitem(calls.lift(X), key, calls.lift(value), lift=calls.lift)
@@ -139,7 +171,11 @@ def test_sorting() -> None:
 
 
 def test_masked_fill_keeps_the_dtype() -> None:
-    got = run(lambda x, m: ops.masked_fill(x, m, -1e9), numpy.ones(3, numpy.float32), numpy.array([True, False, True]))
+    got = run(
+        lambda x, m: ops.masked_fill(x, m, -1e9),
+        numpy.ones(3, numpy.float32),
+        numpy.array([True, False, True]),
+    )
     assert got.dtype == numpy.float32 and got.tolist() == [-1e9, 1, -1e9]
     with pytest.raises(DTypeError, match="a mask of int64"):
         run(lambda x, m: ops.masked_fill(x, m, 0), X, numpy.arange(5))

@@ -1,4 +1,4 @@
-"""The kernels that custom operations write themselves: compiled, run in parts, compared with their references."""
+"""The kernels of custom operations: compiled, run in parts, compared with their references."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+import itertools
 
 import samples as sampled  # noqa: F401  (registers all operations)
 
@@ -56,7 +58,7 @@ def run_kernel(node: Node, arrays: list[Any], pieces: int) -> tuple[int, Any]:
     buffers = (ctypes.c_void_p * len(pointers))(*pointers)
     items, _ = op.work(attrs, types, node.type)
     bounds = [items * k // pieces for k in range(pieces + 1)]
-    for low, high in zip(bounds, bounds[1:]):
+    for low, high in itertools.pairwise(bounds):
         code = KERNEL(address)(ctypes.addressof(buffers), ctypes.addressof(params), low, high)
         if code:
             return code, None
@@ -109,7 +111,10 @@ def test_index_outside_is_reported_not_read(bad: int) -> None:
     calls = {
         "gather_block": ((), (numpy.zeros((1, 5, 17), "f4"), numpy.array([[[1], [bad]]]))),
         "scatter_sum": ((5,), (numpy.array([[[1], [bad]]]), numpy.zeros((1, 2, 17), "f4"))),
-        "scatter_set": ((), (numpy.zeros((1, 5, 3), "f4"), numpy.array([[[bad, 0, 0]]]), numpy.zeros((1, 1, 3), "f4"))),
+        "scatter_set": (
+            (),
+            (numpy.zeros((1, 5, 3), "f4"), numpy.array([[[bad, 0, 0]]]), numpy.zeros((1, 1, 3), "f4")),
+        ),
         "linear_index": (((5, 4),), (numpy.array([0, bad]), numpy.array([0, 0]))),
     }
     for name, (attrs, arrays) in calls.items():
@@ -142,4 +147,6 @@ def test_equal_indices_add_in_index_order() -> None:
     updates = numpy.array([1e8, 1, -1e8], numpy.float32).reshape(1, 3, 1)
     node = custom_node(REGISTRY["scatter_sum"], Sample((1,), (index, updates), (int64, float32)))
     assert node is not None
-    assert run_kernel(node, [index, updates], 1)[1].item() == numpy.float32(numpy.float32(1e8) + 1) - numpy.float32(1e8)
+    assert run_kernel(node, [index, updates], 1)[1].item() == numpy.float32(
+        numpy.float32(1e8) + 1
+    ) - numpy.float32(1e8)

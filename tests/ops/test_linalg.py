@@ -25,10 +25,19 @@ def draw(*shape: int) -> Any:
 
 
 SHAPES = [
-    ((2, 3), (3, 4)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((4, 2, 3), (3, 5)), ((4, 2, 3), (4, 3, 5)),
-    ((2, 1, 2, 3), (4, 3, 2)), ((3,), (2, 3, 4)), ((2, 4, 3), (3,)), ((2, 3), (5, 3, 2)), ((0, 3), (3, 2)),
+    ((2, 3), (3, 4)),
+    ((3,), (3,)),
+    ((3,), (3, 2)),
+    ((2, 3), (3,)),
+    ((4, 2, 3), (3, 5)),
+    ((4, 2, 3), (4, 3, 5)),
+    ((2, 1, 2, 3), (4, 3, 2)),
+    ((3,), (2, 3, 4)),
+    ((2, 4, 3), (3,)),
+    ((2, 3), (5, 3, 2)),
+    ((0, 3), (3, 2)),
     ((2, 0), (0, 3)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("left,right", SHAPES)
@@ -58,8 +67,13 @@ def test_gradients_are_products_with_permuted_operands() -> None:
 
 
 def test_result_dtypes() -> None:
-    assert run(ops.matmul, numpy.ones((2, 2), numpy.float32), numpy.ones((2, 2), numpy.int64)).dtype == numpy.float32
-    assert run(ops.matmul, numpy.ones((2, 2), numpy.int32), numpy.ones((2, 2), numpy.int64)).dtype == numpy.int64
+    assert (
+        run(ops.matmul, numpy.ones((2, 2), numpy.float32), numpy.ones((2, 2), numpy.int64)).dtype
+        == numpy.float32
+    )
+    assert (
+        run(ops.matmul, numpy.ones((2, 2), numpy.int32), numpy.ones((2, 2), numpy.int64)).dtype == numpy.int64
+    )
 
 
 CALLS: list[tuple[Any, Any, list[tuple[int, ...]]]] = [
@@ -70,12 +84,20 @@ CALLS: list[tuple[Any, Any, list[tuple[int, ...]]]] = [
     (ops.outer, numpy.outer, [(3,), (4,)]),
     (ops.linear, lambda x, w: x @ w.T, [(2, 5, 3), (4, 3)]),
     (ops.linear, lambda x, w, b: x @ w.T + b, [(5, 3), (4, 3), (4,)]),
-    (lambda x, a, b: ops.addmm(x, a, b, beta=2, alpha=0.5), lambda x, a, b: 2 * x + 0.5 * (a @ b), [(4,), (2, 3), (3, 4)]),
+    (
+        lambda x, a, b: ops.addmm(x, a, b, beta=2, alpha=0.5),
+        lambda x, a, b: 2 * x + 0.5 * (a @ b),
+        [(4,), (2, 3), (3, 4)],
+    ),
     (lambda a, b: ops.tensordot(a, b, 2), lambda a, b: numpy.tensordot(a, b, 2), [(2, 3, 4), (3, 4, 5)]),
-    (lambda a, b: ops.tensordot(a, b, ([0], [2])), lambda a, b: numpy.tensordot(a, b, ([0], [2])), [(4, 3), (2, 3, 4)]),
+    (
+        lambda a, b: ops.tensordot(a, b, ([0], [2])),
+        lambda a, b: numpy.tensordot(a, b, ([0], [2])),
+        [(4, 3), (2, 3, 4)],
+    ),
     (ops.kron, numpy.kron, [(2, 3), (3, 2)]),
     (ops.trace, numpy.trace, [(3, 4)]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", range(len(CALLS)))
@@ -87,13 +109,25 @@ def test_products(case: int) -> None:
 
 
 EQUATIONS = [
-    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,jk", [(2, 3), (3, 4)]), ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
-    ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("iji->j", [(3, 2, 3)]), ("ij->", [(3, 2)]), ("ij->ji", [(3, 2)]),
-    ("i,j,k->kji", [(2,), (3,), (4,)]), ("...ij,...jk->...ik", [(2, 5, 3, 2), (5, 2, 4)]), ("i,i", [(3,), (3,)]),
-    ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]), ("ij,kj,lk->il", [(2, 3), (4, 3), (5, 4)]),
-    ("ij,ij->i", [(2, 3), (2, 3)]), ("a...,a...->...", [(3, 2, 4), (3, 2, 4)]), ("ij,k->", [(2, 3), (4,)]),
-    ("ijk,ilm,njm,nlk,abc->", [(2, 3, 2), (2, 2, 2), (2, 3, 2), (2, 2, 2), (1, 2, 1)]), ("ba", [(2, 3)]),
-]  # fmt: skip
+    ("ij,jk->ik", [(2, 3), (3, 4)]),
+    ("ij,jk", [(2, 3), (3, 4)]),
+    ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
+    ("ii->i", [(3, 3)]),
+    ("ii", [(3, 3)]),
+    ("iji->j", [(3, 2, 3)]),
+    ("ij->", [(3, 2)]),
+    ("ij->ji", [(3, 2)]),
+    ("i,j,k->kji", [(2,), (3,), (4,)]),
+    ("...ij,...jk->...ik", [(2, 5, 3, 2), (5, 2, 4)]),
+    ("i,i", [(3,), (3,)]),
+    ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+    ("ij,kj,lk->il", [(2, 3), (4, 3), (5, 4)]),
+    ("ij,ij->i", [(2, 3), (2, 3)]),
+    ("a...,a...->...", [(3, 2, 4), (3, 2, 4)]),
+    ("ij,k->", [(2, 3), (4,)]),
+    ("ijk,ilm,njm,nlk,abc->", [(2, 3, 2), (2, 2, 2), (2, 3, 2), (2, 2, 2), (1, 2, 1)]),
+    ("ba", [(2, 3)]),
+]
 
 
 @pytest.mark.parametrize("equation,shapes", EQUATIONS)
@@ -104,12 +138,27 @@ def test_einsum(equation: str, shapes: Any) -> None:
 
 
 ERRORS: list[tuple[Any, list[tuple[int, ...]], type[Exception], str]] = [
-    (ops.matmul, [(2, 3), (4, 5)], ShapeError, "inner sizes differ, 3 against 4. Transpose w or make its first axis 3."),
+    (
+        ops.matmul,
+        [(2, 3), (4, 5)],
+        ShapeError,
+        "inner sizes differ, 3 against 4. Transpose w or make its first axis 3.",
+    ),
     (ops.matmul, [(), (4, 5)], ShapeError, "a matrix product with a scalar. Multiply with * instead."),
     (ops.mm, [(2, 2, 3), (3, 5)], ShapeError, "input has 3 axes, not 2. Use matmul, which takes any number."),
     (ops.bmm, [(2, 2, 3), (3, 3, 5)], ShapeError, "batch sizes differ, 2 against 3. Make them equal."),
-    (ops.linear, [(2, 4), (5, 3)], ShapeError, "in_features differ, 4 against 3. Make the last axis of the input 3."),
-    (lambda a, b: ops.einsum("ij,jk->iz", a, b), [(2, 3), (3, 4)], ArgumentError, "result 'iz' of 'ij,jk->iz'."),
+    (
+        ops.linear,
+        [(2, 4), (5, 3)],
+        ShapeError,
+        "in_features differ, 4 against 3. Make the last axis of the input 3.",
+    ),
+    (
+        lambda a, b: ops.einsum("ij,jk->iz", a, b),
+        [(2, 3), (3, 4)],
+        ArgumentError,
+        "result 'iz' of 'ij,jk->iz'.",
+    ),
     (lambda a, b: ops.einsum("ij,jk", a, b), [(2, 3), (4, 4)], ShapeError, "axis j has sizes 3 and 4."),
     (lambda a, b: ops.einsum("ij", a, b), [(2, 3), (4, 4)], ArgumentError, "'ij' names 1 operands, not 2."),
 ]

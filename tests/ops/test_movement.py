@@ -67,14 +67,22 @@ OTHERS: list[tuple[Any, Any]] = [
     (lambda x: ops.tile(x, 2, 1, 1, 3), lambda x: numpy.tile(x, (2, 1, 1, 3))),
     (lambda x: ops.repeat_interleave(x, 2, 1), lambda x: numpy.repeat(x, 2, 1)),
     (lambda x: ops.pad(x, (1, 2)), lambda x: numpy.pad(x, ((0, 0), (0, 0), (1, 2)))),
-    (lambda x: ops.pad(x, (1, -1, 0, 2), value=3.0), lambda x: numpy.pad(x[..., :-1], ((0, 0), (0, 2), (1, 0)),
-                                                                        constant_values=3.0)),
-    (lambda x: ops.pad(x, (2, 1), mode="reflect"), lambda x: numpy.pad(x, ((0, 0), (0, 0), (2, 1)), "reflect")),
-    (lambda x: ops.pad(x, (3, 1, 1, 0), mode="replicate"), lambda x: numpy.pad(x, ((0, 0), (1, 0), (3, 1)), "edge")),
+    (
+        lambda x: ops.pad(x, (1, -1, 0, 2), value=3.0),
+        lambda x: numpy.pad(x[..., :-1], ((0, 0), (0, 2), (1, 0)), constant_values=3.0),
+    ),
+    (
+        lambda x: ops.pad(x, (2, 1), mode="reflect"),
+        lambda x: numpy.pad(x, ((0, 0), (0, 0), (2, 1)), "reflect"),
+    ),
+    (
+        lambda x: ops.pad(x, (3, 1, 1, 0), mode="replicate"),
+        lambda x: numpy.pad(x, ((0, 0), (1, 0), (3, 1)), "edge"),
+    ),
     (lambda x: ops.pad(x, (3, 2), mode="circular"), lambda x: numpy.pad(x, ((0, 0), (0, 0), (3, 2)), "wrap")),
     (lambda x: ops.triu(x, 1), lambda x: numpy.triu(x, 1)),
     (lambda x: ops.tril(x), lambda x: numpy.tril(x)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", range(len(OTHERS)))
@@ -127,7 +135,12 @@ def test_write_through_a_view(name: str, attrs: Any, starts: tuple[int, ...], vi
 def test_tensor_starts_are_clamped() -> None:
     got = run(lambda x, k: apply("slice", x, k, attrs=((3,), (1,), (0,))), numpy.arange(5.0), numpy.array(9))
     numpy.testing.assert_array_equal(got, [2, 3, 4])
-    got = run(lambda x, v, k: apply("slice_update", x, v, k, attrs=((1,), (0,))), X[0, 0], X[1, 0, :2], numpy.array(-7))
+    got = run(
+        lambda x, v, k: apply("slice_update", x, v, k, attrs=((1,), (0,))),
+        X[0, 0],
+        X[1, 0, :2],
+        numpy.array(-7),
+    )
     numpy.testing.assert_array_equal(got, [12, 13, 2, 3])
 
 
@@ -135,17 +148,32 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ops.reshape(x, 5, 5), ShapeError, "24 elements do not fill shape (5, 5)."),
     (lambda x: ops.reshape(x, 6, 5), ShapeError, "24 elements do not fill shape (6, 5). Make axis 1 4."),
     (lambda x: ops.permute(x, 0, 1), ArgumentError, "2 axes in the order of 3. Name every axis once."),
-    (lambda x: ops.permute(x, 0, 1, 1), ArgumentError, "an axis occurs twice in (0, 1, 1). Name each axis once."),
+    (
+        lambda x: ops.permute(x, 0, 1, 1),
+        ArgumentError,
+        "an axis occurs twice in (0, 1, 1). Name each axis once.",
+    ),
     (lambda x: ops.transpose(x, 0, 3), AxisError, "axis 3 "),
     (lambda x: ops.expand(x, 3, 3, 4), ShapeError, "size 2 of axis 0 does not broadcast to 3."),
     (lambda x: ops.narrow(x, 1, 2, 2), ShapeError, "elements 2 to 4 of axis 1 with size 3."),
     (lambda x: ops.select(x, 1, 3), IndexError, "index 3 of axis 1 with size 3. Use an index from -3 to 2."),
-    (lambda x: ops.split(x, [1, 1], 2), ShapeError, "pieces (1, 1) do not add up to size 4 of axis 2. Make their sum 4."),
-    (lambda x: ops.cat([x, ops.permute(x, 0, 2, 1)], 0), ShapeError,
-     "tensor 1 of shape (2, 4, 3) beside (2, 3, 4) along axis 0. Make all axes but that one equal."),
+    (
+        lambda x: ops.split(x, [1, 1], 2),
+        ShapeError,
+        "pieces (1, 1) do not add up to size 4 of axis 2. Make their sum 4.",
+    ),
+    (
+        lambda x: ops.cat([x, ops.permute(x, 0, 2, 1)], 0),
+        ShapeError,
+        "tensor 1 of shape (2, 4, 3) beside (2, 3, 4) along axis 0. Make all axes but that one equal.",
+    ),
     (lambda x: ops.t(x), ShapeError, "t of a tensor with 3 axes. Use mT or transpose(dim0, dim1)."),
-    (lambda x: apply("write_view", ops.reshape(x, (24, 1)), x, attrs=("broadcast_to", ((24, 2),))), ShapeError, ""),
-]  # fmt: skip
+    (
+        lambda x: apply("write_view", ops.reshape(x, (24, 1)), x, attrs=("broadcast_to", ((24, 2),))),
+        ShapeError,
+        "",
+    ),
+]
 
 
 @pytest.mark.parametrize("case", range(len(ERRORS)))

@@ -10,7 +10,18 @@ import numpy
 from twofold.dtypes import as_dtype, bool_
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Node
-from twofold.ops.base import apply, broadcast, composite, convert, normalize_axis, ops, public, restore_axes, strong
+from twofold.ops.base import (
+    apply,
+    broadcast,
+    broadcast_shapes,
+    composite,
+    convert,
+    normalize_axis,
+    ops,
+    public,
+    restore_axes,
+    strong,
+)
 from twofold.ops.examples import example
 from twofold.ops.linalg import transposed
 from twofold.ops.movement import axis_numbers, slice_axis, sum_to
@@ -146,13 +157,13 @@ class glu:
 
 @composite
 class cosine_similarity:
-    """The inner product of two tensors along ``dim`` over the product of their lengths (each at least ``eps``)."""
+    """The inner product along ``dim`` over the product of the lengths (each at least ``eps``)."""
 
     def call(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         return apply("cosine_similarity", x1, x2, eps, attrs=(dim,))
 
     def compute(a: Any, b: Any, eps: Any, axis: int) -> Any:
-        shape = numpy.broadcast_shapes(a.shape, b.shape)
+        shape = broadcast_shapes(a.shape, b.shape)
         axis = normalize_axis(axis, len(shape))
         a, b = broadcast(floating(a), shape), broadcast(floating(b), shape)
 
@@ -167,7 +178,10 @@ class cosine_similarity:
         lengths = [numpy.maximum(numpy.sqrt((x * x).sum(axis)), eps) for x in (a, b)]
         return (a * b).sum(axis) / (lengths[0] * lengths[1])
 
-    samples = lambda: [example((1,), (3, 17), (3, 17), numpy.array(1e-8)), example((0,), (3, 2), (3, 1), numpy.array(1e-8))]
+    samples = lambda: [
+        example((1,), (3, 17), (3, 17), numpy.array(1e-8)),
+        example((0,), (3, 2), (3, 1), numpy.array(1e-8)),
+    ]
 
 
 @composite
@@ -182,7 +196,10 @@ class normalize:
         return x / ops.maximum(length, eps)
 
     reference = lambda x, eps, p, axis: x / numpy.maximum(numpy.linalg.norm(x, p, axis, keepdims=True), eps)
-    samples = lambda: [example((2.0, 1), (3, 17), numpy.array(1e-12)), example((1.0, 0), (3, 2), numpy.array(1e-12))]
+    samples = lambda: [
+        example((2.0, 1), (3, 17), numpy.array(1e-12)),
+        example((1.0, 0), (3, 2), numpy.array(1e-12)),
+    ]
 
 
 def _scores(query: Any, key: Any, mask: Any, scale: Any, causal: bool) -> Any:
@@ -194,7 +211,9 @@ def _scores(query: Any, key: Any, mask: Any, scale: Any, causal: bool) -> Any:
         allowed = ops.less_equal(axis_numbers(len(shape) - 1, shape), axis_numbers(len(shape) - 2, shape))
         scores = ops.where(allowed, scores, lowest)
     if mask is not None:
-        scores = ops.where(mask, scores, lowest) if mask.dtype is bool_ else scores + convert(mask, scores.dtype)
+        scores = (
+            ops.where(mask, scores, lowest) if mask.dtype is bool_ else scores + convert(mask, scores.dtype)
+        )
     return scores
 
 
@@ -219,9 +238,14 @@ class scaled_dot_product_attention:
     """
 
     def call(
-        query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+        query: Any,
+        key: Any,
+        value: Any,
+        attn_mask: Any = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
         scale: float | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         if dropout_p:
             raise ArgumentError(f"dropout_p {dropout_p}", "Apply dropout to the result, and use dropout_p=0.")
         factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
@@ -248,7 +272,8 @@ class scaled_dot_product_attention:
             ops.matmul(transposed(weights), ct),
         ]
         result: list[Node | None] = [
-            convert(sum_to(share, x.shape), strong(x).dtype) for share, x in zip(shares, values[:3], strict=True)
+            convert(sum_to(share, x.shape), strong(x).dtype)
+            for share, x in zip(shares, values[:3], strict=True)
         ]
         if masked:
             result.append(None if mask.dtype.kind != "f" else convert(sum_to(scored, mask.shape), mask.dtype))
@@ -259,7 +284,7 @@ class scaled_dot_product_attention:
         query, key, value = values[:3]
         scores = query @ numpy.swapaxes(key, -1, -2) * values[-1]
         if causal:
-            scores = numpy.where(numpy.tri(*scores.shape[-2:], dtype=bool), scores, -numpy.inf)
+            scores = numpy.where(numpy.tri(*scores.shape[-2:]) > 0, scores, -numpy.inf)
         if masked:
             mask = values[3]
             scores = numpy.where(mask, scores, -numpy.inf) if mask.dtype == bool else scores + mask
@@ -269,7 +294,14 @@ class scaled_dot_product_attention:
         example((False, False), (2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 4), numpy.array(0.35)),
         example((False, True), (2, 5, 8), (2, 5, 8), (2, 5, 8), numpy.array(0.35)),
         example((True, False), (2, 5, 8), (2, 7, 8), (2, 7, 8), (5, 7), numpy.array(0.35)),
-        example((True, False), (2, 3, 8), (2, 2, 8), (2, 2, 8), numpy.array([[True, False]] * 3), numpy.array(0.35)),
+        example(
+            (True, False),
+            (2, 3, 8),
+            (2, 2, 8),
+            (2, 2, 8),
+            numpy.array([[True, False]] * 3),
+            numpy.array(0.35),
+        ),
     ]
 
 

@@ -21,7 +21,9 @@ def parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ArgumentError(f"{equation!r} names {len(terms)} operands, not {len(ranks)}", "Write one term for each.")
+        raise ArgumentError(
+            f"{equation!r} names {len(terms)} operands, not {len(ranks)}", "Write one term for each."
+        )
     unused = [letter for letter in _LETTERS if letter not in equation]
     hidden = [rank - len(term) + 3 if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
     dots = "".join(unused[: max(hidden, default=0)])
@@ -31,14 +33,18 @@ def parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     ]
     for term, rank in zip(full, ranks, strict=True):
         if len(term) != rank or not all(letter in _LETTERS for letter in term):
-            raise ArgumentError(f"term {term!r} for a tensor with {rank} axes", "Write one letter per axis, or '...'.")
+            raise ArgumentError(
+                f"term {term!r} for a tensor with {rank} axes", "Write one letter per axis, or '...'."
+            )
     if arrow:
         result = right.replace("...", dots)
     else:
         free = sorted(letter for letter in set(left) & set(_LETTERS) if left.count(letter) == 1)
         result = dots + "".join(free)
     if len(set(result)) != len(result) or not set(result) <= set("".join(full)):
-        raise ArgumentError(f"result {result!r} of {equation!r}", "Name each axis of the result once, all from operands.")
+        raise ArgumentError(
+            f"result {result!r} of {equation!r}", "Name each axis of the result once, all from operands."
+        )
     return full, result
 
 
@@ -100,7 +106,9 @@ def _pair(a: Node, left: str, b: Node, right: str, keep: str, sizes: dict[str, i
 
     def group(x: Node, term: str, *groups: list[str]) -> Node:
         order = tuple(term.index(letter) for letters in (batch, *groups) for letter in letters)
-        shape = [own[letter] for letter in batch] + [prod(own[letter] for letter in letters) for letters in groups]
+        shape = [own[letter] for letter in batch] + [
+            prod(own[letter] for letter in letters) for letters in groups
+        ]
         result: Node = ops.reshape(ops.permute(x, order), tuple(shape))
         return result
 

@@ -13,7 +13,10 @@ from twofold.ops.samples import Sample
 
 
 def example(attrs: Attributes, *operands: Any, dtype: DType = float32, smooth: bool = True) -> Sample:
-    """A call on ``operands``: a shape draws normal values of ``dtype``, an int is a scalar, an array is itself."""
+    """A call on ``operands``.
+
+    A shape draws normal values of ``dtype``, an int is a scalar, an array is itself.
+    """
     generator = numpy.random.default_rng(len(operands))
     arrays, dtypes = [], []
     for operand in operands:

@@ -1,8 +1,8 @@
 """Gathering and scattering along an axis, with indices that are checked in the kernel.
 
 Primitive form: data ``[outer, size, inner]``, values ``[outer, count, inner]`` and an int64 index
-``[outer or 1, count, inner or 1]``. Reshapes, which cost nothing, bring every public form to it. A negative index
-counts from the end; one outside fails with ``kernels.index_error_code``.
+``[outer or 1, count, inner or 1]``. Reshapes, which cost nothing, bring every public form to it. A negative
+index counts from the end; one outside fails with ``kernels.index_error_code``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from twofold.ops.base import (
     Custom,
     apply,
     broadcast,
+    broadcast_shapes,
     composite,
     convert,
     custom,
@@ -61,7 +62,9 @@ class Indexed(Custom):
         at = b.add(b.mul(outer, count), k) if shape[0] != 1 else k
         return b.load(b.input(self.index), b.add(b.mul(at, b.param(2)), j) if shape[2] != 1 else at, int64)
 
-    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
         shape = inputs[self.index].shape
         return (*attrs[1:], shape[0] != 1, shape[2] != 1)
 
@@ -78,7 +81,9 @@ class gather_block(Indexed):
         shape = (data.shape[0], index.shape[1], data.shape[2])
         return make_node(self, (), (data, index), tensor_type(data.dtype, shape))
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         return (inputs[0].shape[1], output.shape[1], output.shape[2])
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
@@ -102,7 +107,9 @@ class gather_block(Indexed):
                     value = b.load(data, b.add(b.mul(b.add(first, place), inner), j), dtype)
                     b.store(target, b.add(at, j), value)
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         data, index = inputs
         return apply("scatter_sum", index, cotangent, attrs=(data.shape[1],)), None
 
@@ -121,12 +128,14 @@ class gather_block(Indexed):
 
 
 class Scatter(Indexed):
-    """Scattering: a work item owns some columns and takes the updates in index order, so equal indices are exact."""
+    """A work item owns some columns and takes their updates in the order of the index."""
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         return output.shape[0] * -(-output.shape[2] // _BLOCK), 1
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         return (output.shape[1], inputs[-1].shape[1], output.shape[2], -(-output.shape[2] // _BLOCK))
 
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
@@ -162,7 +171,9 @@ class Scatter(Indexed):
                         new = b.load(updates, b.add(source, j), dtype)
                         b.store(target, at, self.update(b, dtype, b.load(target, at, dtype), new))
 
-    def _columns(self, b: Any, dtype: Any, target: Any, at: Any, updates: Any, source: Any, width: Any) -> None:
+    def _columns(
+        self, b: Any, dtype: Any, target: Any, at: Any, updates: Any, source: Any, width: Any
+    ) -> None:
         def body(j: Any, lanes: int, mask: Any) -> None:
             new = b.load(updates, b.add(source, j), dtype, lanes, mask=mask)
             old = b.load(target, b.add(at, j), dtype, lanes, mask=mask)
@@ -173,7 +184,10 @@ class Scatter(Indexed):
 
 @custom
 class scatter_sum(Scatter):
-    """Zeros of ``size`` rows with ``updates`` added at ``index``; inputs ``(index, updates)``, attributes ``(size,)``."""
+    """Zeros of ``size`` rows with ``updates`` added at ``index``.
+
+    Inputs ``(index, updates)``, attributes ``(size,)``.
+    """
 
     index = 0
     kinds = "iuf"
@@ -194,7 +208,9 @@ class scatter_sum(Scatter):
             return b.add(old, new)
         return b.cast(b.add(b.cast(old, wide), b.cast(new, wide)), dtype)
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         return None, apply("gather_block", cotangent, inputs[0])
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
@@ -221,7 +237,10 @@ def _places(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
 
 @custom
 class scatter_set(Scatter):
-    """``data`` with ``updates`` written at ``index``, of equal indices the last; inputs ``(data, index, updates)``."""
+    """``data`` with ``updates`` written at ``index``, of equal indices the last.
+
+    Inputs ``(data, index, updates)``.
+    """
 
     index = 1
     call = staticmethod(lambda data, index, updates: apply("scatter_set", data, index, updates))
@@ -236,7 +255,9 @@ class scatter_set(Scatter):
     def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
         return new
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         data, index, updates = inputs
         kept = apply("scatter_set", cotangent, index, filled(0, updates.dtype, updates.shape))
         # of equal indices only the last write reached the result
@@ -271,14 +292,18 @@ class linear_index(Custom):
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         sizes: tuple[int, ...] = attrs[0]
         return sizes
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         return output.size, 16384
 
-    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
         return (len(inputs),)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
@@ -309,14 +334,16 @@ def _three(x: Node, axis: int) -> Shape:
 class gather:
     """Elements along ``dim`` at ``index``, which has the axes of the result.
 
-    ``result[i][j] = input[index[i][j]][j]`` for ``dim=0``; other axes of ``index`` may be shorter than the input's.
+    ``result[i][j] = input[index[i][j]][j]`` for ``dim=0``; on other axes ``index`` may be shorter.
     """
 
     methods = ("gather",)
 
+    @staticmethod
     def call(input: Any, dim: int, index: Any) -> Any:
         return apply("gather", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
 
+    @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
         index = need_index(index)
         x, index = _same_outside(strong(x), index, axis)
@@ -336,11 +363,15 @@ def _same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
     if not x.ndim and not index.ndim:
         return ops.reshape(x, (1,)), ops.reshape(index, (1,))
     if x.ndim != index.ndim:
-        raise ShapeError(f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input.")
+        raise ShapeError(
+            f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input."
+        )
     for place in range(x.ndim):
         if place != axis and index.shape[place] > x.shape[place]:
-            raise ShapeError(f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
-                             "Use an index that is not larger there.")  # fmt: skip
+            raise ShapeError(
+                f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
+                "Use an index that is not larger there.",
+            )
         if place != axis and index.shape[place] != x.shape[place]:
             x = slice_axis(x, place, constant(0, int64), index.shape[place])
     return x, index
@@ -353,21 +384,28 @@ class take_along_axis:
     functions = ("take_along_axis", "take_along_dim")
     methods = ("take_along_dim",)
 
+    @staticmethod
     def call(input: Any, indices: Any, axis: int | None = -1) -> Any:
         if axis is None:
             input, indices, axis = ops.ravel(input), ops.ravel(indices), 0
         return apply("take_along_axis", input, indices, attrs=(normalize_axis(axis, len(input.shape)),))
 
+    @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
         if x.ndim != index.ndim:
-            raise ShapeError(f"indices with {index.ndim} axes for {x.ndim}", "Give as many axes as the input has.")
-        ends = [numpy.broadcast_shapes(*pair) for pair in zip(_cut(x, axis), _cut(index, axis), strict=True)]
+            raise ShapeError(
+                f"indices with {index.ndim} axes for {x.ndim}", "Give as many axes as the input has."
+            )
+        ends = [broadcast_shapes(*pair) for pair in zip(_cut(x, axis), _cut(index, axis), strict=True)]
         x = broadcast(strong(x), (*ends[0], x.shape[axis], *ends[1]))
         index = broadcast(need_index(index), (*ends[0], index.shape[axis], *ends[1]))
         return apply("gather", x, index, attrs=(axis,))
 
     reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
-    samples = lambda: [example((1,), (2, 3), numpy.array([[2], [0]])), example((0,), (4, 3), numpy.array([[2, 1, 0]]))]
+    samples = lambda: [
+        example((1,), (2, 3), numpy.array([[2], [0]])),
+        example((0,), (4, 3), numpy.array([[2, 1, 0]])),
+    ]
 
 
 def _cut(x: Any, axis: int) -> tuple[Shape, Shape]:
@@ -380,9 +418,11 @@ class index_select:
 
     methods = ("index_select",)
 
+    @staticmethod
     def call(input: Any, dim: int, index: Any) -> Any:
         return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
 
+    @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
         x, index = strong(x), need_index(index)
         x = x if x.ndim else ops.reshape(x, (1,))
@@ -391,9 +431,11 @@ class index_select:
 
     reference = lambda x, index, axis: numpy.take(x, index, axis)
     samples = lambda: [
-        example((0,), (5, 3), numpy.array([4, 0, -1])), example((1,), (2, 5, 3), numpy.array([[1], [1]])),
-        example((1,), (2, 5), numpy.array(3)), example((0,), (5, 17), numpy.zeros((0,), numpy.int64)),
-    ]  # fmt: skip
+        example((0,), (5, 3), numpy.array([4, 0, -1])),
+        example((1,), (2, 5, 3), numpy.array([[1], [1]])),
+        example((1,), (2, 5), numpy.array(3)),
+        example((0,), (5, 17), numpy.zeros((0,), numpy.int64)),
+    ]
 
 
 @public(methods=("take",))
@@ -404,52 +446,38 @@ def take(input: Any, indices: Any, axis: int | None = None) -> Any:
     return ops.index_select(input, axis, indices)
 
 
-@composite
-class embedding:
-    """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient."""
-
-    def call(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
-        if padding_idx is None:
-            return apply("embedding", input, weight)
-        return apply("embedding", input, weight, padding_idx % weight.shape[0])
-
-    def compute(index: Any, weight: Any, padding: Any = None) -> Any:
-        if weight.ndim != 2:
-            raise ShapeError(f"a weight with {weight.ndim} axes", "Use one of shape (num_embeddings, embedding_dim).")
-        rows = apply("index_select", weight, index, attrs=(0,))
-        if padding is None:
-            return rows
-        silent = ops.unsqueeze(ops.equal(index, padding), -1)
-        return ops.where(silent, ops.stop_gradient(rows), rows)
-
-    reference = lambda index, weight, padding=None: weight[index]
-    samples = lambda: [example((), numpy.array([[1, 4], [0, 1]]), (5, 3)), example((), numpy.array([2, 0]), (5, 17), 2)]
-
-
 def _scattered(name: str, sum_up: bool, doc: str) -> Any:
     class body:
         methods = (name,)
 
+        @staticmethod
         def call(input: Any, dim: int, index: Any, src: Any) -> Any:
             return apply(name, input, index, src, attrs=(normalize_axis(dim, len(input.shape)),))
 
+        @staticmethod
         def compute(x: Any, index: Any, src: Any, axis: int) -> Any:
             x, index = strong(x), need_index(index)
             src = broadcast(src, index.shape) if not src.ndim else src
             src, index = _same_outside(convert(src, x.dtype), index, axis)
             if index.shape[axis] > src.shape[axis]:
                 raise ShapeError("the index is larger than src", "Use an index that is not larger than src.")
-            src = slice_axis(src, axis, constant(0, int64), index.shape[axis]) if src.shape != index.shape else src
+            src = (
+                slice_axis(src, axis, constant(0, int64), index.shape[axis])
+                if src.shape != index.shape
+                else src
+            )
             if not x.ndim:
                 return ops.reshape(_scatter(ops.reshape(x, (1,)), index, src, 0, sum_up), ())
             return _scatter(x, index, src, axis, sum_up)
 
+        @staticmethod
         def samples() -> Any:
             return [
                 example((0,), (3, 5), numpy.array([[0, 1, 2, 0, 0], [2, 0, 0, 1, 2]]), (2, 5)),
                 example((1,), (3, 5), numpy.array([[0, 0], [4, -1]]), (2, 3)),
             ]
 
+        @staticmethod
         def reference(x: Any, index: Any, src: Any, axis: int) -> Any:
             result = x.copy()
             for place in numpy.ndindex(index.shape):
@@ -467,13 +495,17 @@ def _scatter(x: Any, index: Any, src: Any, axis: int, sum_up: bool) -> Any:
     for place in range(x.ndim):
         if place != axis and index.shape[place] != x.shape[place]:
             if index.shape[place] > x.shape[place]:
-                raise ShapeError(f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
-                                 "Use an index that is not larger there.")  # fmt: skip
+                raise ShapeError(
+                    f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
+                    "Use an index that is not larger there.",
+                )
             part = slice_axis(part, place, constant(0, int64), index.shape[place])
             starts.append(place)
     flat = [ops.reshape(value, _three(value, axis)) for value in (part, index, src)]
     if sum_up:
-        updated = ops.reshape(apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],)), part.shape) + part
+        updated = (
+            ops.reshape(apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],)), part.shape) + part
+        )
     else:
         updated = ops.reshape(apply("scatter_set", *flat), part.shape)
     if not starts:
@@ -484,7 +516,9 @@ def _scatter(x: Any, index: Any, src: Any, axis: int, sum_up: bool) -> Any:
 
 scatter_add = _scattered("scatter_add", True, "The input with ``src`` added at ``index`` along ``dim``.")
 scatter = _scattered(
-    "scatter", False, "The input with ``src`` written at ``index`` along ``dim``; of equal indices the last stays."
+    "scatter",
+    False,
+    "The input with ``src`` written at ``index`` along ``dim``; of equal indices the last stays.",
 )
 
 
@@ -492,36 +526,48 @@ def _along(name: str, sum_up: bool, doc: str) -> Any:
     class body:
         methods = (name,)
 
+        @staticmethod
         def call(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
             scaled = source if isinstance(alpha, int) and alpha == 1 else ops.multiply(source, alpha)
             return apply(name, input, index, scaled, attrs=(normalize_axis(dim, len(input.shape)),))
 
+        @staticmethod
         def compute(x: Any, index: Any, source: Any, axis: int) -> Any:
             x, index = strong(x), need_index(index)
             if index.ndim > 1:
                 raise ArgumentError(f"an index with {index.ndim} axes", "Use a vector of indices.")
             shape = (*x.shape[:axis], prod(index.shape), *x.shape[axis + 1 :])
             source = broadcast(convert(source, x.dtype), shape)
-            flat = ops.reshape(x, _three(x, axis)), ops.reshape(index, (1, -1, 1)), ops.reshape(source, _three(source, axis))
+            flat = (
+                ops.reshape(x, _three(x, axis)),
+                ops.reshape(index, (1, -1, 1)),
+                ops.reshape(source, _three(source, axis)),
+            )
             if sum_up:
                 summed = apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],))
                 return x + ops.reshape(summed, x.shape)
             return ops.reshape(apply("scatter_set", *flat), x.shape)
 
+        @staticmethod
         def reference(x: Any, index: Any, source: Any, axis: int) -> Any:
             result = x.copy()
             for k, place in enumerate(index):
                 at = (*(slice(None),) * axis, place)
-                result[at] = result[at] + numpy.take(source, k, axis) if sum_up else numpy.take(source, k, axis)
+                result[at] = (
+                    result[at] + numpy.take(source, k, axis) if sum_up else numpy.take(source, k, axis)
+                )
             return result
 
         samples = lambda: [
-            example((0,), (4, 3), numpy.array([3, 0, 3]), (3, 3)), example((1,), (2, 4, 5), numpy.array([-1]), (2, 1, 5)),
-        ]  # fmt: skip
+            example((0,), (4, 3), numpy.array([3, 0, 3]), (3, 3)),
+            example((1,), (2, 4, 5), numpy.array([-1]), (2, 1, 5)),
+        ]
 
     body.__name__, body.__doc__ = name, doc
     return composite(body)
 
 
-index_add = _along("index_add", True, "The input with the slices of ``source`` added at ``index`` along ``dim``.")
+index_add = _along(
+    "index_add", True, "The input with the slices of ``source`` added at ``index`` along ``dim``."
+)
 index_copy = _along("index_copy", False, "The input with the slices at ``index`` along ``dim`` replaced.")

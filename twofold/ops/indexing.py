@@ -1,7 +1,7 @@
 """Python indexing: a key of integers, slices, ``...``, ``None``, masks and integer arrays, as operations.
 
-Integers and slice starts become run-time scalars, sizes and steps are static: ``x[i : i + 64]`` in a loop is one
-signature. As in PyTorch an integer selects before index arrays apply, so it does not move their place.
+Integers and slice starts become run-time scalars, sizes and steps are static: ``x[i : i + 64]`` in a loop
+is one signature. As in PyTorch an integer selects before index arrays apply, so it does not move their place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.types import Shape
 from twofold.ops import shapes
-from twofold.ops.base import apply, broadcast, broadcast_shapes, composite, convert, iota, normalize_axis, ops, public, strong
+from twofold.ops.base import (
+    apply,
+    broadcast,
+    broadcast_shapes,
+    composite,
+    convert,
+    iota,
+    normalize_axis,
+    ops,
+    public,
+    strong,
+)
 from twofold.ops.examples import example
 from twofold.ops.gather import need_index
 
@@ -26,7 +37,7 @@ Observe = Callable[[Any], Any]
 
 @composite
 class basic_index:
-    """The elements that integers, slices and new axes show: a block, some axes of it reversed, in a new shape.
+    """The elements that integers, slices and new axes show: a block, partly reversed, in a new shape.
 
     Attributes ``(sizes, steps, axes, reversed axes, shape)``, inputs ``(x, starts of axes...)``.
     """
@@ -45,7 +56,7 @@ class basic_index:
         return x if x.shape == shape else ops.reshape(x, shape)
 
     def write(base: Any, value: Any, *rest: Any) -> Any:
-        *starts, sizes, steps, axes, reversed_axes, shape = rest
+        *starts, sizes, steps, axes, reversed_axes, _shape = rest
         value = ops.reshape(value, sizes)
         if reversed_axes:
             value = apply("flip", value, attrs=(reversed_axes,))
@@ -54,7 +65,10 @@ class basic_index:
     def reference(x: Any, *rest: Any) -> Any:
         *starts, sizes, steps, axes, reversed_axes, shape = rest
         begin = dict(zip(axes, starts, strict=True))
-        places = [int(begin.get(k, 0)) + numpy.arange(n) * s for k, (n, s) in enumerate(zip(sizes, steps, strict=True))]
+        places = [
+            int(begin.get(k, 0)) + numpy.arange(n) * s
+            for k, (n, s) in enumerate(zip(sizes, steps, strict=True))
+        ]
         return numpy.flip(x[numpy.ix_(*places)] if places else x, reversed_axes).reshape(shape)
 
     samples = lambda: [
@@ -138,7 +152,9 @@ def _put(accumulate: bool, name: str, doc: str) -> Any:
             x = strong(x)
             front, count, back, order = _merged(x, axes)
             place, shape = _one_index(x, indices, axes)
-            values = broadcast(fitted(convert(values, x.dtype), (*front, *shape, *back)), (*front, *shape, *back))
+            values = broadcast(
+                fitted(convert(values, x.dtype), (*front, *shape, *back)), (*front, *shape, *back)
+            )
             size = (prod(front), count, prod(back))
             place = ops.reshape(place, (1, prod(shape), 1))
             values = ops.reshape(values, (size[0], prod(shape), size[2]))
@@ -168,7 +184,9 @@ def _put(accumulate: bool, name: str, doc: str) -> Any:
     return composite(body)
 
 
-index_write = _put(False, "index_write", "The input with ``values`` written at index arrays; of equal ones the last stays.")
+index_write = _put(
+    False, "index_write", "The input with ``values`` written at index arrays; the last of equal ones stays."
+)
 index_accumulate = _put(True, "index_accumulate", "The input with ``values`` added at index arrays.")
 
 
@@ -178,17 +196,21 @@ def fitted(value: Any, shape: Shape) -> Any:
     if extra > 0 and all(size == 1 for size in value.shape[:extra]):
         return ops.reshape(value, tuple(value.shape)[extra:])
     if extra > 0:
-        raise ShapeError(f"a value of shape {tuple(value.shape)} for elements of shape {shape}",
-                         "Give a value that broadcasts to them.")  # fmt: skip
+        raise ShapeError(
+            f"a value of shape {tuple(value.shape)} for elements of shape {shape}",
+            "Give a value that broadcasts to them.",
+        )
     return value
 
 
 class Key:
-    """A normalised key: the attributes and starts of ``basic_index``, then index arrays for axes of its result."""
+    """A normalised key: what ``basic_index`` takes, then index arrays for axes of its result."""
 
     __slots__ = ("arrays", "attrs", "starts", "trivial")
 
-    def __init__(self, attrs: tuple[Any, ...], starts: list[int], arrays: list[tuple[int, Any]], trivial: bool) -> None:
+    def __init__(
+        self, attrs: tuple[Any, ...], starts: list[int], arrays: list[tuple[int, Any]], trivial: bool
+    ) -> None:
         self.attrs, self.starts, self.arrays, self.trivial = attrs, starts, arrays, trivial
 
 
@@ -229,8 +251,8 @@ def _consumes(item: Any) -> int:
 def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key:
     """The key for a tensor of ``shape``; ``observe`` gives the NumPy value of a mask that is a tensor.
 
-    Raises IndexRangeError for an index outside its axis and for too many indices, ShapeError for a mask that does
-    not fit, DTypeError for an index of another kind.
+    Raises IndexRangeError for an index outside its axis and for too many indices, ShapeError for a mask that
+    does not fit, DTypeError for an index of another kind.
     """
     sizes, steps, axes, starts, backwards = list(shape), [1] * len(shape), [], [], []
     result: list[int] = []
@@ -281,7 +303,9 @@ def _integer(item: Any) -> int:
         return operator.index(item)
     except TypeError:
         what = f"an index of type {type(item).__name__}"
-        raise DTypeError(what, "Use an integer, a slice, '...', None, a mask or integers in a tensor.") from None
+        raise DTypeError(
+            what, "Use an integer, a slice, '...', None, a mask or integers in a tensor."
+        ) from None
 
 
 def _array_indices(item: Any, shape: Shape, axis: int, observe: Observe | None) -> tuple[Any, ...]:
@@ -289,7 +313,8 @@ def _array_indices(item: Any, shape: Shape, axis: int, observe: Observe | None) 
     if not _is_mask(item):
         return (item,)
     if tuple(item.shape) != tuple(shape[axis : axis + len(item.shape)]):
-        what = f"a mask of shape {tuple(item.shape)} for axes of shape {tuple(shape[axis : axis + len(item.shape)])}"
+        selected = tuple(shape[axis : axis + len(item.shape)])
+        what = f"a mask of shape {tuple(item.shape)} for axes of shape {selected}"
         raise ShapeError(what, "Make the mask's shape equal to that of the axes it selects from.")
     if not isinstance(item, numpy.ndarray):
         if observe is None:
@@ -301,10 +326,17 @@ def _array_indices(item: Any, shape: Shape, axis: int, observe: Observe | None) 
     return tuple(part.astype(numpy.int64) for part in numpy.nonzero(item))
 
 
-def getitem(x: Any, key: Any, observe: Observe | None = None, lift: Callable[[Any], Any] = lambda array: array) -> Any:
-    """``x[key]``; ``lift`` turns a NumPy index array into what ``bind`` takes. ``x`` itself for a whole key."""
+def getitem(
+    x: Any, key: Any, observe: Observe | None = None, lift: Callable[[Any], Any] = lambda array: array
+) -> Any:
+    """``x[key]``, which is ``x`` itself if the key shows all of it.
+
+    ``lift`` turns a NumPy index array into what ``bind`` takes.
+    """
     normal = normalize_key(tuple(x.shape), key, observe)
-    return _indexed(x if normal.trivial else apply("basic_index", x, *normal.starts, attrs=normal.attrs), normal, lift)
+    return _indexed(
+        x if normal.trivial else apply("basic_index", x, *normal.starts, attrs=normal.attrs), normal, lift
+    )
 
 
 def _indexed(shown: Any, normal: Key, lift: Callable[[Any], Any]) -> Any:
@@ -351,8 +383,10 @@ def _only_mask(key: Any) -> Any:
 
 def _array_mask_fits(mask: Any, shape: Shape) -> None:
     if tuple(mask.shape) != shape[: len(mask.shape)]:
-        raise ShapeError(f"a mask of shape {tuple(mask.shape)} for a tensor of shape {shape}",
-                         "Make the mask's shape equal to the first axes.")  # fmt: skip
+        raise ShapeError(
+            f"a mask of shape {tuple(mask.shape)} for a tensor of shape {shape}",
+            "Make the mask's shape equal to the first axes.",
+        )
 
 
 @composite
@@ -386,13 +420,45 @@ class masked_fill:
 
 @public(methods=("index_put",))
 def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
-    """The input with ``values`` at ``indices``, one array for each of the first axes; equal ones add up or the last stays."""
+    """The input with ``values`` at ``indices``, one array for each of the first axes.
+
+    Where indices are equal, values add up (``accumulate``) or the last stays.
+    """
     return setitem(input, tuple(indices), values, accumulate=accumulate)
 
 
 def nonzero_places(mask: Any) -> tuple[Any, ...]:
     """The places of the true elements of a NumPy array, one int64 array per axis, in row-major order."""
     return tuple(place.astype(numpy.int64) for place in numpy.nonzero(mask))
+
+
+@composite
+class embedding:
+    """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient."""
+
+    @staticmethod
+    def call(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
+        if padding_idx is None:
+            return apply("embedding", input, weight)
+        return apply("embedding", input, weight, padding_idx % weight.shape[0])
+
+    @staticmethod
+    def compute(index: Any, weight: Any, padding: Any = None) -> Any:
+        if weight.ndim != 2:
+            raise ShapeError(
+                f"a weight with {weight.ndim} axes", "Use one of shape (num_embeddings, embedding_dim)."
+            )
+        rows = apply("index_select", weight, index, attrs=(0,))
+        if padding is None:
+            return rows
+        silent = ops.unsqueeze(ops.equal(index, padding), -1)
+        return ops.where(silent, ops.stop_gradient(rows), rows)
+
+    reference = lambda index, weight, padding=None: weight[index]
+    samples = lambda: [
+        example((), numpy.array([[1, 4], [0, 1]]), (5, 3)),
+        example((), numpy.array([2, 0]), (5, 17), 2),
+    ]
 
 
 @composite

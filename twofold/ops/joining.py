@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
@@ -29,7 +29,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
-from twofold.ops.movement import axis_numbers, block, run_time_index, slice_axis
+from twofold.ops.movement import block, run_time_index, slice_axis
 
 
 @elementwise
@@ -47,7 +47,7 @@ class clamp_index:
 
 
 class Group:
-    """Some adjacent axes of a block operation taken as one; ``start`` numbers the run-time start, or None."""
+    """Adjacent axes of a block operation taken as one; ``start`` numbers the run-time start, or None."""
 
     __slots__ = ("inner", "outer", "scale", "start", "step")
 
@@ -56,7 +56,7 @@ class Group:
 
 
 def group_axes(outer: Shape, inner: Shape, steps: Sequence[int], axes: Sequence[int]) -> list[Group]:
-    """The axes of a block of shape ``inner`` inside ``outer``, with whole axes merged into those before them."""
+    """The axes of a block of shape ``inner`` inside ``outer``, whole ones merged into those before."""
     groups: list[Group] = []
     for axis, (large, small, step) in enumerate(zip(outer, inner, steps, strict=True)):
         if axis not in axes and groups and groups[-1].step == 1:
@@ -88,13 +88,17 @@ class Block(Custom):
         for axis, (large, small) in enumerate(zip(outer, inner, strict=True)):
             span = (small - 1) * steps[axis] + 1 if small else 0
             if span > large or (axis not in axes and small != large):
-                raise ShapeError(f"a block of size {small} does not fit axis {axis} of size {large}",
-                                 f"Make it at most {large}.")  # fmt: skip
+                raise ShapeError(
+                    f"a block of size {small} does not fit axis {axis} of size {large}",
+                    f"Make it at most {large}.",
+                )
             if axis in axes:
                 found.append(run_time_index(inputs[self.first + axes.index(axis)], large - span))
         return found
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         groups = self.groups(attrs, inputs, output)
         return tuple(number for g in groups for number in (g.outer, g.inner, g.step, g.scale))
 
@@ -102,7 +106,9 @@ class Block(Custom):
         groups = self.groups(attrs, inputs, output)
         return prod(g.outer for g in groups[:-1]), max(1, 16384 // max(groups[-1].outer, 1))
 
-    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
         groups = self.groups(attrs, inputs, output)
         return tuple((g.start, g.step == 1) for g in groups)
 
@@ -130,13 +136,36 @@ class Block(Custom):
             inside, place = _locate(b, row, outer[:last], inner[:last], step[:last], starts)
             at = b.mul(row, outer[last])
             with b.if_(inside):
-                self._row(b, dtype, groups[last].step == 1, target, at, source, b.mul(place, inner[last]),
-                          outer[last], inner[last], step[last], starts[last])  # fmt: skip
+                self._row(
+                    b,
+                    dtype,
+                    groups[last].step == 1,
+                    target,
+                    at,
+                    source,
+                    b.mul(place, inner[last]),
+                    outer[last],
+                    inner[last],
+                    step[last],
+                    starts[last],
+                )
             with b.if_(b.not_(inside)):
                 self.surround(b, dtype, target, at, outer[last])
 
-    def _row(self, b: Any, dtype: Any, dense: bool, target: Any, at: Any, source: Any, source_at: Any,
-             outer: Any, inner: Any, step: Any, start: Any) -> None:  # fmt: skip
+    def _row(
+        self,
+        b: Any,
+        dtype: Any,
+        dense: bool,
+        target: Any,
+        at: Any,
+        source: Any,
+        source_at: Any,
+        outer: Any,
+        inner: Any,
+        step: Any,
+        start: Any,
+    ) -> None:
         """Emit one row of the result that the block reaches."""
         if dense:
             after = b.add(start, inner)
@@ -151,7 +180,7 @@ class Block(Custom):
 
 
 def _locate(b: Any, row: Any, outer: Any, inner: Any, step: Any, starts: Any) -> tuple[Any, Any]:
-    """Emit whether row number ``row`` of the result meets the block, and which row of the block it then is."""
+    """Emit whether row ``row`` of the result meets the block, and which row of the block it is."""
     inside, place, rest, stride = b.cmp("eq", row, row), b.const(0, int64), row, b.const(1, int64)
     for k in range(len(outer) - 1, -1, -1):
         above = b.idiv(rest, outer[k])
@@ -169,7 +198,8 @@ def _locate(b: Any, row: Any, outer: Any, inner: Any, step: Any, starts: Any) ->
 class pad_block(Block):
     """A tensor of ``shape`` filled with a scalar, with the input laid into it.
 
-    Attributes ``(shape, steps, axes)``, inputs ``(x, fill, starts of axes...)``: elements lie ``steps`` apart.
+    Attributes ``(shape, steps, axes)``, inputs ``(x, fill, starts of axes...)``; elements lie ``steps``
+    apart.
     """
 
     value, first = 0, 2
@@ -178,18 +208,24 @@ class pad_block(Block):
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x = strong(inputs[0])
         starts = self.starts(inputs, attrs[0], attrs)
-        return make_node(self, attrs, (x, convert(inputs[1], x.dtype), *starts), tensor_type(x.dtype, attrs[0]))
+        return make_node(
+            self, attrs, (x, convert(inputs[1], x.dtype), *starts), tensor_type(x.dtype, attrs[0])
+        )
 
     def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         kernels.fill(b, dtype, target, at, b.load(b.input(1), 0, dtype), count)
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         x, fill, *starts = inputs
         _, steps, axes = attrs
         inner = apply("slice", cotangent, *starts, attrs=(x.shape, steps, axes))
-        if fill.op.name == "constant" or fill.op.name == "cast" and fill.inputs[0].op.name == "constant":
+        if fill.op.name == "constant" or (fill.op.name == "cast" and fill.inputs[0].op.name == "constant"):
             return (inner, None, *[None] * len(starts))
-        blank = apply("slice_update", cotangent, broadcast(constant(0, x.dtype), x.shape), *starts, attrs=(steps, axes))
+        blank = apply(
+            "slice_update", cotangent, broadcast(constant(0, x.dtype), x.shape), *starts, attrs=(steps, axes)
+        )
         return (inner, apply("sum", blank, attrs=(tuple(range(blank.ndim)), False)), *[None] * len(starts))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
@@ -204,11 +240,15 @@ class pad_block(Block):
             example(((9, 20), (2, 3), (0, 1)), (3, 5), (), 3, 4),
             example(((4, 3, 20), (1, 1, 1), (1, 2)), (4, 2, 17), (), 1, 3),
             example(((4,), (1,), (0,)), (0,), (), 1),
-            example(((6, 2, 3), (1, 1, 1), (0,)), numpy.arange(12).reshape(2, 2, 3) % 2 == 0, numpy.array(True), 2),
+            example(
+                ((6, 2, 3), (1, 1, 1), (0,)), numpy.arange(12).reshape(2, 2, 3) % 2 == 0, numpy.array(True), 2
+            ),
         ]
 
 
-def _block_of(inner: Shape, steps: Sequence[int], axes: Sequence[int], starts: Sequence[Any]) -> tuple[Any, ...]:
+def _block_of(
+    inner: Shape, steps: Sequence[int], axes: Sequence[int], starts: Sequence[Any]
+) -> tuple[Any, ...]:
     begin = [0] * len(inner)
     for axis, start in zip(axes, starts, strict=True):
         begin[axis] = int(start)
@@ -217,13 +257,15 @@ def _block_of(inner: Shape, steps: Sequence[int], axes: Sequence[int], starts: S
 
 @custom
 class slice_update(Block):
-    """``base`` with a block replaced by ``value``: ``base[start:stop:step] = value`` without changing ``base``.
+    """A new tensor like ``base`` with a block replaced: ``base[start:stop:step] = value``.
 
     Attributes ``(steps, axes)``, inputs ``(base, value, starts of axes...)``; the other axes are whole.
     """
 
     value, first = 1, 2
-    call = staticmethod(lambda base, value, *starts, attrs: apply("slice_update", base, value, *starts, attrs=attrs))
+    call = staticmethod(
+        lambda base, value, *starts, attrs: apply("slice_update", base, value, *starts, attrs=attrs)
+    )
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         base = strong(inputs[0])
@@ -233,7 +275,9 @@ class slice_update(Block):
     def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         kernels.copy(b, dtype, target, at, b.input(0), at, count)
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         _, value, *starts = inputs
         steps, axes = attrs
         inner = apply("slice", cotangent, *starts, attrs=(value.shape, steps, axes))
@@ -266,14 +310,13 @@ class concatenate(Custom):
     functions = ("concatenate", "cat", "concat")
     _direct = 32  # more inputs than this are joined in stages, so that kernels stay small
 
-    def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:  # type: ignore[misc]
+    @staticmethod
+    def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
         given = list(tensors)
         if not given:
             raise ArgumentError("no tensors to concatenate", "Give at least one.")
         place = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
         return apply("concatenate", *given, attrs=(place,))
-
-    call = staticmethod(call)  # type: ignore[assignment]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (axis,) = attrs
@@ -289,7 +332,9 @@ class concatenate(Custom):
         if len(values) == 1:
             return values[0]
         while len(values) > self._direct:
-            values = [self._join(axis, values[k : k + self._direct]) for k in range(0, len(values), self._direct)]
+            values = [
+                self._join(axis, values[k : k + self._direct]) for k in range(0, len(values), self._direct)
+            ]
         return self._join(axis, values)
 
     def _join(self, axis: int, values: Sequence[Node]) -> Node:
@@ -297,9 +342,13 @@ class concatenate(Custom):
             return values[0]
         shape = values[0].shape
         total = sum(value.shape[axis] for value in values)
-        return make_node(self, (axis,), values, tensor_type(values[0].dtype, (*shape[:axis], total, *shape[axis + 1 :])))
+        return make_node(
+            self, (axis,), values, tensor_type(values[0].dtype, (*shape[:axis], total, *shape[axis + 1 :]))
+        )
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         (axis,), start, pieces = attrs, 0, []
         for value in inputs:
             size = value.shape[axis]
@@ -307,13 +356,17 @@ class concatenate(Custom):
             start += size
         return pieces
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         return tuple(prod(type.shape[attrs[0] :]) for type in (output, *inputs))
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         return output.size, 16384
 
-    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
         return (len(inputs),)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
@@ -354,7 +407,9 @@ def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
     first = tuple(given[0].shape)
     for position, tensor in enumerate(given):
         if tuple(tensor.shape) != first:
-            raise ShapeError(f"tensor {position} of shape {tuple(tensor.shape)} beside {first}", "Make all shapes equal.")
+            raise ShapeError(
+                f"tensor {position} of shape {tuple(tensor.shape)} beside {first}", "Make all shapes equal."
+            )
     return ops.concatenate([ops.unsqueeze(tensor, place) for tensor in given], place)
 
 
@@ -375,13 +430,15 @@ public("hstack")(_joined(1, 1))
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     """The input with elements added (negative: removed) around it.
 
-    ``pad`` holds ``(low, high)`` of the last axis, then of the one before it, and so on, as in PyTorch. ``mode`` is
-    ``"constant"`` (``value``, 0 by default), ``"replicate"``, ``"reflect"`` or ``"circular"``.
+    ``pad`` holds ``(low, high)`` of the last axis, then of the one before it, and so on, as in PyTorch.
+    ``mode`` is ``"constant"`` (``value``, 0 by default), ``"replicate"``, ``"reflect"`` or ``"circular"``.
     """
     widths = shapes.integers((tuple(pad),))
     ndim = len(input.shape)
     if len(widths) % 2 or len(widths) > 2 * ndim:
-        raise ArgumentError(f"{len(widths)} pad widths for {ndim} axes", "Give (low, high) for each of the last axes.")
+        raise ArgumentError(
+            f"{len(widths)} pad widths for {ndim} axes", "Give (low, high) for each of the last axes."
+        )
     pairs = [(ndim - 1 - k, widths[2 * k], widths[2 * k + 1]) for k in range(len(widths) // 2)]
     if mode != "constant":
         for axis, low, high in pairs:
@@ -398,7 +455,9 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
         shape[axis] += low + high
     axes = tuple(axis for axis, _, _ in added)
     attrs = (tuple(shape), (1,) * ndim, axes)
-    return apply("pad_block", input, 0 if value is None else value, *[low for _, low, _ in added], attrs=attrs)
+    return apply(
+        "pad_block", input, 0 if value is None else value, *[low for _, low, _ in added], attrs=attrs
+    )
 
 
 def _pad_with_itself(input: Any, axis: int, low: int, high: int, mode: str) -> Any:
@@ -409,8 +468,9 @@ def _pad_with_itself(input: Any, axis: int, low: int, high: int, mode: str) -> A
         raise ArgumentError(f"pad mode {mode!r}", "Use 'constant', 'replicate', 'reflect' or 'circular'.")
     limit = {"edge": None, "reflect": size - 1, "wrap": size}[numpy_mode]
     if min(low, high) < 0 or (limit is not None and max(low, high) > limit) or not size:
-        raise ArgumentError(f"pad widths {low}, {high} for size {size} with mode {mode!r}",
-                            f"Use widths from 0 to {limit}.")  # fmt: skip
+        raise ArgumentError(
+            f"pad widths {low}, {high} for size {size} with mode {mode!r}", f"Use widths from 0 to {limit}."
+        )
     places = numpy.pad(numpy.arange(size), (low, high), numpy_mode)  # type: ignore[call-overload]
     pieces = [slice_axis(input, axis, start, length) for start, length in _ascending(places[:low])]
     pieces.append(input)
@@ -453,7 +513,11 @@ class roll:
         return x
 
     reference = lambda x, amounts, axes: numpy.roll(x, amounts, axes)
-    samples = lambda: [example(((5,), (1,)), (3, 17)), example(((1, -4), (0, 1)), (3, 17)), example(((0,), (0,)), (2,))]
+    samples = lambda: [
+        example(((5,), (1,)), (3, 17)),
+        example(((1, -4), (0, 1)), (3, 17)),
+        example(((0,), (0,)), (2,)),
+    ]
 
 
 def bind_roll(input: Any, amounts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -495,39 +559,3 @@ def repeat_interleave(input: Any, repeats: int, dim: int | None = None) -> Any:
     axis = normalize_axis(dim, len(input.shape))
     counts = [repeats if place == axis else 1 for place in range(len(input.shape))]
     return _repeated(input, tuple(input.shape), counts, before=False)
-
-
-def _triangle(keep: str) -> Any:
-    def compute(x: Any, diagonal: Any) -> Any:
-        if x.ndim < 2:
-            raise ShapeError(f"a triangle of a tensor with {x.ndim} axes", "Use a tensor with at least two axes.")
-        if diagonal.type.dtype.kind not in "iu" or diagonal.type.shape:
-            raise DTypeError(f"diagonal of type {diagonal.type}", "Use an integer.")
-        rows, columns = axis_numbers(x.ndim - 2, x.shape), axis_numbers(x.ndim - 1, x.shape)
-        distance = columns - rows
-        inside = ops.greater_equal(distance, diagonal) if keep == "upper" else ops.less_equal(distance, diagonal)
-        return ops.where(inside, x, 0)
-
-    return compute
-
-
-@composite
-class triu:
-    """The elements on and above the diagonal of the last two axes; zero elsewhere."""
-
-    methods = ("triu",)
-    call = staticmethod(lambda input, diagonal=0: apply("triu", input, diagonal))
-    compute = _triangle("upper")
-    reference = lambda x, diagonal: numpy.triu(x, diagonal)
-    samples = lambda: [example((), (3, 5), 0), example((), (2, 4, 3), -1), example((), (4, 4), 9)]
-
-
-@composite
-class tril:
-    """The elements on and below the diagonal of the last two axes; zero elsewhere."""
-
-    methods = ("tril",)
-    call = staticmethod(lambda input, diagonal=0: apply("tril", input, diagonal))
-    compute = _triangle("lower")
-    reference = lambda x, diagonal: numpy.tril(x, diagonal)
-    samples = lambda: [example((), (3, 5), 0), example((), (2, 4, 3), -1), example((), (4, 4), 9)]

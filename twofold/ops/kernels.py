@@ -26,7 +26,7 @@ def index_of_error_code(code: int) -> int:
 
 
 def run(b: Any, count: Any, body: Callable[[Any, int, Any], None]) -> None:
-    """Emit ``body(first element, lanes, mask)`` over ``count`` elements, sixteen at a time, the last ones masked."""
+    """Emit ``body(first element, lanes, mask)`` over ``count`` elements, the last few masked."""
     whole = b.and_(count, -LANES)
     with b.loop(0, whole, LANES) as j:
         body(j, LANES, None)
@@ -52,7 +52,7 @@ def fill(b: Any, dtype: DType, target: Any, target_at: Any, value: Any, count: A
 
 
 def checked_index(b: Any, index: Any, size: Any) -> Any:
-    """Emit the wrapping of a negative index and the check that it lies in the axis; outside, the kernel fails."""
+    """Emit an index counted from the front; outside its axis the kernel fails."""
     outside = b.or_(b.cmp("lt", index, b.neg(size)), b.cmp("ge", index, size))
     with b.if_(outside):
         low = b.const(_LOWEST, int64)

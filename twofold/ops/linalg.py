@@ -39,7 +39,9 @@ def transposed(x: Node) -> Node:
 
 def sizes_differ(left: int, right: int, other: str = "w") -> ShapeError:
     """The error of a product whose inner sizes do not fit."""
-    return ShapeError(f"inner sizes differ, {left} against {right}", f"Transpose {other} or make its first axis {left}.")
+    return ShapeError(
+        f"inner sizes differ, {left} against {right}", f"Transpose {other} or make its first axis {left}."
+    )
 
 
 @contraction
@@ -101,7 +103,9 @@ class matmul(Contraction):
             raise sizes_differ(a.shape[-1], b.shape[-2])
         return make_node(self, (), (a, b), tensor_type(a.dtype, (*a.shape[:-1], b.shape[-1])))
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         a, b = inputs
         return self._product(cotangent, transposed(b)), self._product(transposed(a), cotangent)
 
@@ -109,16 +113,29 @@ class matmul(Contraction):
         return numpy.matmul(*arrays)
 
     def samples(self) -> Sequence[Any]:
-        calls = (((2, 3), (3, 4)), ((17, 33), (33, 5)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)),
-                 ((4, 2, 3), (3, 5)), ((4, 2, 3), (4, 3, 5)), ((2, 1, 2, 3), (4, 3, 2)), ((3,), (2, 3, 4)),
-                 ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((1, 1), (1, 1)))  # fmt: skip
+        calls = (
+            ((2, 3), (3, 4)),
+            ((17, 33), (33, 5)),
+            ((3,), (3,)),
+            ((3,), (3, 2)),
+            ((2, 3), (3,)),
+            ((4, 2, 3), (3, 5)),
+            ((4, 2, 3), (4, 3, 5)),
+            ((2, 1, 2, 3), (4, 3, 2)),
+            ((3,), (2, 3, 4)),
+            ((0, 3), (3, 4)),
+            ((2, 0), (0, 4)),
+            ((1, 1), (1, 1)),
+        )
         return [*(example((), *pair) for pair in calls), example((), (3, 4), (4, 2), dtype=float64)]
 
 
 def need_axes(name: str, value: Any, ndim: int) -> None:
     """Raise ShapeError unless ``value`` has ``ndim`` axes."""
     if len(value.shape) != ndim:
-        raise ShapeError(f"{name} has {len(value.shape)} axes, not {ndim}", "Use matmul, which takes any number.")
+        raise ShapeError(
+            f"{name} has {len(value.shape)} axes, not {ndim}", "Use matmul, which takes any number."
+        )
 
 
 def _restricted(name: str, left: int, right: int, doc: str) -> None:
@@ -128,7 +145,9 @@ def _restricted(name: str, left: int, right: int, doc: str) -> None:
         need_axes("input", input, left)
         need_axes("other", other, right)
         if left == 3 and input.shape[0] != other.shape[0]:
-            raise ShapeError(f"batch sizes differ, {input.shape[0]} against {other.shape[0]}", "Make them equal.")
+            raise ShapeError(
+                f"batch sizes differ, {input.shape[0]} against {other.shape[0]}", "Make them equal."
+            )
         return apply("matmul", input, other)
 
     product.__name__ = product.__qualname__ = name
@@ -162,6 +181,7 @@ class outer:
     methods = ("outer", "ger")
     signature = "input, vec2"
 
+    @staticmethod
     def compute(a: Any, b: Any) -> Any:
         need_axes("input", a, 1)
         need_axes("vec2", b, 1)
@@ -181,20 +201,27 @@ class linear:
         )
     )
 
+    @staticmethod
     def compute(x: Any, weight: Any, bias: Any = None) -> Any:
         if weight.ndim not in (1, 2):
-            raise ShapeError(f"a weight with {weight.ndim} axes", "Use one of shape (out_features, in_features).")
+            raise ShapeError(
+                f"a weight with {weight.ndim} axes", "Use one of shape (out_features, in_features)."
+            )
         if not x.ndim or x.shape[-1] != weight.shape[-1]:
             size = x.shape[-1] if x.ndim else "none"
-            raise ShapeError(f"in_features differ, {size} against {weight.shape[-1]}",
-                             f"Make the last axis of the input {weight.shape[-1]}.")  # fmt: skip
+            raise ShapeError(
+                f"in_features differ, {size} against {weight.shape[-1]}",
+                f"Make the last axis of the input {weight.shape[-1]}.",
+            )
         product = ops.matmul(x, transposed(weight) if weight.ndim == 2 else weight)
         return product if bias is None else product + bias
 
     reference = lambda x, w, b=None: x @ w.T if b is None else x @ w.T + b
     samples = lambda: [
-        example((), (4, 3), (5, 3), (5,)), example((), (2, 4, 3), (5, 3)), example((), (3,), (17, 3), (17,)),
-    ]  # fmt: skip
+        example((), (4, 3), (5, 3), (5,)),
+        example((), (2, 4, 3), (5, 3)),
+        example((), (3,), (17, 3), (17,)),
+    ]
 
 
 @composite
@@ -206,6 +233,7 @@ class addmm:
         lambda input, mat1, mat2, *, beta=1, alpha=1: apply("addmm", input, mat1, mat2, beta, alpha)
     )
 
+    @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
         need_axes("mat1", a, 2)
         need_axes("mat2", b, 2)
@@ -225,6 +253,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 class tensordot:
     """Products summed over pairs of axes, one of each tensor."""
 
+    @staticmethod
     def call(a: Any, b: Any, dims: Any = 2) -> Any:
         left_ndim, right_ndim = len(a.shape), len(b.shape)
         if isinstance(dims, (tuple, list)):
@@ -239,11 +268,14 @@ class tensordot:
             raise ArgumentError(f"{len(left)} axes against {len(right)}", "Name as many of each tensor.")
         return apply("tensordot", a, b, attrs=(left, right))
 
+    @staticmethod
     def compute(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> Any:
         for first, second in zip(left, right, strict=True):
             if a.shape[first] != b.shape[second]:
-                raise ShapeError(f"axis {first} of a and {second} of b differ, {a.shape[first]} against "
-                                 f"{b.shape[second]}", "Contract axes of one size.")  # fmt: skip
+                raise ShapeError(
+                    f"axis {first} of a and {second} of b differ, {a.shape[first]} against {b.shape[second]}",
+                    "Contract axes of one size.",
+                )
         rows = [axis for axis in range(a.ndim) if axis not in left]
         columns = [axis for axis in range(b.ndim) if axis not in right]
         inner = 1
@@ -256,9 +288,10 @@ class tensordot:
 
     reference = lambda a, b, left, right: numpy.tensordot(a, b, (left, right))
     samples = lambda: [
-        example(((1, 2), (0, 1)), (2, 3, 4), (3, 4, 5)), example(((), ()), (2,), (3,)),
+        example(((1, 2), (0, 1)), (2, 3, 4), (3, 4, 5)),
+        example(((), ()), (2,), (3,)),
         example(((0,), (1,)), (3, 2), (4, 3)),
-    ]  # fmt: skip
+    ]
 
 
 def _product(sizes: Sequence[int]) -> int:
@@ -275,6 +308,7 @@ class einsum:
     Operands are contracted two at a time from the left; ``...`` stands for axes that broadcast.
     """
 
+    @staticmethod
     def call(equation: str, *operands: Any) -> Any:
         given = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
         return apply("einsum", *given, attrs=(equation.replace(" ", ""),))
@@ -282,11 +316,16 @@ class einsum:
     compute = lambda *values: contract(values[-1], values[:-1])
     reference = lambda *values: numpy.einsum(values[-1], *values[:-1])
     samples = lambda: [
-        example(("ij,jk->ik",), (2, 3), (3, 4)), example(("bij,bkj->bik",), (2, 3, 4), (2, 5, 4)),
-        example(("ii->i",), (3, 3)), example(("ii",), (3, 3)), example(("ij->ji",), (2, 17)),
-        example(("...ij,jk->...ik",), (2, 2, 3), (3, 4)), example(("i,j,k->kji",), (2,), (3,), (4,)),
-        example(("bhqd,bhkd->bhqk",), (2, 2, 3, 4), (2, 2, 5, 4)), example(("ij,ij->i",), (2, 3), (2, 3)),
-    ]  # fmt: skip
+        example(("ij,jk->ik",), (2, 3), (3, 4)),
+        example(("bij,bkj->bik",), (2, 3, 4), (2, 5, 4)),
+        example(("ii->i",), (3, 3)),
+        example(("ii",), (3, 3)),
+        example(("ij->ji",), (2, 17)),
+        example(("...ij,jk->...ik",), (2, 2, 3), (3, 4)),
+        example(("i,j,k->kji",), (2,), (3,), (4,)),
+        example(("bhqd,bhkd->bhqk",), (2, 2, 3, 4), (2, 2, 5, 4)),
+        example(("ij,ij->i",), (2, 3), (2, 3)),
+    ]
 
 
 @public()

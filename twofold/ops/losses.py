@@ -1,4 +1,7 @@
-"""Losses. Class targets are compared with class numbers instead of gathered, so that one pass over a row does it all."""
+"""Losses.
+
+Class targets are compared with class numbers instead of gathered, so that one pass over a row does it all.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,18 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
-from twofold.ops.base import apply, broadcast, composite, convert, iota, ops, public, restore_axes, strong
+from twofold.ops.base import (
+    apply,
+    broadcast,
+    broadcast_shapes,
+    composite,
+    convert,
+    iota,
+    ops,
+    public,
+    restore_axes,
+    strong,
+)
 from twofold.ops.composite import floating, shifted, total
 from twofold.ops.examples import example
 from twofold.ops.movement import sum_to
@@ -33,7 +47,7 @@ def reduced(x: Any, reduction: str) -> Any:
 
 
 def _numpy_reduced(x: Any, reduction: str) -> Any:
-    return {"mean": numpy.mean, "sum": numpy.sum, "none": lambda value: value}[reduction](x)
+    return x if reduction == "none" else numpy.mean(x) if reduction == "mean" else numpy.sum(x)
 
 
 def share(ct: Any, shape: tuple[int, ...], reduction: str) -> Any:
@@ -45,7 +59,7 @@ def share(ct: Any, shape: tuple[int, ...], reduction: str) -> Any:
 
 
 class Classes:
-    """What cross entropy knows of its operands: logits ``[..., C, ...]`` and int64 targets without that axis."""
+    """The operands of cross entropy: scores ``[N, C, ...]`` and int64 targets without the class axis."""
 
     def __init__(self, x: Any, target: Any, weight: Any) -> None:
         self.x = x
@@ -55,11 +69,15 @@ class Classes:
         self.count = x.shape[self.axis]
         kept = x.shape[: self.axis] + x.shape[self.axis + 1 :]
         if target.shape != kept:
-            raise ShapeError(f"targets of shape {target.shape} for scores of shape {x.shape}",
-                             f"Give one class number for each row: shape {kept}.")  # fmt: skip
+            raise ShapeError(
+                f"targets of shape {target.shape} for scores of shape {x.shape}",
+                f"Give one class number for each row: shape {kept}.",
+            )
         if target.dtype.kind not in "iu":
-            raise DTypeError(f"class targets of {target.dtype.name}",
-                             "Cast them with .to(int64), or give probabilities of the scores' shape.")  # fmt: skip
+            raise DTypeError(
+                f"class targets of {target.dtype.name}",
+                "Cast them with .to(int64), or give probabilities of the scores' shape.",
+            )
         self.target = convert(target, int64)
         tail = (1,) * (x.ndim - self.axis - 1)
         numbers = broadcast(ops.reshape(iota((self.count,)), (self.count, *tail)), x.shape)
@@ -67,7 +85,9 @@ class Classes:
         self.weight = None
         if weight is not None:
             if weight.shape != (self.count,):
-                raise ShapeError(f"weights of shape {weight.shape} for {self.count} classes", "Give one per class.")
+                raise ShapeError(
+                    f"weights of shape {weight.shape} for {self.count} classes", "Give one per class."
+                )
             self.weight = broadcast(ops.reshape(convert(weight, x.dtype), (self.count, *tail)), x.shape)
 
     def pick(self, values: Any) -> Any:
@@ -77,7 +97,11 @@ class Classes:
     def row_weights(self, ignore: Any) -> tuple[Any, Any]:
         """The weight of each row (0 where ignored), and NaN for a target that is no class, else 0."""
         valid = ops.not_equal(self.target, ignore)
-        one = convert(valid, self.x.dtype) if self.weight is None else ops.where(valid, self.pick(self.weight), 0)
+        one = (
+            convert(valid, self.x.dtype)
+            if self.weight is None
+            else ops.where(valid, self.pick(self.weight), 0)
+        )
         known = ops.logical_and(ops.greater_equal(self.target, 0), ops.less(self.target, self.count))
         return one, ops.where(ops.logical_or(known, ops.logical_not(valid)), 0.0, float("nan"))
 
@@ -181,7 +205,9 @@ def _class_samples(logits: bool = True) -> Any:
     smooth = (numpy.array(-100), numpy.array(0.1))
     return [example((*attrs, False), *operands) for attrs, operands in calls] + [
         example(("mean", False, True), (4, 5), some, *smooth),
-        example(("mean", True, True), (4, 5), some, numpy.array([0.5, 1, 2, 1, 0.25], numpy.float32), *smooth),
+        example(
+            ("mean", True, True), (4, 5), some, numpy.array([0.5, 1, 2, 1, 0.25], numpy.float32), *smooth
+        ),
     ]
 
 
@@ -189,14 +215,20 @@ def _class_samples(logits: bool = True) -> Any:
 class cross_entropy:
     """Minus the logarithm of the softmax of ``input`` at the target class.
 
-    ``target`` holds class numbers, or probabilities in the shape of ``input``. The mean is over the weights of the
-    targets that are not ``ignore_index``; a number that is no class gives NaN.
+    ``target`` holds class numbers, or probabilities in the shape of ``input``. The mean is over the weights
+    of the targets that are not ``ignore_index``; a number that is no class gives NaN.
     """
 
+    @staticmethod
     def call(
-        input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean",
+        input: Any,
+        target: Any,
+        weight: Any = None,
+        *,
+        ignore_index: int = -100,
+        reduction: str = "mean",
         label_smoothing: Any = 0.0,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         smooth = not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0)
         attrs = (need_reduction(reduction), weight is not None, smooth)
         weights = () if weight is None else (weight,)
@@ -215,15 +247,19 @@ def _soft_parts(*rest: Any) -> tuple[Any, ...]:
     x, target, smoothing = floating(rest[0]), floating(rest[1]), rest[-4]
     reduction, weighted, smooth = rest[-3:]
     if target.shape != x.shape:
-        raise ShapeError(f"target probabilities of shape {target.shape} for scores of shape {x.shape}",
-                         "Make the shapes equal.")  # fmt: skip
+        raise ShapeError(
+            f"target probabilities of shape {target.shape} for scores of shape {x.shape}",
+            "Make the shapes equal.",
+        )
     axis = 0 if x.ndim == 1 else 1
     wanted = convert(target, x.dtype)
     if smooth:
         wanted = wanted * (1 - smoothing) + smoothing / float(x.shape[axis])
     weights = None
     if weighted:
-        weights = broadcast(ops.reshape(convert(rest[2], x.dtype), (x.shape[axis], *[1] * (x.ndim - axis - 1))), x.shape)
+        weights = broadcast(
+            ops.reshape(convert(rest[2], x.dtype), (x.shape[axis], *[1] * (x.ndim - axis - 1))), x.shape
+        )
         wanted = wanted * weights
     return x, axis, wanted, weights, reduction, smooth, smoothing
 
@@ -235,12 +271,14 @@ class soft_cross_entropy:
     functions = ()
     call = staticmethod(lambda *inputs, attrs: apply("soft_cross_entropy", *inputs, attrs=attrs))
 
+    @staticmethod
     def compute(*rest: Any) -> Any:
         x, axis, wanted, _, reduction, _, _ = _soft_parts(*rest)
         z, s = shifted(x, axis)
         rows = apply("sum", wanted * (ops.log(s) - z), attrs=((axis,), False))
         return convert(reduced(rows, reduction), strong(rest[0]).dtype)
 
+    @staticmethod
     def vjp(ct: Any, y: Any, *rest: Any) -> Any:
         x, axis, wanted, weights, reduction, smooth, smoothing = _soft_parts(*rest)
         z, s = shifted(x, axis)
@@ -249,9 +287,13 @@ class soft_cross_entropy:
         scores = ops.exp(z) / s * total(wanted, axis) - wanted
         target = ops.log(s) - z if weights is None else (ops.log(s) - z) * weights
         target = target * (1 - smoothing) if smooth else target
-        shares = [convert(value * part, strong(node).dtype) for value, node in ((scores, rest[0]), (target, rest[1]))]
+        shares = [
+            convert(value * part, strong(node).dtype)
+            for value, node in ((scores, rest[0]), (target, rest[1]))
+        ]
         return (*shares, *[None] * (len(rest) - 5))
 
+    @staticmethod
     def reference(*rest: Any) -> Any:
         x, target, smoothing = rest[0], rest[1], rest[-4]
         reduction, weighted, _ = rest[-3:]
@@ -272,10 +314,21 @@ class soft_cross_entropy:
 class nll_loss:
     """Minus ``input`` (log-probabilities) at the target class; see ``cross_entropy``."""
 
-    def call(input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
+    @staticmethod
+    def call(
+        input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
+    ) -> Any:
         weights = () if weight is None else (weight,)
-        return apply("nll_loss", input, target, *weights, ignore_index, attrs=(need_reduction(reduction), weight is not None))
+        return apply(
+            "nll_loss",
+            input,
+            target,
+            *weights,
+            ignore_index,
+            attrs=(need_reduction(reduction), weight is not None),
+        )
 
+    @staticmethod
     def compute(*rest: Any) -> Any:
         *values, reduction, weighted = rest
         x, target, ignore = values[0], values[1], values[-1]
@@ -284,6 +337,7 @@ class nll_loss:
         rows = ops.where(ops.equal(classes.target, ignore), 0, -classes.pick(classes.x) * weights + unknown)
         return convert(_divided(rows, weights, reduction), strong(x).dtype)
 
+    @staticmethod
     def reference(*rest: Any) -> Any:
         *values, reduction, weighted = rest
         x, target, ignore = values[0], values[1], values[-1]
@@ -328,21 +382,24 @@ def _pairwise(body: type) -> Any:
     defaults: tuple[tuple[str, Any], ...] = getattr(rules, "numbers", ())
 
     class entry:
+        @staticmethod
         def call(input: Any, target: Any, *, reduction: str = "mean", **given: Any) -> Any:
             numbers = [given.pop(key, value) for key, value in defaults]
             if given:
                 raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(given))!r}")
             return apply(name, input, target, *numbers, attrs=(need_reduction(reduction),))
 
+        @staticmethod
         def compute(x: Any, t: Any, *rest: Any) -> Any:
             x, t = strong(x), strong(t)
             if t.shape != x.shape:
-                shape = numpy.broadcast_shapes(x.shape, t.shape)
+                shape = broadcast_shapes(x.shape, t.shape)
                 x, t = broadcast(x, shape), broadcast(t, shape)
             return reduced(each(x, t, *rest[:-1]), rest[-1])
 
         reference = lambda x, t, *rest: _numpy_reduced(exact(x, t, *rest[:-1]), rest[-1])
 
+        @staticmethod
         def samples() -> Any:
             numbers = [numpy.array(float(value)) for _, value in defaults]
             made = [example((how,), (3, 17), (3, 17), *numbers) for how in REDUCTIONS]
@@ -375,7 +432,9 @@ class huber_loss:
 
     numbers = (("delta", 1.0),)
     each = staticmethod(lambda x, t, k: _huber(ops.abs(x - t), k))
-    exact = staticmethod(lambda x, t, k: numpy.where(abs(x - t) <= k, (x - t) ** 2 / 2, k * (abs(x - t) - k / 2)))
+    exact = staticmethod(
+        lambda x, t, k: numpy.where(abs(x - t) <= k, (x - t) ** 2 / 2, k * (abs(x - t) - k / 2))
+    )
 
 
 def _huber(d: Any, k: Any) -> Any:
@@ -388,7 +447,9 @@ class smooth_l1_loss:
 
     numbers = (("beta", 1.0),)
     each = staticmethod(lambda x, t, k: _smooth(ops.abs(x - t), k))
-    exact = staticmethod(lambda x, t, k: numpy.where(abs(x - t) < k, (x - t) ** 2 / 2 / k, abs(x - t) - k / 2))
+    exact = staticmethod(
+        lambda x, t, k: numpy.where(abs(x - t) < k, (x - t) ** 2 / 2 / k, abs(x - t) - k / 2)
+    )
 
 
 def _smooth(d: Any, k: Any) -> Any:
@@ -418,18 +479,23 @@ def _probabilities(*shapes: Any) -> list[Any]:
 class binary_cross_entropy:
     """``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities ``x``, with logarithms of at least -100."""
 
+    @staticmethod
     def call(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
         weights = () if weight is None else (weight,)
         return apply("binary_cross_entropy", input, target, *weights, attrs=(need_reduction(reduction),))
 
+    @staticmethod
     def compute(x: Any, t: Any, *rest: Any) -> Any:
         x, t = strong(x), convert(strong(t), strong(x).dtype)
         if x.shape != t.shape:
-            raise ShapeError(f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal.")
+            raise ShapeError(
+                f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
+            )
         yes, no = _limited_logs(x)
         each = (t - 1) * no - t * yes
         return reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
 
+    @staticmethod
     def vjp(ct: Any, y: Any, x: Any, t: Any, *rest: Any) -> Any:
         part = share(ct, x.shape, rest[-1])
         part = part * rest[0] if len(rest) > 1 else part
@@ -441,6 +507,7 @@ class binary_cross_entropy:
             weight = [sum_to(each, rest[0].shape)]
         return (part * slope, part * (no - yes), *weight)
 
+    @staticmethod
     def reference(x: Any, t: Any, *rest: Any) -> Any:
         each = -(t * numpy.log(x) + (1 - t) * numpy.log1p(-x))
         return _numpy_reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
@@ -453,8 +520,12 @@ class binary_cross_entropy:
 
 @composite
 class binary_cross_entropy_with_logits:
-    """Binary cross entropy of the sigmoid of ``input``, without overflow; ``pos_weight`` weighs positive targets."""
+    """Binary cross entropy of the sigmoid of ``input``, without overflow.
 
+    ``pos_weight`` weighs positive targets.
+    """
+
+    @staticmethod
     def call(
         input: Any, target: Any, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None
     ) -> Any:
@@ -462,16 +533,20 @@ class binary_cross_entropy_with_logits:
         attrs = (need_reduction(reduction), weight is not None, pos_weight is not None)
         return apply("binary_cross_entropy_with_logits", input, target, *more, attrs=attrs)
 
+    @staticmethod
     def compute(x: Any, t: Any, *rest: Any) -> Any:
         *more, reduction, weighted, positive = rest
         x, t = strong(x), convert(strong(t), strong(x).dtype)
         if x.shape != t.shape:
-            raise ShapeError(f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal.")
+            raise ShapeError(
+                f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
+            )
         factor = 1 + (more[-1] - 1) * t if positive else 1
         tail = ops.softplus(-x)
         each = (1 - t) * x + (tail * factor if positive else tail)
         return reduced(each * more[0] if weighted else each, reduction)
 
+    @staticmethod
     def reference(x: Any, t: Any, *rest: Any) -> Any:
         *more, reduction, weighted, positive = rest
         p = 1 / (1 + numpy.exp(-x))
@@ -486,19 +561,25 @@ class binary_cross_entropy_with_logits:
 
 @composite
 class kl_div:
-    """``target * (log(target) - input)`` for log-probabilities ``input``; ``"batchmean"`` divides by the first size."""
+    """``target * (log(target) - input)`` for log-probabilities ``input``.
 
+    The reduction ``"batchmean"`` divides the sum by the first size.
+    """
+
+    @staticmethod
     def call(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:
         if reduction != "batchmean":
             need_reduction(reduction)
         return apply("kl_div", input, target, attrs=(reduction, log_target))
 
+    @staticmethod
     def compute(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
         each = ops.exp(t) * (t - x) if log_target else ops.xlogy(t, t) - t * x
         if reduction == "batchmean":
             return reduced(each, "sum") / float(each.shape[0] if each.ndim else 1)
         return reduced(each, reduction)
 
+    @staticmethod
     def reference(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
         each = numpy.exp(t) * (t - x) if log_target else t * (numpy.log(t) - x)
         return each.sum() / len(each) if reduction == "batchmean" else _numpy_reduced(each, reduction)
@@ -507,5 +588,3 @@ class kl_div:
         example(("batchmean", False), (3, 17), *_probabilities((3, 17))),
         example(("mean", True), (3, 17), (3, 17)),
     ]
-
-

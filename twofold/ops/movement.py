@@ -24,6 +24,7 @@ from twofold.ops.base import (
     View,
     apply,
     broadcast,
+    broadcast_shapes,
     composite,
     convert,
     filled,
@@ -40,19 +41,17 @@ from twofold.ops.shapes import inverse, many_axes
 
 @view
 class reshape:
-    """The same elements in row-major order in another shape; one size may be -1 and is inferred.
-
-    >>> ops.reshape.__name__
-    'reshape'
-    """
+    """The same elements in row-major order in another shape; one size may be -1 and is inferred."""
 
     methods = ("reshape", "view")
     functions = ("reshape",)
     is_view = True
 
+    @staticmethod
     def call(input: Any, *shape: Any) -> Any:
         return apply("reshape", input, attrs=(shapes.infer_shape(shapes.integers(shape), _size(input)),))
 
+    @staticmethod
     def result(x: TensorType, shape: Shape) -> TensorType:
         if shape.count(-1):
             shape = shapes.infer_shape(shape, x.size)
@@ -75,6 +74,7 @@ class permute:
     functions = ("permute", "permute_dims")
     is_view = True
 
+    @staticmethod
     def call(input: Any, *dims: Any) -> Any:
         ndim = len(input.shape)
         order = many_axes(shapes.integers(dims), ndim)
@@ -84,6 +84,7 @@ class permute:
 
     result = lambda x, order: tensor_type(x.dtype, tuple(x.shape[axis] for axis in order))
 
+    @staticmethod
     def index_map(before: Shape, after: Shape, order: Sequence[int]) -> Any:
         return tuple((place, 1, 0) for place in inverse(order))
 
@@ -100,19 +101,23 @@ class broadcast_to:
     methods = ("broadcast_to",)
     is_view = True
 
+    @staticmethod
     def call(input: Any, shape: Any) -> Any:
         return apply("broadcast_to", input, attrs=(shapes.expanded(input.shape, shapes.integers((shape,))),))
 
     result = lambda x, shape: tensor_type(x.dtype, shapes.expanded(x.shape, shape))
 
+    @staticmethod
     def index_map(before: Shape, after: Shape, shape: Shape) -> Any:
         extra = len(after) - len(before)
         return tuple(
-            (axis + extra, 1, 0) if size == after[axis + extra] else (None, 0, 0) for axis, size in enumerate(before)
+            (axis + extra, 1, 0) if size == after[axis + extra] else (None, 0, 0)
+            for axis, size in enumerate(before)
         )
 
     vjp = lambda ct, y, x, shape: (sum_to(ct, x.shape),)
 
+    @staticmethod
     def write(base: Any, value: Any, shape: Shape) -> Any:
         fix = "Write to the tensor before it is expanded, or to a .clone()."
         raise ShapeError("writing to an expanded tensor, several elements of which are one in memory", fix)
@@ -128,7 +133,9 @@ def sum_to(value: Any, shape: Shape) -> Any:
     """``value`` summed over the axes in which it is larger than ``shape``: the gradient of broadcasting."""
     extra = len(value.shape) - len(shape)
     axes = tuple(
-        axis for axis, size in enumerate(value.shape) if axis < extra or (shape[axis - extra] == 1 and size != 1)
+        axis
+        for axis, size in enumerate(value.shape)
+        if axis < extra or (shape[axis - extra] == 1 and size != 1)
     )
     summed = apply("sum", value, attrs=(axes, False)) if axes else value
     return summed if tuple(summed.shape) == tuple(shape) else ops.reshape(summed, shape)
@@ -141,14 +148,18 @@ class flip:
     methods = ("flip",)
     is_view = True
 
+    @staticmethod
     def call(input: Any, *dims: Any) -> Any:
         axes = many_axes(shapes.integers(dims) if dims and dims != (None,) else None, len(input.shape))
         return apply("flip", input, attrs=(tuple(sorted(axes)),))
 
     result = lambda x, axes: tensor_type(x.dtype, x.shape)
 
+    @staticmethod
     def index_map(before: Shape, after: Shape, axes: Sequence[int]) -> Any:
-        return tuple((axis, -1, size - 1) if axis in axes else (axis, 1, 0) for axis, size in enumerate(before))
+        return tuple(
+            (axis, -1, size - 1) if axis in axes else (axis, 1, 0) for axis, size in enumerate(before)
+        )
 
     vjp = lambda ct, y, x, axes: (apply("flip", ct, attrs=(axes,)),)
     write = lambda base, value, axes: apply("flip", value, attrs=(axes,))
@@ -160,7 +171,7 @@ class flip:
 class slice_(View):
     """A block of the input: ``sizes`` elements per axis, ``steps`` apart, from starts known at run time.
 
-    Attributes ``(sizes, steps, axes)``: inputs 1, 2, ... hold the starts of ``axes``; the other axes are whole.
+    Attributes ``(sizes, steps, axes)``: inputs 1, 2, ... hold the starts of ``axes``; others are whole.
     A start that is a tensor is clamped, so that the block lies inside the input.
     """
 
@@ -175,7 +186,8 @@ class slice_(View):
         for axis, start in zip(axes, inputs[1:], strict=True):
             span = (sizes[axis] - 1) * steps[axis] + 1 if sizes[axis] else 0
             if span > x.shape[axis] or steps[axis] < 1:
-                what = f"{sizes[axis]} elements {steps[axis]} apart do not fit size {x.shape[axis]} of axis {axis}"
+                apart = f"{sizes[axis]} elements {steps[axis]} apart"
+                what = f"{apart} do not fit size {x.shape[axis]} of axis {axis}"
                 raise ShapeError(what, "Use a smaller size or step.")
             starts.append(run_time_index(start, x.shape[axis] - span))
         if any(sizes[axis] != size for axis, size in enumerate(x.shape) if axis not in axes):
@@ -183,11 +195,13 @@ class slice_(View):
         return make_node(self, attrs, (x, *starts), tensor_type(x.dtype, sizes))
 
     def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
-        sizes, steps, axes = attrs
+        _sizes, steps, axes = attrs
         offsets = {axis: ("input", position) for position, axis in enumerate(axes, 1)}
         return tuple((axis, steps[axis], offsets.get(axis, 0)) for axis in range(len(input_shape)))
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         _, steps, axes = attrs
         x, *starts = inputs
         padded = apply("pad_block", cotangent, 0, *starts, attrs=(x.shape, steps, axes))
@@ -215,7 +229,9 @@ class slice_(View):
 
 def block(begin: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> tuple[Any, ...]:
     """The NumPy index of a block."""
-    return tuple(slice(b, b + (n - 1) * s + 1 if n else b, s) for b, n, s in zip(begin, sizes, steps, strict=True))
+    return tuple(
+        slice(b, b + (n - 1) * s + 1 if n else b, s) for b, n, s in zip(begin, sizes, steps, strict=True)
+    )
 
 
 def run_time_index(start: Node, highest: int) -> Node:
@@ -251,7 +267,9 @@ class write_view(Composite):
     """
 
     functions = ()
-    call = staticmethod(lambda base, value, *rest, name, attrs: apply("write_view", base, value, *rest, attrs=(name, attrs)))
+    call = staticmethod(
+        lambda base, value, *rest, name, attrs: apply("write_view", base, value, *rest, attrs=(name, attrs))
+    )
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         name, inner = attrs
@@ -273,26 +291,33 @@ class diagonal:
     methods = ("diagonal",)
     is_view = True
 
+    @staticmethod
     def call(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
         first, second = many_axes((dim1, dim2), len(input.shape))
         return apply("diagonal", input, attrs=(offset, first, second))
 
+    @staticmethod
     def result(x: TensorType, offset: int, first: int, second: int) -> TensorType:
         kept = tuple(size for axis, size in enumerate(x.shape) if axis not in (first, second))
         rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
         return tensor_type(x.dtype, (*kept, max(min(rows, columns), 0)))
 
+    @staticmethod
     def index_map(before: Shape, after: Shape, offset: int, first: int, second: int) -> Any:
         places = iter(range(len(before)))
-        result = [(0, 1, 0) if axis in (first, second) else (next(places), 1, 0) for axis in range(len(before))]
+        result = [
+            (0, 1, 0) if axis in (first, second) else (next(places), 1, 0) for axis in range(len(before))
+        ]
         result[first] = (len(after) - 1, 1, max(-offset, 0))
         result[second] = (len(after) - 1, 1, max(offset, 0))
         return tuple(result)
 
+    @staticmethod
     def vjp(ct: Any, y: Any, x: Any, offset: int, first: int, second: int) -> Any:
         spread, on_diagonal = _spread_diagonal(ct, x.shape, offset, first, second)
         return (ops.where(on_diagonal, spread, 0),)
 
+    @staticmethod
     def write(base: Any, value: Any, offset: int, first: int, second: int) -> Any:
         spread, on_diagonal = _spread_diagonal(value, base.shape, offset, first, second)
         return ops.where(on_diagonal, spread, base)
@@ -309,14 +334,17 @@ def _spread_diagonal(value: Node, shape: Shape, offset: int, first: int, second:
     """``value`` laid along the axis ``first`` of a tensor of ``shape``, and the mask of the diagonal."""
     kept = [axis for axis in range(len(shape)) if axis not in (first, second)]
     rows, length = shape[first], value.shape[-1]
-    mask = ops.equal(axis_numbers(first, shape) + offset, axis_numbers(second, shape))
+    mask = ops.equal(ops.add(axis_numbers(first, shape), offset), axis_numbers(second, shape))
     if length == 0:
         return filled(0, value.dtype, shape), mask
     if length != rows:
         target = (*value.shape[:-1], rows)
         start = constant(max(-offset, 0), int64)
         value = apply("pad_block", value, 0, start, attrs=(target, (1,) * len(target), (len(kept),)))
-    order = [len(kept) + (axis == second) if axis in (first, second) else kept.index(axis) for axis in range(len(shape))]
+    order = [
+        len(kept) + (axis == second) if axis in (first, second) else kept.index(axis)
+        for axis in range(len(shape))
+    ]
     return broadcast(ops.permute(ops.unsqueeze(value, -1), order), shape), mask
 
 
@@ -354,7 +382,9 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """One axis split into several, of ``sizes`` (one may be -1)."""
     shape = tuple(input.shape)
     axis = normalize_axis(dim, len(shape))
-    return ops.reshape(input, (*shape[:axis], *shapes.infer_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :]))
+    return ops.reshape(
+        input, (*shape[:axis], *shapes.infer_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :])
+    )
 
 
 @public(methods=("squeeze",))
@@ -402,7 +432,9 @@ def t(input: Any) -> Any:
 def matrix_transpose(input: Any) -> Any:
     """The last two axes exchanged, which is the property ``mT``."""
     if len(input.shape) < 2:
-        raise ShapeError(f"mT of a tensor with {len(input.shape)} axes", "Use a tensor with at least two axes.")
+        raise ShapeError(
+            f"mT of a tensor with {len(input.shape)} axes", "Use a tensor with at least two axes."
+        )
     return ops.transpose(input, -2, -1)
 
 
@@ -427,7 +459,7 @@ def expand_as(input: Any, other: Any) -> Any:
 @public()
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """The inputs expanded to their common shape."""
-    shape = numpy.broadcast_shapes(*[tuple(tensor.shape) for tensor in tensors])
+    shape = broadcast_shapes(*[tuple(tensor.shape) for tensor in tensors])
     return tuple(ops.broadcast_to(tensor, shape) for tensor in tensors)
 
 
@@ -451,8 +483,10 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     first = operator.index(start)
     first += size if first < 0 else 0
     if not 0 <= first <= first + length <= size:
-        raise ShapeError(f"elements {start} to {start + length} of axis {axis} with size {size}",
-                         f"Keep start + length at most {size}.")  # fmt: skip
+        raise ShapeError(
+            f"elements {start} to {start + length} of axis {axis} with size {size}",
+            f"Keep start + length at most {size}.",
+        )
     return slice_axis(input, axis, first, length)
 
 

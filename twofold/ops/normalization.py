@@ -42,7 +42,7 @@ def _affine(unit: Any, weight: Any, bias: Any) -> Any:
 
 
 def _split(rest: tuple[Any, ...]) -> tuple[Any, Any, Any, Any, Any]:
-    """Weight, bias, eps and the last attributes from inputs and attributes ``(..., has_weight, has_bias)``."""
+    """Weight, bias, eps, first attribute and number of the two, from inputs and attributes."""
     *values, setting, weighted, biased = rest
     values = list(values)
     weight = values.pop(0) if weighted else None
@@ -73,7 +73,11 @@ def _last(name: str, centered: bool, doc: str) -> Any:
             weight, bias, eps, axes, _ = _split(rest)
             unit, factor = standardized(floating(x), axes, eps, centered)
             inner, more = _shares(convert(ct, unit.dtype), unit, weight, bias)
-            return (convert(standardized_share(inner, unit, factor, axes, centered), strong(x).dtype), *more, None)
+            return (
+                convert(standardized_share(inner, unit, factor, axes, centered), strong(x).dtype),
+                *more,
+                None,
+            )
 
         def reference(x: Any, *rest: Any) -> Any:
             weight, bias, eps, axes, _ = _split(rest)
@@ -85,7 +89,11 @@ def _last(name: str, centered: bool, doc: str) -> Any:
         samples = lambda: [
             example(((1,), False, False), (3, 17), numpy.array(1e-5)),
             example(((1,), True, False), (3, 33), (33,), numpy.array(1e-5)),
-            *([example(((1, 2), True, True), (3, 2, 5), (2, 5), (2, 5), numpy.array(1e-5))] if centered else []),
+            *(
+                [example(((1, 2), True, True), (3, 2, 5), (2, 5), (2, 5), numpy.array(1e-5))]
+                if centered
+                else []
+            ),
         ]
 
     if centered:
@@ -101,15 +109,21 @@ def _last_axes(input: Any, normalized_shape: Any, **parameters: Any) -> Axes:
     sizes = shapes.integers((normalized_shape,))
     ndim = len(input.shape)
     if not sizes or tuple(input.shape)[ndim - len(sizes) :] != sizes:
-        raise ShapeError(f"normalized_shape {sizes} for input of shape {tuple(input.shape)}",
-                         "Make it the last sizes of the input.")  # fmt: skip
+        raise ShapeError(
+            f"normalized_shape {sizes} for input of shape {tuple(input.shape)}",
+            "Make it the last sizes of the input.",
+        )
     for name, value in parameters.items():
         if value is not None and tuple(value.shape) != sizes:
-            raise ShapeError(f"{name} of shape {tuple(value.shape)} for normalized_shape {sizes}", "Make them equal.")
+            raise ShapeError(
+                f"{name} of shape {tuple(value.shape)} for normalized_shape {sizes}", "Make them equal."
+            )
     return tuple(range(ndim - len(sizes), ndim))
 
 
-def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def _layer_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
     axes = _last_axes(input, normalized_shape, weight=weight, bias=bias)
     given = [value for value in (weight, bias) if value is not None]
     return apply("layer_norm", input, *given, eps, attrs=(axes, weight is not None, bias is not None))
@@ -170,8 +184,11 @@ class batch_norm_train:
         axes = _batch_axes(x)
         unit, factor = standardized(floating(x), axes, eps)
         wide = convert(ct, unit.dtype)
-        more = [apply("sum", value, attrs=(axes, False))
-                for value, given in ((wide * unit, weight), (wide, bias)) if given is not None]  # fmt: skip
+        more = [
+            apply("sum", value, attrs=(axes, False))
+            for value, given in ((wide * unit, weight), (wide, bias))
+            if given is not None
+        ]
         inner = wide if weight is None else wide * _channels(convert(weight, wide.dtype), x.ndim)
         return (convert(standardized_share(inner, unit, factor, axes), strong(x).dtype), *more, None)
 
@@ -190,12 +207,18 @@ class batch_norm_train:
 
 @public()
 def batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel (axis 1).
 
-    Statistics are those of the batch if ``training``, else the running ones, which this function does not change.
+    Statistics are those of the batch if ``training``, else the running ones, which stay as they are.
     Source: Ioffe, Szegedy, Batch Normalization, 2015.
     """
     ndim = len(input.shape)
@@ -204,7 +227,9 @@ def batch_norm(
     if training or running_mean is None:
         count = prod(input.shape) // max(input.shape[1], 1)
         if count == 1:
-            raise ShapeError("one value per channel has no variance", "Use a larger batch, or training=False.")
+            raise ShapeError(
+                "one value per channel has no variance", "Use a larger batch, or training=False."
+            )
         given = [value for value in (weight, bias) if value is not None]
         attrs = (None, weight is not None, bias is not None)
         return apply("batch_norm_train", input, *given, eps, attrs=attrs)
@@ -224,10 +249,14 @@ class group_norm:
 
     def call(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
         if len(input.shape) < 2 or input.shape[1] % num_groups:
-            raise ArgumentError(f"{num_groups} groups for input of shape {tuple(input.shape)}",
-                                "Use a number that divides the size of axis 1.")  # fmt: skip
+            raise ArgumentError(
+                f"{num_groups} groups for input of shape {tuple(input.shape)}",
+                "Use a number that divides the size of axis 1.",
+            )
         given = [value for value in (weight, bias) if value is not None]
-        return apply("group_norm", input, *given, eps, attrs=(num_groups, weight is not None, bias is not None))
+        return apply(
+            "group_norm", input, *given, eps, attrs=(num_groups, weight is not None, bias is not None)
+        )
 
     def compute(x: Any, *rest: Any) -> Any:
         weight, bias, eps, groups, _ = _split(rest)

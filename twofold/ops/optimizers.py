@@ -1,6 +1,6 @@
 """The update rules of optimisers, one operation per new value, with every number a run-time input.
 
-Formulas follow PyTorch operation by operation; where TensorFlow places epsilon elsewhere it has its own entry.
+Formulas follow PyTorch operation by operation; where TensorFlow places epsilon elsewhere, it has an entry.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def _rule(signature: str, *numbers: float) -> Any:
         body.differentiable = False
         names = tuple(name.strip() for name in signature.split(","))
         body.call = staticmethod(_caller(body.__name__, names))
-        body.samples = staticmethod(lambda: [_sample(tensors, numbers, shape) for shape in ((17,), (3, 5), ())])
+        body.samples = staticmethod(
+            lambda: [_sample(tensors, numbers, shape) for shape in ((17,), (3, 5), ())]
+        )
         return composite(body)
 
     return decorate

@@ -35,14 +35,18 @@ class Scan(Custom):
         """Emit the state after an element."""
         raise NotImplementedError
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         return (output.shape[1], output.shape[2], -(-output.shape[2] // _LANES))
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         columns = -(-output.shape[2] // _LANES)
         return output.shape[0] * columns, max(1, 4096 // max(output.shape[1], 1))
 
-    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
         return (output.shape[2] == 1,)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
@@ -57,7 +61,9 @@ class Scan(Custom):
             base = b.add(b.mul(b.mul(outer, length), inner), column)
             with b.loop(0, length, carry=[first]) as (k, (state,)):
                 at = b.add(base, b.mul(k, inner))
-                values = [b.cast(b.load(b.input(j), at, dtype, lanes, mask=mask), wide) for j in range(len(inputs))]
+                values = [
+                    b.cast(b.load(b.input(j), at, dtype, lanes, mask=mask), wide) for j in range(len(inputs))
+                ]
                 after = self.next(b, state, *values)
                 b.store(b.buffer(len(inputs)), at, b.cast(after, dtype), mask=mask)
                 b.loop_next([after])
@@ -93,7 +99,9 @@ class cumulative_sum(Scan):
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         return b.add(state, values[0])
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         return (flip(apply("cumulative_sum", flip(cotangent))),)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
@@ -113,7 +121,9 @@ class cumulative_product(Scan):
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         return b.mul(state, values[0])
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         # sum over k >= i of ct[k] * x[i + 1] ... x[k], as a recurrence: no division, so zeros are harmless
         (x,) = inputs
         later = apply("linear_scan", delayed(flip(x), 0), flip(cotangent))
@@ -135,7 +145,9 @@ class linear_scan(Scan):
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         return b.add(b.mul(state, values[0]), values[1])
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         share = flip(apply("linear_scan", delayed(flip(inputs[0]), 0), flip(cotangent)))
         return share * delayed(output, 0), share
 
@@ -169,15 +181,20 @@ def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:
 
         reference = lambda x, axis, dtype: function(x, axis) if x.ndim else x
         samples = lambda: [
-            example((1, None), (3, 17)), example((0, None), (5, 3)), example((0, None), ()),
-            example((0, None), numpy.array([1, 2, 3])), example((1, None), (2, 3, 4)),
-        ]  # fmt: skip
+            example((1, None), (3, 17)),
+            example((0, None), (5, 3)),
+            example((0, None), ()),
+            example((0, None), numpy.array([1, 2, 3])),
+            example((1, None), (2, 3, 4)),
+        ]
 
     body.__name__, body.__doc__ = name, doc
     return composite(body)
 
 
-cumsum = _along_axis("cumsum", "cumulative_sum", numpy.cumsum, "Sums of the elements up to each place along ``dim``.")
+cumsum = _along_axis(
+    "cumsum", "cumulative_sum", numpy.cumsum, "Sums of the elements up to each place along ``dim``."
+)
 cumprod = _along_axis(
     "cumprod", "cumulative_product", numpy.cumprod, "Products of the elements up to each place along ``dim``."
 )

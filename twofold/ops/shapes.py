@@ -126,15 +126,19 @@ def expanded(shape: Shape, target: Sequence[int]) -> Shape:
     """
     extra = len(target) - len(shape)
     if extra < 0:
-        raise ShapeError(f"{len(shape)} axes do not broadcast to the {len(target)} of {tuple(target)}",
-                         "Give at least as many sizes as the tensor has axes.")  # fmt: skip
+        raise ShapeError(
+            f"{len(shape)} axes do not broadcast to the {len(target)} of {tuple(target)}",
+            "Give at least as many sizes as the tensor has axes.",
+        )
     result = []
     for axis, size in enumerate(target):
         own = shape[axis - extra] if axis >= extra else 1
         size = own if size == -1 and axis >= extra else size
         if size < 0 or own not in (1, size):
-            raise ShapeError(f"size {own} of axis {axis - extra} does not broadcast to {size}",
-                             f"Only an axis of size 1 expands: use {own} or -1 there.")  # fmt: skip
+            raise ShapeError(
+                f"size {own} of axis {axis - extra} does not broadcast to {size}",
+                f"Only an axis of size 1 expands: use {own} or -1 there.",
+            )
         result.append(size)
     return tuple(result)
 
@@ -155,8 +159,9 @@ def split_sizes(size: int, sections: Any, axis: int) -> tuple[int, ...]:
     if isinstance(sections, (tuple, list)):
         sizes = tuple(operator.index(section) for section in sections)
         if sum(sizes) != size or min(sizes, default=0) < 0:
-            raise ShapeError(f"pieces {sizes} do not add up to size {size} of axis {axis}",
-                             f"Make their sum {size}.")  # fmt: skip
+            raise ShapeError(
+                f"pieces {sizes} do not add up to size {size} of axis {axis}", f"Make their sum {size}."
+            )
         return sizes
     step = operator.index(sections)
     if step < 0 or (step == 0 and size):

@@ -25,9 +25,9 @@ class Sorted(NamedTuple):
 
 @host
 class argsort(Host):
-    """The places of the elements in ascending (or ``descending``) order along ``dim``; NaN counts as the largest.
+    """The places of the elements in ascending (or ``descending``) order along ``dim``.
 
-    Equal elements keep their order.
+    Equal elements keep their order; NaN counts as the largest.
     """
 
     methods = ("argsort",)
@@ -82,7 +82,9 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         return Sorted(input, ops.argsort(input))
     axis = normalize_axis(dim, len(input.shape))
     if not 0 <= k <= input.shape[axis]:
-        raise ArgumentError(f"k {k} for size {input.shape[axis]} of axis {axis}", "Use no more than there are.")
+        raise ArgumentError(
+            f"k {k} for size {input.shape[axis]} of axis {axis}", "Use no more than there are."
+        )
     order = slice_axis(ops.argsort(input, axis, largest), axis, 0, k)
     return Sorted(ops.gather(input, axis, order), order)
 
