@@ -11,6 +11,7 @@ rows     the inner axes are reduced, lanes along the last of them; a work item i
          what a reduction gives may be used by element-wise steps and reductions of later phases
 blocks   as rows with one phase, but a work item is a block of 4096 elements of a row
 columns  the inner axes are reduced, lanes along the last outer axis; a work item is sixteen columns
+epilogue no loops: outer axes batch and row, inner axis column of a matrix product, whose sums it receives
 ======== =============================================================================================
 
 Sizes, strides and most constants are run-time parameters: the code depends on ``key()`` alone, and nests
@@ -30,8 +31,8 @@ from twofold.lower.values import LANES
 BLOCK = 4096
 """Elements that one reduction accumulates before its result is passed on."""
 
-MAP_FORMS = ("scalar", "small", "flat", "grid")
 REDUCING_FORMS = ("rows", "blocks", "columns")
+_WITHOUT_SIZES = ("scalar", "small", "flat", "epilogue")
 
 _DOUBLE = struct.Struct("<d")
 _PLAIN_CONSTANTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, float("inf"), float("-inf")))
@@ -65,7 +66,8 @@ class Access:
 
 
 class Step:
-    """One value: ``load``, ``index`` (its element number), ``constant``, ``op`` or ``reduce``."""
+    """One value: ``load``, ``index`` (its element number), ``constant``, ``op``, ``reduce``, or ``accumulator`` (sums
+    of a matrix product)."""
 
     __slots__ = ("access", "args", "kind", "node")
 
@@ -167,7 +169,7 @@ class LoopNest:
 
     def layout(self) -> Iterator[tuple[tuple[str, int, int], int]]:
         """Name and value of every run-time parameter, in order."""
-        if self.form not in ("scalar", "small", "flat"):
+        if self.form not in _WITHOUT_SIZES:
             for axis, size in enumerate((*self.outer, *self.inner)):
                 yield ("size", axis, 0), size
             if self.form == "grid":
@@ -218,7 +220,7 @@ class LoopNest:
         steps: list[Any] = []
         for step in self.steps:
             node = step.node
-            if step.kind == "op" or step.kind == "reduce":
+            if step.kind in ("op", "reduce", "accumulator"):
                 steps.append((node.op.name, typed_attributes(node.attrs), node.type.dtype, step.args))
             elif step.kind == "constant":
                 plain = is_plain(node)

@@ -153,6 +153,26 @@ class NestBuilder:
             Keeping(nest, kernel).decide()
         return kernel
 
+    def epilogue(self) -> Kernel:
+        """The nest that a matrix product runs on its sums; axes of a group count through as one."""
+        self._collect()
+        groups, sizes = self.cluster.groups or [], self.cluster.sizes
+        last = [max((k for k in range(self.rank) if groups[k] == group), default=-1) for group in (0, 1, 2)]
+        rows = [strides for strides in self.raw if strides is not None] + self.raw_stores
+        accesses = [step.access for step in self.steps if step.access is not None]
+        accesses += [store.access for store in self.stores]
+        for access, strides in zip(accesses, rows, strict=True):
+            access.strides = tuple(strides[axis] if axis >= 0 else 0 for axis in last)
+        if last[2] < 0:
+            # one column: the lanes of a store still lie side by side, all but the first masked off
+            for store in self.stores:
+                store.access.strides = (*store.access.strides[:2], 1)
+        lengths = [1, 1, 1]
+        for size, group in zip(sizes, groups):
+            lengths[group] *= size
+        nest = LoopNest("epilogue", tuple(lengths[:2]), (lengths[2],), self.steps, self.stores)
+        return Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
+
     # Work
 
     def _share(self, kernel: Kernel) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.lower.builder import Builder
+from twofold.lower.epilogue import NestEpilogue
+from twofold.lower.gemm import MatmulProblem, Operand, plan_matmul
 from twofold.lower.loopnest import LoopNest, typed_attributes
 from twofold.lower.loops import emit
 from twofold.schedule.clusters import Cluster, Clustering
@@ -88,7 +90,7 @@ class Schedule:
         if cluster.kind == "loop":
             self._loop(cluster)
         elif cluster.kind == "contraction":
-            raise NotImplementedError
+            self._contraction(cluster)
         elif cluster.kind == "custom":
             self._custom(cluster.units[0])
         else:
@@ -123,6 +125,43 @@ class Schedule:
         )
         instruction.nest = nest
         self.instructions.append(instruction)
+
+    def _contraction(self, cluster: Cluster) -> None:
+        unit = cluster.units[0]
+        root = unit.root
+        left, right = root.inputs
+        m, n = root.shape[-2:]
+        batch = root.type.size // max(m * n, 1)
+        strides = self.analysis.matrix_strides
+        problem = MatmulProblem(
+            batch, m, n, left.shape[-1], Operand(*strides(left)), Operand(*strides(right)), Operand(m * n, n, 1),
+            root.dtype,
+        )  # fmt: skip
+        roles = dict(zip("ab", self._operands(unit)))
+        nest = None
+        if len(cluster.units) == 1:
+            (result,) = self._stored(unit)
+            roles["c"] = result
+            made = plan_matmul(problem)
+        else:
+            kernel = NestBuilder(cluster, self._stored).epilogue()
+            nest = kernel.nest
+            for number, place in enumerate(self._bound(kernel.buffers, {})):
+                roles[f"epilogue{number}"] = place
+            made = plan_matmul(problem, NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
+        for number, size in enumerate(made.scratch_bytes):
+            roles[f"scratch{number}"] = ("scratch", self._scratch)
+            self.sizes[roles[f"scratch{number}"]] = size
+            self._scratch += 1
+        for call in made.calls:
+            buffers = [roles[role] for role in call.buffers]
+            text = call.text
+            instruction = Instruction(
+                call.name, [member.root for member in cluster.units], buffers, call.text_key,
+                lambda text=text: text, call.params, call.work, call.grain,
+            )  # fmt: skip
+            instruction.nest = nest if call.name == "matmul" else None
+            self.instructions.append(instruction)
 
     def _operands(self, unit: Unit) -> list[BufferKey]:
         found = (self.analysis.aliases.get(operand.id, operand) for operand in unit.root.inputs)

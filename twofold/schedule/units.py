@@ -105,7 +105,8 @@ class Analysis:
         self.by_id = {node.id: node for node in self.order}
         self.views = Views(resolve=fuse)
         self.roots: dict[int, Node] = {}
-        self.aliases: dict[int, Node] = {}  # reshapes of a stored value that are read in place
+        self.aliases: dict[int, Node] = {}  # operands that are views of a stored value, read in place
+        self.operands: dict[int, tuple[int, int, int]] = {}  # their strides: batch, row, column of a matrix product
         self.users: dict[int, list[Unit]] = {}
         self._costs: dict[int, int] = {}
         self._loads: dict[int, int] = {}
@@ -132,7 +133,8 @@ class Analysis:
                 self.roots[node.id] = node
             if kind in ("contraction", "custom", "host"):
                 for operand in node.inputs:
-                    self._store_operand(operand, kind)
+                    if not (self.fuse and kind == "contraction" and self._read_strided(operand)):
+                        self._store_operand(operand)
                 continue
             own = owners.get(node.id)
             if node.id not in self.roots:
@@ -194,7 +196,31 @@ class Analysis:
                 costs[node.id] = 0
                 loads[node.id] = 1 if node.shape and (kind != "source" or node.op.name == "input") else 0
 
-    def _store_operand(self, operand: Node, kind: str) -> None:
+    def _read_strided(self, operand: Node) -> bool:
+        """Have a matrix product read ``operand`` where its base lies, if strides suffice for that."""
+        base, forms = self.views.base(operand)
+        if forms is None or base.op.kind == "view" or (base.op.kind == "source" and base.op.name != "input"):
+            return False
+        constant, terms, dynamic = flat(forms, base.shape)
+        if constant or dynamic:
+            return False
+        by_axis = dict(terms)
+        strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]
+        batch = [(operand.shape[axis], strides[axis]) for axis in range(operand.ndim - 2) if operand.shape[axis] != 1]
+        if any(stride != size * inner for (_, stride), (size, inner) in zip(batch, batch[1:])):
+            return False
+        if base.op.name != "input":
+            self.roots[base.id] = base
+        self.aliases[operand.id] = base
+        self.operands[operand.id] = (batch[-1][1] if batch else 0, strides[-2], strides[-1])
+        return True
+
+    def matrix_strides(self, operand: Node) -> tuple[int, int, int]:
+        """Strides of an operand of a matrix product along batch, rows and columns."""
+        rows, columns = operand.shape[-2:]
+        return self.operands.get(operand.id, (rows * columns, columns, 1))
+
+    def _store_operand(self, operand: Node) -> None:
         """Have ``operand`` of a product or custom operation in memory, where possible without a copy."""
         base = operand
         while base.op.kind == "view" and view_is_reshape(base):
