@@ -150,3 +150,18 @@ def test_equal_indices_add_in_index_order() -> None:
     assert run_kernel(node, [index, updates], 1)[1].item() == numpy.float32(
         numpy.float32(1e8) + 1
     ) - numpy.float32(1e8)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code_depends_on_its_key_alone(name: str) -> None:
+    op: Any = REGISTRY[name]
+    texts: dict[Any, str] = {}
+    for sample in op.samples():
+        node = custom_node(op, sample)
+        if node is not None:
+            types = [value.type for value in node.inputs]
+            b = Builder()
+            op.emit(b, node.attrs, types, node.type)
+            key = (op.code_key(node.attrs, types, node.type), tuple(type.dtype for type in types), node.dtype)
+            text = b.finish()
+            assert texts.setdefault(key, text) == text

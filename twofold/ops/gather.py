@@ -66,7 +66,7 @@ class Indexed(Custom):
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
         shape = inputs[self.index].shape
-        return (*attrs[1:], shape[0] != 1, shape[2] != 1)
+        return (shape[0] != 1, shape[2] != 1, output.shape[0] == 1, output.shape[2] == 1)
 
 
 @custom
@@ -94,13 +94,17 @@ class gather_block(Indexed):
         b, dtype = builder, output.dtype
         data, target = b.input(0), b.buffer(2)
         size, count, inner = b.param(0), b.param(1), b.param(2)
+        one_block, one_column = output.shape[0] == 1, output.shape[2] == 1
         with b.loop(b.begin, b.end) as row:
-            outer = b.idiv(row, count)
-            k = b.sub(row, b.mul(outer, count))
+            outer = b.const(0, int64) if one_block else b.idiv(row, count)
+            k = row if one_block else b.sub(row, b.mul(outer, count))
             first, at = b.mul(outer, size), b.mul(row, inner)
             if inputs[1].shape[2] == 1:
                 place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
-                kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, place), inner), inner)
+                if one_column:
+                    b.store(target, row, b.load(data, b.add(first, place), dtype))
+                else:
+                    kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, place), inner), inner)
             else:
                 with b.loop(0, inner) as j:
                     place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
@@ -124,6 +128,7 @@ class gather_block(Indexed):
             example((), (3, 4, 1), numpy.array([[[1]], [[3]], [[0]]])),
             example((), (2, 4, 33), numpy.array([[[1], [1]]])),
             example((), (1, 4, 3), numpy.zeros((1, 0, 1), numpy.int64)),
+            example((), (1, 9, 1), numpy.array([[[1], [8], [-1]]])),
         ]
 
 
@@ -161,8 +166,12 @@ class Scatter(Indexed):
                 source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
                 if inputs[self.index].shape[2] == 1:
                     place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
-                    at = b.add(b.mul(b.add(first, place), inner), low)
-                    self._columns(b, dtype, target, at, updates, source, width)
+                    if output.shape[2] == 1:
+                        at, new = b.add(first, place), b.load(updates, source, dtype)
+                        b.store(target, at, self.update(b, dtype, b.load(target, at, dtype), new))
+                    else:
+                        at = b.add(b.mul(b.add(first, place), inner), low)
+                        self._columns(b, dtype, target, at, updates, source, width)
                 else:
                     with b.loop(0, width) as j:
                         index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
@@ -226,6 +235,8 @@ class scatter_sum(Scatter):
             example((5,), numpy.array([[[4, 0, -5], [1, 2, 3]], [[0, 0, 0], [0, -1, 1]]]), (2, 2, 3)),
             example((4,), numpy.array([[[1], [1]]]), (2, 2, 130)),
             example((4,), numpy.zeros((1, 0, 1), numpy.int64), (1, 0, 3)),
+            example((4,), numpy.array([[[1], [3], [1]]]), (1, 3, 1)),
+            example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1)),
         ]
 
 
@@ -278,6 +289,7 @@ class scatter_set(Scatter):
             example((), (1, 5, 17), numpy.array([[[4], [-1], [0]]]), (1, 3, 17)),
             example((), (2, 5, 3), numpy.array([[[4, 0, -5], [1, 2, 3]]] * 2), (2, 2, 3)),
             example((), (2, 4, 65), numpy.array([[[1], [1]]]), (2, 2, 65)),
+            example((), (1, 4, 1), numpy.array([[[1], [1]]]), (1, 2, 1)),
         ]
 
 
