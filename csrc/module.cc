@@ -34,6 +34,8 @@ const HookSlot kHooks[] = {
     {"write_view", &hooks.write_view},
     {"as_operand", &hooks.as_operand},
     {"cast", &hooks.cast},
+    {"error_class", &hooks.error_class},
+    {"locate_error", &hooks.locate_error},
     {"display", &hooks.display},
     {"symbolic_observed", &hooks.symbolic_observed},
     {"no_gradient", &hooks.no_gradient},

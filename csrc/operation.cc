@@ -18,15 +18,41 @@ struct PyOperation {
   PyObject* dictionary;  // __name__, __doc__, __signature__
 };
 
+// Replaces the current error by one that also tells the function, its operands and the user's line.
+void locate_error(PyObject* function, PyObject* const* arguments, Py_ssize_t count) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject* operands = PyTuple_New(count);
+  for (Py_ssize_t i = 0; operands && i < count; ++i) {
+    Py_INCREF(arguments[i]);
+    PyTuple_SET_ITEM(operands, i, arguments[i]);
+  }
+  PyObject* located = operands ? PyObject_CallFunctionObjArgs(hooks.locate_error, value, function, operands, nullptr) : nullptr;
+  Py_XDECREF(operands);
+  if (!located) {
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return;
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located)), located);
+  Py_DECREF(located);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
-  if (count == op->arity && !names) {
+  if (op->operation && count == op->arity && !names) {
     for (Py_ssize_t i = 0; i < count; ++i) {
       if (is_tensor(arguments[i])) return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
     }
   }
-  return PyObject_Vectorcall(op->slow, arguments, flags, names);
+  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
+  if (!result && PyErr_ExceptionMatches(hooks.error_class)) locate_error(op->slow, arguments, count);
+  return result;
 }
 
 PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
@@ -60,13 +86,13 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-// operation_callable(op, arity, slow) -> callable
+// operation_callable(op, arity, slow) -> callable; without an op every call goes to `slow`
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
   PyObject *python, *slow;
   Py_ssize_t arity;
   if (!PyArg_ParseTuple(arguments, "OnO", &python, &arity, &slow)) return nullptr;
-  Operation* operation = operation_of(python);
-  if (!operation) return nullptr;
+  Operation* operation = python == Py_None ? nullptr : operation_of(python);
+  if (!operation && python != Py_None) return nullptr;
   auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
   if (!made) return nullptr;
   made->vectorcall = call;

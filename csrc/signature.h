@@ -66,6 +66,8 @@ struct Hooks {
   PyObject* write_view = nullptr;       // (view tensor's op, attrs, inputs, parent, value) -> tensor
   PyObject* as_operand = nullptr;       // (object) -> tensor, number or NotImplemented
   PyObject* cast = nullptr;             // (tensor, type) -> tensor
+  PyObject* error_class = nullptr;      // of errors that locate_error words
+  PyObject* locate_error = nullptr;     // (error, function, arguments) -> error that tells them
   PyObject* display = nullptr;          // (tensor) -> str
   PyObject* symbolic_observed = nullptr;  // (tensor, what) -> raises
   PyObject* no_gradient = nullptr;      // (tensor) -> message for backward without a leaf that asks for it

@@ -15,6 +15,7 @@ class TwofoldError(Exception):
     def __init__(self, what: str, fix: str = "") -> None:
         self.what = what
         self.fix = fix
+        self.located = False
         super().__init__(f"{what}. {fix}" if fix else f"{what}.")
 
 
@@ -58,4 +59,6 @@ def at_operation(error: TwofoldError, operation: str, operands: Sequence[str], w
         what += ": " + ", ".join(operands)
     if where:
         what += f", at {where}"
-    return type(error)(what, error.fix)
+    worded = type(error)(what, error.fix)
+    worded.located = True
+    return worded

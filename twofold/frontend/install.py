@@ -11,7 +11,7 @@ import numpy
 from twofold import _core
 from twofold.config import config
 from twofold.dtypes import float32
-from twofold.errors import GraphError, IndexRangeError
+from twofold.errors import GraphError, IndexRangeError, TwofoldError
 from twofold.frontend import display, gradients
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
@@ -87,6 +87,8 @@ _HOOKS: dict[str, Any] = {
     "write_view": write_view,
     "as_operand": as_operand,
     "cast": cast,
+    "error_class": TwofoldError,
+    "locate_error": tracing.locate_error,
     "display": display.display,
     "symbolic_observed": symbolic_observed,
     "no_gradient": gradients.no_gradient_message,
@@ -96,11 +98,10 @@ _HOOKS: dict[str, Any] = {
 
 
 def _callable(function: Callable[..., Any]) -> Any:
-    """The core's fast callable for a function that takes exactly so many tensors, else the function itself."""
+    """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others."""
     op = _BY_CALL.get(function)
-    if op is None or not getattr(op, "arity", None):
-        return function
-    made = _core.operation_callable(op, op.arity, function)
+    arity = getattr(op, "arity", None)
+    made = _core.operation_callable(op if arity else None, arity or 0, function)
     made.__name__ = made.__qualname__ = function.__name__
     made.__doc__ = function.__doc__
     made.__wrapped__ = function

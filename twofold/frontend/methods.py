@@ -335,4 +335,5 @@ METHODS: dict[str, Any] = {
 def install() -> None:
     """Put the methods on the tensor type."""
     for name, method in METHODS.items():
-        setattr(Tensor, name, method)
+        indexes = name in ("__getitem__", "__setitem__")
+        setattr(Tensor, name, _core.operation_callable(None, 0, method) if indexes else method)

@@ -51,6 +51,18 @@ def located(error: TwofoldError, op: Op, types: Sequence[TensorType], operands: 
                         described, where)
 
 
+def locate_error(error: TwofoldError, function: Any, arguments: tuple[Any, ...]) -> TwofoldError:
+    """An error that a public function raised before anything was recorded, with its operands and line."""
+    if error.located:
+        return error
+    tensors = [(k, value) for k, value in enumerate(arguments) if isinstance(value, _core.Tensor)]
+    names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+    described = [
+        describe_operand(names[k] if k < len(names) else f"operand {k}", str(value.type_), value._where) for k, value in tensors
+    ]
+    return at_operation(error, function.__name__, described, here())
+
+
 def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
     """The closed primitive graph that one call of ``op`` computes."""
     return Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
