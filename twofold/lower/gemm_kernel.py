@@ -17,8 +17,8 @@ from twofold.lower.gemm_tile import Tile, fma_declaration, tile_functions, trans
 MAX_BLOCK_ROWS = 192
 """Most rows of a work item; their sums fit into the first level cache."""
 
-MAX_COPY_K = 256
-"""Most steps of the contracted index for which a ragged panel is copied at a time."""
+_COPY_ELEMENTS = 8192
+"""Room on the stack for a part of a ragged panel."""
 
 PARAMS = [
     "m",
@@ -182,9 +182,10 @@ class _Tiled:
             self.c = b.buffer(first_buffer + 2)
         self.epilogue = epilogue
         dtype = kernel.compute
-        # ragged blocks of rows read up to 15 rows of garbage when transposed
-        self.sums = b.alloca(dtype, MAX_BLOCK_ROWS * self.width)
-        self.panel_copy = b.alloca(dtype, MAX_COPY_K * self.width)
+        # rows are a multiple of 16 as transposing reads whole squares; the widest tiles only meet a few rows
+        few = kernel.tile.width > 2 * LANES
+        self.sums = b.alloca(dtype, (LANES if few else MAX_BLOCK_ROWS) * self.width)
+        self.panel_copy = b.alloca(dtype, _COPY_ELEMENTS)
         if kernel.flipped:
             self.square = b.alloca(dtype, LANES * LANES)
 
@@ -215,7 +216,7 @@ class _Tiled:
             step = b.choose(ragged, step, p["c_row"])
         # a contraction over nothing still takes one turn, which stores zeros
         steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
-        block_k = b.choose(copies, b.smaller(p["block_k"], MAX_COPY_K), p["block_k"])
+        block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])
         with b.loop(0, steps, block_k) as k:
             count = b.smaller(block_k, b.sub(p["k"], k))
             chunk = b.offset(right, b.mul(k, p["b_k"]), dtype)
