@@ -1,10 +1,26 @@
-"""The passes, in order."""
+"""The passes that every compiled graph goes through, in order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from twofold.ir.graph import Graph
+from twofold.passes.canonicalize import canonicalize, transpose_products
+from twofold.passes.fold import fold
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    # constants first: a folded factor of 1 is one that canonicalize removes
+    fold,
+    # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
+    canonicalize,
+    # last, on the final users of each product; its transpositions are read as strides by the scheduler
+    transpose_products,
+)
+"""All keep every bit. Dead nodes need no pass: what no output reaches is not part of a graph."""
 
 
 def run_passes(graph: Graph) -> Graph:
-    """The graph after all passes; every output has the same value (see each pass for the meaning of same)."""
+    """The graph after all passes: same inputs, and outputs with the same bits."""
+    for run in PASSES:
+        graph = run(graph)
     return graph

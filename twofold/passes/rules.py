@@ -1,0 +1,102 @@
+"""Rewrite rules as pairs of programs, and the driver that applies them bottom-up.
+
+A rule's left side is written with the operations' own functions, so it reads as the mathematics it states. A
+variable matches any node; a constant matches an equal constant however it was broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from twofold.dtypes import DType, float32
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node, make_node
+from twofold.ir.types import tensor_type
+
+Rewrite = Callable[[Node], "Node | None"]
+"""Gives what a node becomes, None where it stays."""
+
+_MOST_ROUNDS = 4
+
+
+class Rule:
+    """``left`` becomes ``right``, both functions of the same number of nodes.
+
+    ``right`` may return None where the rule does not hold for the types at hand.
+    """
+
+    def __init__(
+        self,
+        left: Callable[..., Node],
+        right: Callable[..., Node | None],
+        variables: int = 1,
+        dtype: DType = float32,
+    ) -> None:
+        self._right = right
+        self._variables = variables
+        self.pattern = left(*(input_node(k, tensor_type(dtype)) for k in range(variables)))
+
+    def __call__(self, node: Node) -> Node | None:
+        """What ``node`` becomes if the left side matches it."""
+        found: dict[int, Node] = {}
+        if not _matches(self.pattern, node, found):
+            return None
+        result = self._right(*(found[k] for k in range(self._variables)))
+        return result if result is not None and result.type is node.type else None
+
+
+def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
+    """Whether ``node`` has the shape of ``pattern``; patterns are a few operations deep."""
+    if pattern.op.name == "input":
+        return found.setdefault(pattern.attrs[0], node) is node
+    if pattern.op.name == "constant":
+        while node.op.kind == "view":
+            node = node.inputs[0]
+        return node.op is pattern.op and node.attrs[0] == pattern.attrs[0]
+    if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
+        return False
+    if node.attrs != pattern.attrs and node.op.kind != "elementwise":
+        return False
+    return all(_matches(part, value, found) for part, value in zip(pattern.inputs, node.inputs))
+
+
+def by_operation(rules: Iterable[Rule]) -> dict[str, list[Rewrite]]:
+    """Rules by the operation on top of their left side."""
+    found: dict[str, list[Rewrite]] = {}
+    for rule in rules:
+        found.setdefault(rule.pattern.op.name, []).append(rule)
+    return found
+
+
+def rewrite_bottom_up(
+    graph: Graph, by_name: Mapping[str, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
+) -> Graph:
+    """``graph`` with rewrites applied where they match, until none does (each rewrite makes a node smaller)."""
+    for _ in range(_MOST_ROUNDS):
+        done: dict[int, Node] = {}
+        changed = False
+        for node in graph.nodes():
+            current = node
+            if node.inputs:
+                inputs = tuple([done[value.id] for value in node.inputs])
+                if inputs != node.inputs:
+                    current = make_node(node.op, node.attrs, inputs, node.type)
+                simpler = _simplified(current, by_name, by_kind)
+                changed |= simpler is not current
+                current = simpler
+            done[node.id] = current
+        if not changed:
+            return graph
+        graph = Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+    return graph
+
+
+def _simplified(
+    node: Node, by_name: Mapping[str, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
+) -> Node:
+    for rule in (*by_kind.get(node.op.kind, ()), *by_name.get(node.op.name, ())):
+        result = rule(node)
+        if result is not None:
+            return result
+    return node
