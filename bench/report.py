@@ -155,6 +155,7 @@ def tables(results: dict[str, Any], floors: Floors, machine: str) -> str:
         "A cell is the median over rounds in which the frameworks took turns; ± is given where rounds "
         "differ by more than 10 %; the best is bold. Floor: for training, the larger of flops over the "
         "machine's rate and bytes over its bandwidth; for operators and calls, the same loop or call with "
-        "plain Python objects."
+        "plain Python objects. The first line measures recording: of a thousand products only the last is "
+        "read, and Twofold does not compute what nobody reads; every other line needs all its results."
     )
     return "\n".join(lines)

@@ -137,6 +137,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Measures and prints."""
     options = arguments()
+    sys.path.append(str(HERE.parent))
     names = [name for name in options.frameworks.split(",") if installed(FRAMEWORKS[name])]
     for name in options.frameworks.split(","):
         if name not in names:

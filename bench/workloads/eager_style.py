@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from timing import Case
 from workloads import inputs
 
@@ -15,7 +17,7 @@ def _tiny(torch: Any) -> list[Any]:
 
 
 def record(torch: Any) -> Case:
-    """``c = x * w`` on ten numbers that require a gradient; the last result is read."""
+    """``c = x * w`` on ten numbers that require a gradient; only the last result is read."""
     x, w, _ = _tiny(torch)
 
     def call() -> Any:
@@ -49,7 +51,7 @@ def never_seen(torch: Any) -> Case:
 
 
 def chain(torch: Any, compile: Callable[[Any], Any]) -> Case:
-    """100 element-wise operations on ten numbers, and their gradient."""
+    """100 element-wise operations on ten numbers, and their gradient; all results are read."""
     x, w, b = _tiny(torch)
 
     def loss(x: Any, w: Any, b: Any) -> Any:
@@ -59,17 +61,17 @@ def chain(torch: Any, compile: Callable[[Any], Any]) -> Case:
 
     compiled = compile(loss)
 
-    def call() -> Any:
+    def call() -> list[Any]:
         x.grad = w.grad = b.grad = None
         value = compiled(x, w, b)
         value.backward()
-        return value.item()
+        return [value.item(), x.grad.numpy(), w.grad.numpy(), b.grad.numpy()]
 
-    return Case(call, check=lambda: [call(), float(w.grad.sum())])
+    return Case(call, check=lambda: [float(result.sum()) for result in map(numpy.asarray, call())])
 
 
 def call_six(torch: Any, compile: Callable[[Any], Any]) -> Case:
-    """A call of a compiled function of six small tensors, without a gradient."""
+    """A call of a compiled function of six small tensors, without a gradient; the result is read."""
     tensors = [torch.from_numpy(array) for array in inputs.six()]
 
     def network(x: Any, w1: Any, b1: Any, w2: Any, b2: Any, r: Any) -> Any:
@@ -79,12 +81,9 @@ def call_six(torch: Any, compile: Callable[[Any], Any]) -> Case:
 
     def call() -> Any:
         with torch.no_grad():
-            return compiled(*tensors)
+            return compiled(*tensors).numpy()
 
-    def read(result: Any) -> list[float]:
-        return [float(result.numpy().sum())]
-
-    return Case(call, finish=read, check=lambda: read(call()))
+    return Case(call, check=lambda: [float(call().sum())])
 
 
 def train(torch: Any, compile: Callable[[Any], Any], kind: str, size: int, **adam: Any) -> Case:

@@ -68,7 +68,7 @@ def chain(tf: Any) -> Case:
 
     def check() -> list[float]:
         values = session.run(fetches, feed_dict=feeds)
-        return [float(values[0]), float(values[2].sum())]
+        return [float(value.sum()) for value in values]
 
     return Case(lambda: session.run(fetches, feed_dict=feeds), check=check)
 
