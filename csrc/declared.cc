@@ -7,15 +7,19 @@
 #include "location.h"
 
 namespace twofold {
+
+PyObject* declaration_listener = nullptr;
+
 namespace {
 
 uint64_t next_order = 0;
+uint32_t forced_location = 0;
 
 ValueRef declared_value(Type* type) {
   ValueRef value(new_value(type));
   value->declared = std::make_unique<Declared>();
   value->declared->order = ++next_order;
-  value->location = capture_location();
+  value->location = forced_location ? forced_location : capture_location();
   return value;
 }
 
@@ -234,6 +238,8 @@ std::unique_ptr<Specialisation> Specialiser::run() {
 
 }  // namespace
 
+void declare_at_location(uint32_t location) { forced_location = location; }
+
 bool is_symbolic(const Value* value) { return value->declared != nullptr; }
 
 ValueRef declare_placeholder(Type* type) { return declared_value(type); }
@@ -253,6 +259,13 @@ ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, si
     Value* input = inputs[i].value;
     declared.inputs.push_back(input ? Leaf{share(input), 0} : Leaf{ValueRef(), inputs[i].scalar});
     if (input && grad_enabled && !inputs[i].detached && is_floating(input->type->dtype)) declared.gradient_mask |= Entry::mask_bit(i);
+  }
+  if (declaration_listener && declaration_listener != Py_None) {
+    PyObject* handle = wrap(value);
+    PyObject* seen = handle ? PyObject_CallFunctionObjArgs(declaration_listener, handle, nullptr) : nullptr;
+    Py_XDECREF(handle);
+    if (!seen) return ValueRef();
+    Py_DECREF(seen);
   }
   return value;
 }

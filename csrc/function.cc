@@ -26,11 +26,40 @@ struct PyFunction {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   Graph* graph;
-  PyObject* check;  // called with the input types when they are new; raises what the user must read
+  // Called with the input types when they are new. Raises what the user must read, or returns None, or the
+  // (inputs, outputs) of a graph declared for just these types, which then stands in for the function's own.
+  PyObject* check;
 };
 
 PyTypeObject* function_type = nullptr;
 constexpr size_t kMostSpecialisations = 256;
+
+bool values_of(PyObject* tensors, std::vector<ValueRef>& out) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tensors, i);
+    Value* value = is_tensor(item) ? current_value(reinterpret_cast<PyTensor*>(item)) : nullptr;
+    if (!value) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a function is made of tensors");
+      return false;
+    }
+    out.push_back(share(value));
+  }
+  return true;
+}
+
+// The graph to specialise for these types: what `check` returned, or the function's own.
+std::unique_ptr<Specialisation> specialise_checked(const Graph& graph, PyObject* checked, const std::vector<Type*>& types) {
+  if (checked == Py_None) return specialise(graph.inputs, graph.outputs, types);
+  PyObject *inputs, *outputs;
+  std::vector<ValueRef> own_inputs, own_outputs;
+  if (!PyArg_ParseTuple(checked, "O!O!", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs)) return nullptr;
+  if (!values_of(inputs, own_inputs) || !values_of(outputs, own_outputs)) return nullptr;
+  if (own_inputs.size() != graph.inputs.size()) {
+    PyErr_SetString(PyExc_TypeError, "a graph declared for new types must take as many inputs as the function");
+    return nullptr;
+  }
+  return specialise(own_inputs, own_outputs, types);
+}
 
 Specialisation* specialisation_of(PyFunction* function, const std::vector<ValueRef>& values) {
   Graph& graph = *function->graph;
@@ -50,14 +79,16 @@ Specialisation* specialisation_of(PyFunction* function, const std::vector<ValueR
     PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), type);
   }
   if (!tuple) return nullptr;
-  if (function->check != Py_None) {
-    PyObject* checked = PyObject_CallFunctionObjArgs(function->check, tuple, nullptr);
-    Py_XDECREF(checked);
-    if (!checked) tuple = (Py_DECREF(tuple), nullptr);
+  PyObject* checked = Py_None;
+  if (function->check == Py_None) {
+    Py_INCREF(checked);
+  } else {
+    checked = PyObject_CallFunctionObjArgs(function->check, tuple, nullptr);
   }
-  if (!tuple) return nullptr;
   Py_DECREF(tuple);
-  auto made = specialise(graph.inputs, graph.outputs, types);
+  if (!checked) return nullptr;
+  auto made = specialise_checked(graph, checked, types);
+  Py_DECREF(checked);
   if (!made) return nullptr;
   if (graph.specialisations.size() >= kMostSpecialisations) graph.specialisations.clear();
   graph.specialisations.push_back(std::move(made));
@@ -233,19 +264,6 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-bool values_of(PyObject* tensors, std::vector<ValueRef>& out) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-    PyObject* item = PyTuple_GET_ITEM(tensors, i);
-    Value* value = is_tensor(item) ? current_value(reinterpret_cast<PyTensor*>(item)) : nullptr;
-    if (!value) {
-      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a function is made of tensors");
-      return false;
-    }
-    out.push_back(share(value));
-  }
-  return true;
-}
-
 // function(inputs, outputs, single, check) -> callable
 PyObject* make_function(PyObject*, PyObject* arguments) {
   PyObject *inputs, *outputs, *check;
@@ -286,6 +304,19 @@ PyObject* gradients(PyObject*, PyObject* arguments) {
   return result;
 }
 
+// A Python scalar as it was given: 2, 2.0 or True.
+PyObject* scalar_object(const Type* type, uint64_t bits) {
+  if (type->dtype == kBool) return PyBool_FromLong(bits != 0);
+  if (is_floating(type->dtype)) {
+    double number;
+    std::memcpy(&number, &bits, sizeof number);
+    return PyFloat_FromDouble(number);
+  }
+  int64_t number;
+  std::memcpy(&number, &bits, sizeof number);
+  return PyLong_FromLongLong(number);
+}
+
 // inputs_of(tensor) -> (op or None, attrs, inputs), for walks over a declared graph
 PyObject* inputs_of(PyObject*, PyObject* object) {
   if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor");
@@ -293,7 +324,8 @@ PyObject* inputs_of(PyObject*, PyObject* object) {
   if (!declared) Py_RETURN_NONE;
   PyObject* inputs = PyList_New(0);
   for (const Leaf& leaf : declared->inputs) {
-    PyObject* item = leaf.value ? wrap(leaf.value) : PyFloat_FromDouble(0.0);
+    Type* type = declared->is_gradient ? nullptr : declared->input_types[static_cast<size_t>(&leaf - declared->inputs.data())];
+    PyObject* item = leaf.value ? wrap(leaf.value) : scalar_object(type, leaf.scalar);
     if (!item || PyList_Append(inputs, item) < 0) return nullptr;
     Py_DECREF(item);
   }
@@ -306,7 +338,40 @@ PyObject* value_key(PyObject*, PyObject* object) {
   return PyLong_FromVoidPtr(reinterpret_cast<PyTensor*>(object)->value);
 }
 
+// declare(op, attrs, inputs) -> tensor that is declared, not run, even if all its inputs are bound
+PyObject* declare(PyObject*, PyObject* arguments) {
+  PyObject *op, *attrs, *inputs;
+  if (!PyArg_ParseTuple(arguments, "OO!O!", &op, &PyTuple_Type, &attrs, &PyTuple_Type, &inputs)) return nullptr;
+  Operation* operation = operation_of(op);
+  Attributes* attributes = operation ? attributes_of(attrs) : nullptr;
+  if (!attributes) return nullptr;
+  std::vector<ValueRef> values;
+  if (!values_of(inputs, values)) return nullptr;
+  std::vector<Operand> operands(values.size());
+  for (size_t i = 0; i < values.size(); ++i) operands[i].value = values[i].get();
+  return wrap(declare_call(operation, attributes, operands.data(), operands.size(), nullptr, true));
+}
+
+// declare_at(tensor or None): what is declared from now on is placed at the line of this tensor
+PyObject* declare_at(PyObject*, PyObject* object) {
+  if (object != Py_None && !is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor or None");
+  declare_at_location(object == Py_None ? 0 : reinterpret_cast<PyTensor*>(object)->value->location);
+  Py_RETURN_NONE;
+}
+
+// on_declaration(callable): called with every tensor that a call on symbolic tensors declares
+PyObject* on_declaration(PyObject*, PyObject* object) {
+  PyObject* before = declaration_listener;
+  Py_INCREF(object);
+  declaration_listener = object;
+  Py_XDECREF(before);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
+    {"declare", declare, METH_VARARGS, "declare(op, attrs, inputs): a declared call, even of bound tensors."},
+    {"declare_at", declare_at, METH_O, "declare_at(tensor or None): place declarations at the line of a tensor."},
+    {"on_declaration", on_declaration, METH_O, "on_declaration(callable): called with every tensor that a call declares."},
     {"function", make_function, METH_VARARGS, "function(inputs, outputs, single, check): a declared graph as a callable."},
     {"placeholder", placeholder, METH_O, "placeholder(type): a value to be bound later."},
     {"gradients", gradients, METH_VARARGS, "gradients(root, seed, targets): declared gradients."},
