@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from twofold.lower.builder import Builder
 from twofold.lower.expression import Expression, Place
 from twofold.lower.loopnest import LoopNest
+from twofold.lower.places import once
 from twofold.lower.values import LANES, Val
 
 
@@ -22,10 +25,12 @@ class NestEpilogue:
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         """Emit the nest for the sums ``acc`` of row ``row``, columns ``col`` to ``col`` + 15."""
         code, nest = Expression(self.nest, b), self.nest
-        values: dict[int, Val] = {}
+        values = self._uniform(code)
         pointers: list[Val | None] = [None] * len(code.accesses)
         place = Place(col, LANES, mask, pointers, values)
         for number, step in enumerate(nest.steps):
+            if number in values:
+                continue
             if step.kind == "accumulator":
                 values[number] = b.cast(acc, step.dtype)
                 continue
@@ -39,3 +44,34 @@ class NestEpilogue:
             where = code.moved(access, code.start(access, values), range(2), [batch, row])
             pointers[access] = code.pointer(access, where)
             code.store(number, place)
+
+    def _uniform(self, code: Expression) -> dict[int, Val]:
+        """What does not vary over the product, computed once at the kernel's entry.
+
+        Python scalars meet there in float64, whose division would cost more than a row of sums.
+        """
+        varying: set[int] = set()
+        uniform = []
+        for number, step in enumerate(self.nest.steps):
+            moves = step.access is not None and any(step.access.strides)
+            if step.kind == "accumulator" or moves or any(argument in varying for argument in step.args):
+                varying.add(number)
+            else:
+                uniform.append(number)
+        with at_entry(code.b):
+            values, _ = once(code, uniform, ends=False)
+        return values
+
+
+@contextmanager
+def at_entry(b: Builder) -> Iterator[None]:
+    """Within it, instructions go to the entry block, after what stands there and before all else."""
+    lines, known, scopes, block = b._lines, b._known, b._scopes, b._block
+    # what is known where the kernel stands now need not be known at its entry
+    b._lines, b._known, b._scopes, b._block = b._entry, {}, [], "entry"
+    try:
+        yield
+        if b._block != "entry":
+            raise RuntimeError("the entry of a kernel may not branch")
+    finally:
+        b._lines, b._known, b._scopes, b._block = lines, known, scopes, block

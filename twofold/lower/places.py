@@ -28,8 +28,10 @@ def decompose(code: Expression, number: Val, axes: Sequence[int]) -> list[Val]:
     return coordinates[::-1]
 
 
-def once(code: Expression, needed: Iterable[int] | None = None) -> tuple[dict[int, Val], list[Val]]:
-    """Emit what is computed once per call; gives its values and where every access begins.
+def once(
+    code: Expression, needed: Iterable[int] | None = None, ends: bool = True
+) -> tuple[dict[int, Val], list[Val]]:
+    """Emit what is computed once per call; gives its values and (unless ``ends`` is false) where accesses begin.
 
     A load whose address holds a run-time offset comes after the step that gives the offset.
     """
@@ -41,7 +43,7 @@ def once(code: Expression, needed: Iterable[int] | None = None) -> tuple[dict[in
             access = code.access_of(number)
             pointers[access] = code.pointer(access, code.start(access, values))
         code.evaluate([number], Place(0, 1, None, pointers, values))
-    return values, [code.start(number, values) for number in range(len(code.accesses))]
+    return values, [code.start(number, values) for number in range(len(code.accesses))] if ends else []
 
 
 def of_level(code: Expression, level: int) -> list[int]:

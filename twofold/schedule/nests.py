@@ -274,16 +274,15 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merge
     empty = [axis for axis in inner if axes.size(axis) == 0]
     if empty:
         return "rows", outer, empty[:1]
-    last = inner[-1][-1]
-    along = sum(strides[last] == 1 for strides in axes.rows)
-    best, best_count = -1, along
+    # accesses that vary along both decide; one that repeats costs little either way
+    outer_parts = [part for axis in outer for part in axis]
+    inner_parts = [part for axis in inner for part in axis]
+    whole = [row for row in axes.rows if any(row[p] for p in outer_parts) and any(row[p] for p in inner_parts)]
+    best, best_count = -1, sum(row[inner[-1][-1]] == 1 for row in whole)
     for number, axis in enumerate(outer):
-        reads = sum(
-            strides[axis[-1]] == 1 and any(strides[part] for merged in inner for part in merged)
-            for strides in axes.rows
-        )
-        if reads > best_count and axes.size(axis) > 1:
-            best, best_count = number, reads
+        count = sum(row[axis[-1]] == 1 for row in whole)
+        if count > best_count and axes.size(axis) > 1:
+            best, best_count = number, count
     if best < 0:
         return "rows", outer, inner
     return "columns", [*axes.merge([*outer[:best], *outer[best + 1 :]]), outer[best]], inner
