@@ -6,7 +6,7 @@ nothing that is decided here. Decisions depend on sizes; the text of a kernel ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -130,35 +130,11 @@ def host_vector_bits() -> int:
 _texts: dict[str, str] = {}
 
 
-def _tiled_text(kernel: TiledKernel, epilogue: Epilogue | None) -> tuple[str, str]:
-    key = kernel.key(epilogue)
+def _known(key: str, make: Callable[[], str]) -> tuple[str, str]:
+    """The key and its text, written once."""
     text = _texts.get(key)
     if text is None:
-        text = _texts[key] = kernel.text(epilogue)
-    return key, text
-
-
-def _generic_text(dtype: DType, epilogue: Epilogue | None) -> tuple[str, str]:
-    key = generic_key(dtype, dtype.compute, epilogue)
-    text = _texts.get(key)
-    if text is None:
-        text = _texts[key] = generic_text(dtype, dtype.compute, epilogue)
-    return key, text
-
-
-def _pack_text(source: DType, compute: DType, way: str) -> tuple[str, str]:
-    key = gemm_pack.pack_key(source, compute, way)
-    text = _texts.get(key)
-    if text is None:
-        text = _texts[key] = gemm_pack.pack_text(source, compute, way)
-    return key, text
-
-
-def _vector_text(dtype: DType, epilogue: Epilogue | None) -> tuple[str, str]:
-    key = gemm_vector.vector_key(dtype, dtype.compute, epilogue)
-    text = _texts.get(key)
-    if text is None:
-        text = _texts[key] = gemm_vector.vector_text(dtype, dtype.compute, epilogue)
+        text = _texts[key] = make()
     return key, text
 
 
@@ -260,7 +236,8 @@ class _Planner:
         block_k = min(_up(k, 16), max(16, _up(8192 // width, 16)) if way == "columns" else 16)
         group = 1 if way == "columns" else max(1, min(panels, 1024 // width))
         groups, blocks = -(-panels // group), -(-k // block_k)
-        key, text = _pack_text(dtype, dtype.compute, way)
+        kinds = dtype, dtype.compute, way
+        key, text = _known(gemm_pack.pack_key(*kinds), lambda: gemm_pack.pack_text(*kinds))
         values = {
             "n": n,
             "k": k,
@@ -322,7 +299,7 @@ class _Planner:
         buffers = (*self.roles, left_role, right_role, *(() if self.epilogue else ("c",)))
         work = seen.batch * panels * numbers["row_blocks"]
         grain = max(1, _GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
-        key, text = _tiled_text(kernel, self.epilogue)
+        key, text = _known(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
 
@@ -345,7 +322,8 @@ class _Planner:
         numbers |= {"b_batch": seen.b.batch, "b_column": seen.b.col}
         numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
         params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
-        key, text = _vector_text(seen.dtype, self.epilogue)
+        kinds = seen.dtype, seen.dtype.compute, self.epilogue
+        key, text = _known(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
         grain = max(1, _GRAIN_CYCLES // (seen.k * 6 + 64))
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
@@ -360,7 +338,8 @@ class _Planner:
         numbers |= {"b_batch": seen.b.batch, "b_k": seen.b.row, "b_column": seen.b.col}
         numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
         params = (*self.numbers, *(numbers[name] for name in GENERIC_PARAMS))
-        key, text = _generic_text(seen.dtype, self.epilogue)
+        kinds = seen.dtype, seen.dtype.compute, self.epilogue
+        key, text = _known(generic_key(*kinds), lambda: generic_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
         grain = max(1, _GRAIN_CYCLES // (seen.k * 16 + 16))
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
