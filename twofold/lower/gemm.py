@@ -311,7 +311,7 @@ class _Planner:
         blocks = -(-seen.m // most)
         if seen.m * seen.n * seen.k * seen.batch > 1 << 20:
             blocks = max(blocks, min(-(-seen.m // 48), -(-8 // (panels * seen.batch))))
-        return min(MAX_BLOCK_ROWS, _up(-(-seen.m // blocks), 12)) if blocks > 1 else seen.m
+        return min(MAX_BLOCK_ROWS, _up(-(-seen.m // blocks), 4)) if blocks > 1 else seen.m
 
     def turned(self, roles: tuple[str, str]) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
