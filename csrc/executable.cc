@@ -50,7 +50,7 @@ bool Executable::ask_for_fused(bool wait) {
   return result != nullptr;
 }
 
-bool Executable::run(void* const* inputs, std::vector<BufferRef>& outputs) {
+bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs) {
   ++runs;
   Tier tier = settings.tier;
   if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && !ask_for_fused(false)) return false;
@@ -58,7 +58,7 @@ bool Executable::run(void* const* inputs, std::vector<BufferRef>& outputs) {
   try {
     if (fused_ && tier != Tier::kFirstSight) {
       ProgramRef program = fused_;
-      return run_fused(*program, inputs, outputs);
+      return run_fused(*program, inputs, spare, outputs);
     }
     return run_first_sight(inputs, outputs);
   } catch (const std::bad_alloc&) {
@@ -70,7 +70,7 @@ bool Executable::run(void* const* inputs, std::vector<BufferRef>& outputs) {
   return false;
 }
 
-bool Executable::run_fused(Program& program, void* const* inputs, std::vector<BufferRef>& outputs) {
+bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs) {
   constexpr size_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -80,10 +80,18 @@ bool Executable::run_fused(Program& program, void* const* inputs, std::vector<Bu
     on_heap.resize(count);
     pointers = on_heap.data();
   }
-  outputs.reserve(count);
+  outputs.resize(count);
+  if (spare) {
+    for (auto [input, output] : program.donations) {
+      Buffer* free = spare[input];
+      if (!free) continue;
+      ++free->references;
+      outputs[static_cast<size_t>(output)] = BufferRef(free);
+    }
+  }
   for (size_t i = 0; i < count; ++i) {
-    outputs.emplace_back(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
-    pointers[i] = outputs.back()->data;
+    if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
+    pointers[i] = outputs[i]->data;
   }
   try {
     program.run(inputs, pointers);

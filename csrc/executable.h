@@ -26,15 +26,16 @@ class Executable : public std::enable_shared_from_this<Executable> {
   const CanonicalTrace canonical;
   uint64_t runs = 0;
 
-  // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output.
+  // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output, or with
+  // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
   // Returns false with a Python error set.
-  bool run(void* const* inputs, std::vector<BufferRef>& outputs);
+  bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs);
   // Called under the interpreter lock, from any thread.
   void set_fused(ProgramRef program);
   bool is_fused() const { return fused_ != nullptr; }
 
  private:
-  bool run_fused(Program& program, void* const* inputs, std::vector<BufferRef>& outputs);
+  bool run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs);
   bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs);
   bool ask_for_fused(bool wait);
   void plan_first_sight();

@@ -116,7 +116,7 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
                     : source.captured.value ? source.captured.value->buffer->data
                                             : &source.captured.scalar;
     }
-    if (!executable->run(pointers, results)) return false;
+    if (!executable->run(pointers, nullptr, results)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
   for (Ref ref : s->outputs) {

@@ -1,5 +1,6 @@
 // The Python module: programs, hooks, settings and the recorder's switches.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -59,12 +60,13 @@ struct PyProgram {
 };
 
 ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
-                        nb::object labels, int64_t total_work) {
+                        nb::object labels, int64_t total_work, std::vector<std::pair<int32_t, int32_t>> donations) {
   auto program = std::make_shared<Program>();
   program->output_nbytes = std::move(output_nbytes);
   program->arena_bytes = arena_bytes;
   program->constants.assign(constants.c_str(), constants.c_str() + constants.size());
   program->total_work = total_work;
+  program->donations = std::move(donations);
   for (nb::handle item : instructions) {
     auto [address, buffers, params, work, grain, label, host] =
         nb::cast<std::tuple<uint64_t, nb::tuple, std::vector<int64_t>, int64_t, int64_t, int32_t, nb::object>>(item);
@@ -229,11 +231,12 @@ NB_MODULE(_core, m) {
       .def(
           "__init__",
           [](PyProgram* self, nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
-             nb::object labels, int64_t total_work) {
-            new (self) PyProgram{make_program(instructions, std::move(output_nbytes), arena_bytes, constants, labels, total_work)};
+             nb::object labels, int64_t total_work, std::vector<std::pair<int32_t, int32_t>> donations) {
+            new (self) PyProgram{make_program(instructions, std::move(output_nbytes), arena_bytes, constants, labels, total_work,
+                                              std::move(donations))};
           },
           nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("arena_bytes"), nb::arg("constants"), nb::arg("labels").none(),
-          nb::arg("total_work"))
+          nb::arg("total_work"), nb::arg("donations") = std::vector<std::pair<int32_t, int32_t>>())
       .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
       .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; });
   bind_functions(m);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "threads.h"
@@ -43,6 +44,7 @@ class Program {
   std::vector<int64_t> params;
   std::vector<char> constants;
   std::vector<int64_t> output_nbytes;
+  std::vector<std::pair<int32_t, int32_t>> donations;  // input whose memory an output may take over
   int64_t arena_bytes = 0;
   int64_t total_work = 0;       // rough nanoseconds; decides whether to release the interpreter lock
   uint32_t most_slots = 0;

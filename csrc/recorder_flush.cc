@@ -24,18 +24,27 @@ std::unordered_map<std::string, std::shared_ptr<CachedTrace>>& traces() {
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::vector<BufferRef>& results) {
   const auto& source = cached.executable->canonical.leaf_source;
   constexpr size_t kOnStack = 128;
-  void* on_stack[kOnStack];
-  std::vector<void*> on_heap;
-  void** pointers = on_stack;
+  void* pointers_on_stack[kOnStack];
+  Buffer* spare_on_stack[kOnStack];
+  std::vector<void*> pointers_on_heap;
+  std::vector<Buffer*> spare_on_heap;
+  void** pointers = pointers_on_stack;
+  Buffer** spare = spare_on_stack;
   if (source.size() > kOnStack) {
-    on_heap.resize(source.size());
-    pointers = on_heap.data();
+    pointers_on_heap.resize(source.size());
+    spare_on_heap.resize(source.size());
+    pointers = pointers_on_heap.data();
+    spare = spare_on_heap.data();
   }
   for (size_t k = 0; k < source.size(); ++k) {
     Leaf& leaf = leaves[static_cast<size_t>(source[k])];
-    pointers[k] = leaf.value ? leaf.value->buffer->data : &leaf.scalar;
+    Value* value = leaf.value.get();
+    pointers[k] = value ? value->buffer->data : &leaf.scalar;
+    // Only this trace holds the value, and only the value holds the memory.
+    bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner;
+    spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
   }
-  return cached.executable->run(pointers, results);
+  return cached.executable->run(pointers, spare, results);
 }
 
 void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,

@@ -101,6 +101,7 @@ class Program:
         constants: bytes,
         labels: Any,
         total_work: int,
+        donations: list[tuple[int, int]] = ...,
     ) -> None: ...
     @property
     def instruction_count(self) -> int: ...

@@ -12,6 +12,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.types import TensorType
 from twofold.passes.pipeline import run_passes
 from twofold.runtime.jit import compile_kernels
+from twofold.schedule.donation import donations
 from twofold.schedule.memory import plan
 from twofold.schedule.nests import BufferKey
 from twofold.schedule.schedule import Instruction, Schedule
@@ -47,6 +48,11 @@ class CompiledProgram:
         self.labels: list[Label] = []
         self.instructions: list[tuple[Any, ...]] = []
         self.nanoseconds = 0
+        self.donations = [
+            (source, target)
+            for source, target in donations(schedule.instructions)
+            if graph.input_types[source].nbytes == graph.outputs[target].type.nbytes
+        ]
         for number, instruction in enumerate(schedule.instructions):
             buffers = tuple([_slot(key, offsets) for key in instruction.buffers])
             node = instruction.nodes[0]
@@ -61,7 +67,13 @@ class CompiledProgram:
         """The program in the form that the core runs."""
         sizes = [type.nbytes for type in self.output_types]
         return _core.Program(
-            self.instructions, sizes, self.arena_bytes, self.constants, self.labels, self.nanoseconds
+            self.instructions,
+            sizes,
+            self.arena_bytes,
+            self.constants,
+            self.labels,
+            self.nanoseconds,
+            self.donations,
         )
 
 

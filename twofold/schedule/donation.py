@@ -1,0 +1,61 @@
+"""Which outputs of a program may take over the memory of an input that nobody needs afterwards.
+
+An output may do so when one kernel writes it, element by element, where the same kernel reads that input at the
+very same place, and nothing reads the input later. Whether the input really is free, only the run knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twofold.lower.loopnest import REDUCING_FORMS, Access
+from twofold.schedule.schedule import Instruction
+
+
+def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
+    """Pairs (input, output), each input and each output at most once; empty if a kernel may fail half-way."""
+    if any(instruction.nest is None and instruction.host is not None for instruction in instructions):
+        return []
+    if any(instruction.nodes[0].op.kind == "custom" for instruction in instructions):
+        return []
+    last_read: dict[int, int] = {}
+    for number, instruction in enumerate(instructions):
+        for kind, index in instruction.buffers:
+            if kind == "input":
+                last_read[index] = number
+    found: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    for number, instruction in enumerate(instructions):
+        for source, target in _candidates(instruction):
+            if last_read[source] == number and source not in taken and all(target != other for _, other in found):
+                taken.add(source)
+                found.append((source, target))
+    return found
+
+
+def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
+    nest = instruction.nest
+    if nest is None or nest.form in REDUCING_FORMS:
+        return []
+    buffers = instruction.buffers  # those of an epilogue come first, then the operands of its product
+    reads: dict[int, list[Access]] = {}
+    for step in nest.steps:
+        if step.kind == "load" and step.access is not None:
+            reads.setdefault(step.access.slot, []).append(step.access)
+    found = []
+    for store in nest.stores:
+        if buffers[store.access.slot][0] != "output":
+            continue
+        for slot, accesses in reads.items():
+            kind, index = buffers[slot]
+            if kind != "input" or instruction.buffers.count(("input", index)) != 1:
+                continue
+            if all(_same_place(access, store.access) for access in accesses):
+                found.append((index, buffers[store.access.slot][1]))
+    return found
+
+
+def _same_place(a: Access, b: Access) -> bool:
+    return (
+        a.dtype is b.dtype and a.offset == b.offset and a.strides == b.strides and not a.dynamic and not b.dynamic
+    )
