@@ -37,7 +37,7 @@ def transposed(x: Node) -> Node:
     return node
 
 
-def sizes_differ(left: int, right: int, other: str = "w") -> ShapeError:
+def sizes_differ(left: int, right: int, other: str = "other") -> ShapeError:
     """The error of a product whose inner sizes do not fit."""
     return ShapeError(
         f"inner sizes differ, {left} against {right}", f"Transpose {other} or make its first axis {left}."
