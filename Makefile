@@ -61,7 +61,7 @@ sanitize: $(STAMP) $(VENV)/developer
 	rm -f $(SANITIZED)/twofold/_core*.so && cp build/sanitize/_core*.so $(SANITIZED)/twofold
 	cd $(SANITIZED) && PYTHONPATH=".:$$($(CURDIR)/$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
 	    PYTHONMALLOC=malloc \
-	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    LD_PRELOAD="$(call preload,libasan.so) $(call preload,libubsan.so) $(call preload,libstdc++.so)" \
 	    "$(CURDIR)/$(VENV)/bin/python" -S -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
 
