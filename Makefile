@@ -5,7 +5,7 @@ STAMP := $(VENV)/installed
 CORE_PYTHON ?= $(VENV)/bin/python
 DEMO ?=
 BENCH ?=
-SANITIZE_TESTS ?= tests
+SANITIZE_TESTS ?= tests/core tests/runtime
 WORKERS ?= 2
 
 .PHONY: demo test core sanitize bench lint format clean
