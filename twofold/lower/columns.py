@@ -30,10 +30,13 @@ class ColumnEmitter:
         self.inner = len(code.nest.inner)
         self.memory: dict[tuple[int, int, int], Val] = {}
 
-    def block(self, pointers: Pointers, uniform: dict[int, Val], column: Val, mask: Val) -> None:
-        """All phases over the columns from ``column`` on whose mask is set."""
+    def block(
+        self, pointers: Pointers, uniform: dict[int, Val], column: Val, mask: Val, low: Val, high: Val
+    ) -> None:
+        """All phases over elements [low, high) of the columns from ``column`` on whose mask is set."""
         code, plan, nest = self.code, self.plan, self.code.nest
         self.pointers, self.column, self.mask = pointers, column, mask
+        self.low, self.high = low, high
         self.values = dict(uniform)
         at_columns = Place(column, LANES, mask, pointers, self.values)
         done: set[int] = set()
@@ -65,12 +68,8 @@ class ColumnEmitter:
             values = [code.widened(place.values[nest.steps[number].args[0]]) for number in steps]
             return self._add(phase, accumulators, element, values, held)
 
-        high = code.size(self.split)
-        for axis in range(self.split + 1, self.split + self.inner):
-            high = self.b.mul(high, code.size(axis))
-        low = self.b.const(0, int64)
         totals, pairs = self._blocks(
-            phase, nest.depth, accumulators, low, high, body, accumulators.fresh_indexed()
+            phase, nest.depth, accumulators, self.low, self.high, body, accumulators.fresh_indexed()
         )
         results = accumulators.in_order(totals, pairs[1::2])
         self.values.update(zip(steps, results, strict=True))
@@ -179,19 +178,27 @@ class ColumnEmitter:
 
 
 def emit_columns(code: Expression) -> None:
-    """A nest of the form ``columns``: a work item is sixteen adjacent columns."""
+    """A nest of the form ``columns`` or ``strips``: a work item is sixteen adjacent columns, or a block of them."""
     b, nest = code.b, code.nest
     uniform, starts = once(code)
     emitter = ColumnEmitter(code, Plan(nest))
     axis = len(nest.outer) - 1
     width = code.size(axis)
-    blocks = b.shr(b.add(width, LANES - 1), 4)
+    groups = b.shr(b.add(width, LANES - 1), 4)
+    reduced = code.size(axis + 1)
+    for inner in range(axis + 2, axis + 1 + len(nest.inner)):
+        reduced = b.mul(reduced, code.size(inner))
     with b.loop(b.begin, b.end) as item:
-        row = divide(b, item, blocks)
-        column = b.mul(b.sub(item, b.mul(row, blocks)), LANES)
+        row = divide(b, item, groups)
+        column = b.mul(b.sub(item, b.mul(row, groups)), LANES)
         coordinates = decompose(code, row, range(axis))
         pointers: list[Val | None] = [
             code.pointer(number, code.moved(number, where, range(axis), coordinates))
             for number, where in enumerate(starts)
         ]
-        emitter.block(pointers, uniform, column, b.lane_mask(b.sub(width, column)))
+        low, high = b.const(0, int64), reduced
+        if nest.form == "strips":
+            # the axis before the columns numbers the blocks
+            low = b.mul(coordinates[-1], BLOCK)
+            high = b.minimum(b.add(low, BLOCK), reduced)
+        emitter.block(pointers, uniform, column, b.lane_mask(b.sub(width, column)), low, high)

@@ -11,6 +11,7 @@ rows     the inner axes are reduced, lanes along the last of them; a work item i
          what a reduction gives may be used by element-wise steps and reductions of later phases
 blocks   as rows with one phase, but a work item is a block of 4096 elements of a row
 columns  the inner axes are reduced, lanes along the last outer axis; a work item is sixteen columns
+strips   as columns with one phase, but a work item is a block of 4096 elements of sixteen columns
 epilogue no loops: outer axes batch and row, inner axis column of a matrix product, whose sums it receives
 ======== =============================================================================================
 
@@ -31,7 +32,7 @@ from twofold.lower.values import LANES
 BLOCK = 4096
 """Elements that one reduction accumulates before its result is passed on."""
 
-REDUCING_FORMS = ("rows", "blocks", "columns")
+REDUCING_FORMS = ("rows", "blocks", "columns", "strips")
 _WITHOUT_SIZES = ("scalar", "small", "flat", "epilogue")
 
 _DOUBLE = struct.Struct("<d")
@@ -146,7 +147,7 @@ class LoopNest:
     def depth(self) -> int:
         """How the reduced length is cut: -1 one vector, 0 one block, 1 blocks, 2 blocks of blocks."""
         size = self.reduced
-        if self.form == "blocks":
+        if self.form in ("blocks", "strips"):
             return 0
         if size <= LANES and self.form == "rows" and len(self.inner) == 1:
             return -1
@@ -157,7 +158,7 @@ class LoopNest:
         """The axis that the sixteen lanes lie along, -1 if none does."""
         if self.form == "scalar":
             return -1
-        return len(self.outer) - 1 if self.form == "columns" else len(self.outer) + len(self.inner) - 1
+        return len(self.outer) - 1 if self.form in ("columns", "strips") else len(self.outer) + len(self.inner) - 1
 
     def accesses(self) -> Iterator[Access]:
         """All accesses, in the order in which their parameters are laid out."""

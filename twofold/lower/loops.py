@@ -24,7 +24,7 @@ def emit(nest: LoopNest) -> str:
     code = Expression(nest, builder)
     emitters = {
         "scalar": _scalar, "small": _flat, "flat": _flat, "grid": _grid,
-        "rows": emit_rows, "blocks": emit_rows, "columns": emit_columns,
+        "rows": emit_rows, "blocks": emit_rows, "columns": emit_columns, "strips": emit_columns,
     }  # fmt: skip
     emitters[nest.form](code)
     return builder.finish()

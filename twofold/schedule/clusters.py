@@ -88,7 +88,7 @@ class Cluster:
     a matrix product 0 for its batch, 1 for its rows and 2 for its columns.
     """
 
-    __slots__ = ("buffers", "groups", "kind", "level", "number", "placements", "rows", "sizes", "terms", "units", "users")
+    __slots__ = ("blocked", "buffers", "groups", "kind", "level", "number", "placements", "rows", "sizes", "terms", "units", "users")
 
     def __init__(self, kind: str, number: int, level: int) -> None:
         self.kind = kind
@@ -99,6 +99,7 @@ class Cluster:
         self.sizes: list[int] = []
         self.groups: list[int] | None = None
         self.placements: dict[int, Placement] = {}
+        self.blocked = False
         self.rows: set[int] = set()  # numbers of units that do not vary along reduced axes
         self.terms = 0
         self.buffers = 0
@@ -114,6 +115,7 @@ class Cluster:
         self.placements[unit.number] = joining.new
         if joining.row:
             self.rows.add(unit.number)
+        self.blocked |= unit.is_blocked
         self.units.append(unit)
         self.terms += len(unit.terms) + 1
         self.buffers += 1 + sum(term.kind == "load" for term in unit.terms)
@@ -204,7 +206,8 @@ class Clustering:
             if cluster.buffers + sum(term.kind == "load" for term in unit.terms) > MOST_BUFFERS:
                 return None
         joining = self._over_all_axes(cluster, unit)
-        if joining is None and cluster.kind == "loop" and cluster.groups is not None and unit.kind != "reduction":
+        over_rows = cluster.kind == "loop" and cluster.groups is not None and not cluster.blocked
+        if joining is None and over_rows and unit.kind != "reduction":
             joining = self._over_rows(cluster, unit)
         return joining
 
@@ -221,6 +224,9 @@ class Clustering:
         if unit.kind == "reduction":
             own = _tags([int(flag) for flag in unit.reduced], new, len(sizes))
             if cluster.kind == "contraction" or own is None or (groups is not None and own != groups):
+                return None
+            # either all reductions of a kernel are cut into blocks or none is
+            if groups is not None and unit.is_blocked != cluster.blocked:
                 return None
             groups = own
         joining = Joining(sizes, groups, old, new, unit.kind == "reduction")
@@ -265,9 +271,9 @@ class Clustering:
                     if not _joinable(spread(term.strides, joining.new, rank), joining):
                         return False
                 continue
-            if term.offset or term.dynamic:
-                return False
             member = self.unit_of[term.node.id]
+            if term.offset or term.dynamic or member.is_blocked:
+                return False
             placement: Placement = [
                 [(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]]
                 for axes in cluster.placements[member.number]

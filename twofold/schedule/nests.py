@@ -137,6 +137,8 @@ class NestBuilder:
             form, outer_axes, inner_axes = _map_form(axes, outer_axes, len(self.raw_stores))
         else:
             form, outer_axes, inner_axes = _reducing_form(axes, outer_axes, axes.collapse(inner, True))
+        if self.cluster.blocked:
+            form = {"rows": "blocks", "columns": "strips"}[form]
         order = [*outer_axes, *inner_axes]
         position = 0
         for step, strides in zip(self.steps, self.raw):
@@ -147,11 +149,30 @@ class NestBuilder:
         for store in self.stores:
             store.access.strides = axes.strides(position, order)
             position += 1
-        nest = LoopNest(form, axes.sizes(outer_axes), axes.sizes(inner_axes), self.steps, self.stores)
+        sizes = axes.sizes(outer_axes)
+        if self.cluster.blocked:
+            sizes = self._number_blocks(form, sizes, axes.sizes(inner_axes))
+        nest = LoopNest(form, sizes, axes.sizes(inner_axes), self.steps, self.stores)
         kernel = Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
         if form in ("rows", "columns"):
             Keeping(nest, kernel).decide()
         return kernel
+
+    def _number_blocks(self, form: str, outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
+        """Give the nest an axis that numbers the blocks, the first axis of the stored results."""
+        at = len(outer) - (form == "strips")
+        kept = reduced = 1
+        for size in outer:
+            kept *= size
+        for size in inner:
+            reduced *= size
+        for step in self.steps:
+            if step.access is not None:
+                step.access.strides = (*step.access.strides[:at], 0, *step.access.strides[at:])
+        for store in self.stores:
+            strides = store.access.strides
+            store.access.strides = (*strides[:at], kept if store.row else 0, *strides[at:])
+        return (*outer[:at], -(-reduced // BLOCK), *outer[at:])
 
     def epilogue(self) -> Kernel:
         """The nest that a matrix product runs on its sums; axes of a group count through as one."""
@@ -192,9 +213,9 @@ class NestBuilder:
             length = piece_length(nest.inner[0])
             kernel.work = rows * -(-nest.inner[0] // length) if length else 0
             each = element * max(length, LANES) + 5
-        elif nest.form == "columns":
+        elif nest.form in ("columns", "strips"):
             kernel.work = rows // max(nest.outer[-1], 1) * -(-nest.outer[-1] // LANES) if rows else 0
-            each = element * nest.reduced * LANES + 50
+            each = element * (nest.reduced if nest.form == "columns" else BLOCK) * LANES + 50
         else:
             kernel.work = rows
             length = BLOCK if nest.form == "blocks" else nest.reduced

@@ -13,6 +13,7 @@ from twofold.lower.epilogue import NestEpilogue
 from twofold.lower.gemm import MatmulProblem, Operand, plan_matmul
 from twofold.lower.loopnest import LoopNest, typed_attributes
 from twofold.lower.loops import emit
+from twofold.schedule.blocks import split_reductions
 from twofold.schedule.clusters import Cluster, Clustering
 from twofold.schedule.nests import BufferKey, NestBuilder
 from twofold.schedule.units import Analysis, Unit
@@ -55,6 +56,8 @@ class Schedule:
     """The instructions of a graph in order, with the bytes of every buffer that lives in the arena."""
 
     def __init__(self, graph: Graph, fuse: bool = True) -> None:
+        if fuse:
+            graph = split_reductions(graph)
         self.graph = graph
         self.analysis, self.clustering = _cluster(graph, fuse)
         self.instructions: list[Instruction] = []

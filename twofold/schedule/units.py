@@ -11,6 +11,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.lower.expression import operation_cost
 from twofold.lower.values import LANES
+from twofold.schedule.blocks import BlockReduction
 from twofold.schedule.views import (
     ZERO,
     Form,
@@ -89,6 +90,11 @@ class Unit:
     def is_loop(self) -> bool:
         """Whether this is computed by a loop nest (else by a kernel of another kind)."""
         return self.kind not in ("contraction", "custom", "host")
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether this is the first step of a long reduction, see ``schedule.blocks``."""
+        return isinstance(self.root.op, BlockReduction) and self.output < 0
 
     def loads(self) -> Iterable[Term]:
         """The terms that read memory."""
@@ -317,7 +323,8 @@ class _Writer:
         unit.reduced = tuple(k in reduced for k in range(len(sizes)))
         result = [0] * len(sizes)
         stored = [axis for axis in range(len(shape)) if axis not in axes]
-        for stride, axis in zip(row_major(root.shape), stored):
+        strides = row_major(root.shape)
+        for stride, axis in zip(strides[1:] if unit.is_blocked else strides, stored):
             for loop, coefficient in forms[axis][1]:
                 result[loop] = stride * coefficient
         unit.strides = tuple(result)
