@@ -39,3 +39,8 @@ def in_float64(sample: Sample) -> Sample:
     return Sample(
         sample.attrs, arrays, tuple(float64 if d.kind == "f" else d for d in sample.dtypes), sample.smooth
     )
+
+
+def result_type(op: Any, sample: Sample) -> Any:
+    """The type of the result of a call."""
+    return closed_graph(op, sample.attrs, sample.types).outputs[0].type

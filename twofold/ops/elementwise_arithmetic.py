@@ -152,18 +152,35 @@ class fmod:
 
 
 def _integer_power(b: Any, x: Any, n: Any) -> Any:
-    """By squaring; a negative exponent gives 0 unless the base is a unit; above 63 it counts modulo 64."""
+    """By squaring, modulo the range of the dtype; a negative exponent gives 0 unless the base is a unit."""
     one, zero = b.const(1, x.dtype), b.const(0, x.dtype)
-    result, square = one, x
-    for bit in range(6):
-        odd = b.cmp("ne", b.and_(n, 1 << bit), 0)
-        result = b.select(odd, b.mul(result, square), result)
-        square = b.mul(square, square)
+    held = [b.select(b.cmp("ne", b.and_(n, 1), 0), x, one), x, n]
+
+    def step(held: list[Any]) -> list[Any]:
+        result, square, rest = held
+        square, rest = b.mul(square, square), b.shr(rest, 1)
+        odd = b.cmp("ne", b.and_(rest, 1), 0)
+        return [b.select(odd, b.mul(result, square), result), square, rest]
+
+    bits = 8 * x.dtype.itemsize
+    straight = bits if bits == 8 else 6
+    for _ in range(straight - 1):
+        held = step(held)
+    if straight < bits:
+        branch = b.if_(b.any_lane(b.cmp("gt", n, (1 << straight) - 1)))
+        with branch:
+            loop = b.loop(straight, bits, carry=held)
+            with loop as (_, inside):
+                b.loop_next(step(inside))
+            branch.give(loop.results)
+        with branch.else_():
+            branch.give(held)
+        held = branch.results
     negative = b.cmp("lt", n, 0)
     unit = b.cmp("eq", x, 1) if x.dtype.kind == "u" else b.or_(b.cmp("eq", x, 1), b.cmp("eq", x, -1))
-    result = b.select(b.and_(negative, b.not_(unit)), zero, result)
-    nothing = b.and_(b.cmp("eq", x, 0), b.cmp("ne", n, 0))
-    return b.select(nothing, zero, result)
+    # a negative exponent's lowest bit is right for units: -1 to an odd power
+    alternating = b.select(b.cmp("ne", b.and_(n, 1), 0), x, one)
+    return b.select(negative, b.select(unit, alternating, zero), held[0])
 
 
 def _power_reference(x: Any, n: Any) -> Any:
@@ -413,14 +430,16 @@ class clamp_max:
 def _lower_hypot(b: Any, x: Any, y: Any) -> Any:
     """In float64 for float32, where nothing overflows; otherwise scaled by the larger side."""
     dtype = x.dtype
-    if dtype is float32:
-        x, y = b.cast(x, float64), b.cast(y, float64)
-        return b.cast(b.sqrt(b.add(b.mul(x, x), b.mul(y, y))), dtype)
     x, y = b.abs(x), b.abs(y)
-    large, small = b.maximum(x, y), b.minimum(x, y)
-    ratio = b.div(small, large)
-    length = b.mul(large, b.sqrt(b.add(b.mul(ratio, ratio), 1.0)))
-    length = b.select(b.cmp("eq", small, 0.0), large, length)
+    if dtype is float32:
+        wide, other = b.cast(x, float64), b.cast(y, float64)
+        length = b.cast(b.sqrt(b.add(b.mul(wide, wide), b.mul(other, other))), dtype)
+    else:
+        large, small = b.maximum(x, y), b.minimum(x, y)
+        ratio = b.div(small, large)
+        length = b.mul(large, b.sqrt(b.add(b.mul(ratio, ratio), 1.0)))
+        length = b.select(b.cmp("eq", small, 0.0), large, length)
+    # as in C, an infinite side outweighs a NaN
     infinite = b.or_(b.cmp("eq", x, math.inf), b.cmp("eq", y, math.inf))
     return b.select(infinite, b.const(math.inf, dtype), length)
 
