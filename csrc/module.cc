@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiled.h"
 #include "location.h"
 #include "node.h"
 #include "object.h"
@@ -243,7 +244,7 @@ NB_MODULE(_core, m) {
   Recorder::tracing_possible = Recorder::is_traced();
   PySys_AddAuditHook(follow_tracing, nullptr);
   register_object(m);
-  if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 ||
+  if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 || add_compiled_type(m.ptr()) < 0 ||
       PyModule_AddFunctions(m.ptr(), functions) < 0) {
     throw nb::python_error();
   }

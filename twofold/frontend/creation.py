@@ -11,7 +11,8 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, float32, int64
-from twofold.ops.base import FUNCTIONS, apply
+from twofold.ir.op import REGISTRY
+from twofold.ops.base import apply
 from twofold.ops.source import shape_of
 
 Tensor = _core.Tensor
@@ -239,28 +240,28 @@ rand_like = _like(rand)
 randn_like = _like(randn)
 
 
-def _with_leaf(name: str) -> Callable[..., Tensor]:
-    plain = FUNCTIONS[name]
-
+def _leaf_maker(op: Any) -> Callable[..., Tensor]:
     def made(*args: Any, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
              memory_format: Any = None, **kwargs: Any) -> Tensor:  # fmt: skip
         check_device(device)
-        if "dtype" in kwargs and kwargs["dtype"] is None:
+        if kwargs.get("dtype", 0) is None:
             del kwargs["dtype"]
-        if "dtype" not in kwargs and name in ("zeros", "ones", "eye", "linspace"):
-            kwargs["dtype"] = _default[0]
+        if op.creates == "default":
+            kwargs.setdefault("dtype", _default[0])
         if "size" in kwargs:
             args = (kwargs.pop("size"), *args)
-        return _leaf(plain(*args, **kwargs), requires_grad)
+        return _leaf(op.call(*args, **kwargs), requires_grad)
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = plain.__doc__
+    made.__name__ = made.__qualname__ = op.functions[0]
+    made.__doc__ = op.doc
     return made
 
 
-CREATION = {
-    name: _with_leaf(name)
-    for name in ("zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like", "full_like", "empty_like")
-    if name in FUNCTIONS
-}
+CREATION: dict[str, Callable[..., Tensor]] = {}
+"""Functions that make new leaves, by name; beside the entry's own arguments they take PyTorch's ``requires_grad``."""
+
+for _op in REGISTRY.values():
+    if getattr(_op, "creates", ""):
+        _maker = _leaf_maker(_op)
+        CREATION.update(dict.fromkeys(_op.functions, _maker))  # type: ignore[attr-defined]
 CREATION["empty"] = CREATION["zeros"]

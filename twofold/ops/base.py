@@ -199,6 +199,7 @@ class Operation(Op):
     inplace: bool = False  # whether the method ``name_`` exists
     arity: int | None = None  # n: the public call takes exactly n positional values and no attributes
     call: Callable[..., Any]
+    creates: str = ""  # makes new leaves, of the "default" dtype or of that of a "value"
     differentiable: bool = True
     exact_reference: bool = (
         False  # the reference wants arrays of the true dtypes, not floats widened to float64

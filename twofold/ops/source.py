@@ -85,6 +85,7 @@ def _call(attrs: Attributes, *values: Any) -> Sample:
 class full:
     """A tensor of shape ``size`` whose every element is ``fill_value``."""
 
+    creates = "value"
     signature = "fill_value"
     samples = lambda: [_call((shape, dtype), 2.5) for shape in _SHAPES for dtype in (float32, float64, int64)]
     compute = lambda value, shape, dtype: broadcast(convert(value, dtype), shape)
@@ -99,6 +100,7 @@ class full:
 class zeros:
     """A tensor of zeros."""
 
+    creates = "default"
     samples = lambda: [_call((shape, dtype)) for shape in _SHAPES for dtype in (float32, int64, bool_)]
     compute = lambda shape, dtype: filled(0, dtype, shape)
 
@@ -111,6 +113,7 @@ class zeros:
 class ones:
     """A tensor of ones."""
 
+    creates = "default"
     samples = lambda: [_call((shape, dtype)) for shape in _SHAPES for dtype in (float32, int64, bool_)]
     compute = lambda shape, dtype: filled(1, dtype, shape)
 
@@ -123,6 +126,7 @@ class ones:
 class zeros_like:
     """Zeros with the shape and, unless given, the dtype of ``input``."""
 
+    creates = "value"
     functions = ("zeros_like", "empty_like")
     signature = "input"
     samples = lambda: [_call((dtype,), numpy.ones(shape)) for shape in _SHAPES for dtype in (float32, int64)]
@@ -137,6 +141,7 @@ class zeros_like:
 class ones_like:
     """Ones with the shape and, unless given, the dtype of ``input``."""
 
+    creates = "value"
     signature = "input"
     samples = lambda: [_call((dtype,), numpy.ones(shape)) for shape in _SHAPES for dtype in (float32, int64)]
     compute = lambda x, dtype: filled(1, dtype, x.shape)
@@ -150,6 +155,7 @@ class ones_like:
 class full_like:
     """``fill_value`` everywhere, with the shape and, unless given, the dtype of ``input``."""
 
+    creates = "value"
     signature = "input, fill_value"
     samples = lambda: [
         _call((dtype,), numpy.ones(shape), 2.5) for shape in _SHAPES for dtype in (float32, int64)
@@ -173,6 +179,7 @@ def _arange(start: Any, step: Any, length: int, dtype: DType) -> Any:
 class arange:
     """``start``, ``start + step``, ... up to but not including ``end``."""
 
+    creates = "value"
     signature = "start, step"
     samples = lambda: [_call((5, int64), 3, -2), _call((7, float32), 0.5, 0.1), _call((0, int64), 0, 1)]
     compute = _arange
@@ -205,6 +212,7 @@ def _linspace(start: Any, end: Any, length: int, endpoint: bool, dtype: DType) -
 class linspace:
     """``steps`` equally spaced values from ``start`` to ``end``, both included."""
 
+    creates = "default"
     signature = "start, end"
     samples = lambda: [
         _call((steps, end, float32), -1.0, 2.0) for steps in (0, 1, 2, 11) for end in (True, False)
@@ -228,6 +236,7 @@ def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:
 class eye:
     """Ones on the ``k``-th diagonal, zeros elsewhere."""
 
+    creates = "default"
     samples = lambda: [
         _call((3, 3, 0, float32)),
         _call((2, 4, 1, int64)),

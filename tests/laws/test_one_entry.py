@@ -1,0 +1,48 @@
+"""Law 2: no list of operation names anywhere but in the entries. Law 10: the core names no operation."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import twofold
+from twofold.ir.op import REGISTRY
+from twofold.ops.base import FUNCTIONS
+
+PACKAGE = Path(twofold.__file__).parent
+CORE = PACKAGE.parent / "csrc"
+ENOUGH = 5
+"""So many names of operations in one literal are a list of operations."""
+
+
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+COMBINATIONS = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"}
+"""Vocabulary of the code generator: ways to compare and to combine, which operations refer to."""
+
+
+def literals(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            yield node.lineno, [item.value for item in node.elts if isinstance(item, ast.Constant)]
+
+
+@pytest.mark.parametrize("path", [p for p in sorted(PACKAGE.rglob("*.py")) if "ops" not in p.parts], ids=lambda p: p.name)
+def test_no_list_of_operation_names(path):
+    names = set(REGISTRY) | set(FUNCTIONS)
+    for line, values in literals(ast.parse(path.read_text())):
+        found = [value for value in values if isinstance(value, str) and value in names]
+        if set(found) <= COMBINATIONS | COMPARISONS:
+            continue
+        assert len(found) < ENOUGH, f"{path.name}:{line} lists operations: {found}"
+
+
+@pytest.mark.skipif(not CORE.is_dir(), reason="needs the sources of the core")
+def test_the_core_names_no_operation():
+    quoted = {f'"{name}"' for name in set(REGISTRY) | set(FUNCTIONS)}
+    for path in CORE.glob("*.cc"):
+        text = path.read_text()
+        # A hook may be called like an operation; hooks are what Python installs, not operations.
+        hooks = {f'"{name}"' for name in re.findall(r'\{"(\w+)", &hooks\.', text)}
+        found = {name for name in quoted if name in text} - hooks
+        assert not found, f"{path.name} names operations: {sorted(found)}"
