@@ -21,7 +21,7 @@ ORDER = [
     {"schedule"},
     {"runtime"},
     {"frontend"},
-    {"nn", "optim", "data", "static"},
+    {"autograd", "utils", "nn", "optim", "data", "static"},
     {"demo"},
     {"__main__"},
 ]

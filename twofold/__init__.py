@@ -51,7 +51,11 @@ from twofold.frontend.creation import (
 from twofold.frontend.display import set_printoptions
 from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
+from twofold.frontend.legacy import WHOLE as _WHOLE
+from twofold.frontend.legacy import cuda, is_floating_point, numel
 from twofold.frontend.methods import Device as device
+from twofold.frontend.saving import load, save
 from twofold.runtime.tracing import wait_for_compiler
 
 __version__ = "0.1.0"
@@ -70,6 +74,13 @@ _methods.install()
 for _name, _function in {**_install.PUBLIC, **_CREATION}.items():
     if _name.isidentifier() and _name not in globals():
         globals()[_name] = _function
+globals().update(_CONSTRUCTORS)
+for _name, _function in _WHOLE.items():
+    globals()[_name] = _function
+    setattr(Tensor, _name, _function)
+
+# These find the public functions in place, so they come after the installation.
+from twofold import autograd, nn, optim, utils  # noqa: E402
 
 
 def is_tensor(value: Any) -> "_builtin_bool":

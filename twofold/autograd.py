@@ -1,0 +1,156 @@
+"""Gradients under PyTorch's module name, and a check of gradients by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.frontend.creation import from_numpy, tensor
+from twofold.frontend.gradients import enable_grad, grad, inference_mode, no_grad, set_grad_enabled
+
+Tensor = _core.Tensor
+
+__all__ = [
+    "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "inference_mode",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
+
+
+def backward(
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+    grad_variables: Any = None, inputs: Any = None,
+) -> None:  # fmt: skip
+    """Add the gradients of the sum of ``tensors`` to ``.grad`` of their leaves; see ``Tensor.backward``."""
+    roots = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    given = grad_variables if grad_tensors is None else grad_tensors
+    if given is None:
+        given = (None,) * len(roots)
+    seeds = (given,) if isinstance(given, Tensor) else tuple(given)
+    if len(seeds) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(seeds)} gradients")
+    keep = create_graph if retain_graph is None else retain_graph
+    for place, (root, seed) in enumerate(zip(roots, seeds, strict=True)):
+        root.backward(
+            seed, retain_graph=keep or place < len(roots) - 1, create_graph=create_graph, inputs=inputs
+        )
+
+
+class _VariableType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+    def __call__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+        """``data`` itself, or a leaf with its value if ``requires_grad`` is wanted of it."""
+        if requires_grad and not data.requires_grad:
+            data = data.detach()
+            data.requires_grad = True
+        return data
+
+
+class Variable(metaclass=_VariableType):
+    """PyTorch's older name: ``Variable(tensor)`` is the tensor, and every tensor is an instance."""
+
+
+class set_detect_anomaly:
+    """Not there: raises NotImplementedError when switched on. Errors always name the line of the user's program."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        if mode:
+            raise NotImplementedError(
+                "detect_anomaly: gradients are not searched for NaN. Errors name the line that made a tensor; "
+                "look at values with print or isfinite."
+            )
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+
+class detect_anomaly(set_detect_anomaly):
+    """As ``set_detect_anomaly(True)``: not there."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(True, check_nan)
+
+
+class GradcheckError(RuntimeError):
+    """A gradient differs from the differences of its function."""
+
+
+def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
+    found = function(*inputs)
+    return [found] if isinstance(found, Tensor) else list(found)
+
+
+def _differences(
+    function: Callable[..., Any], inputs: list[Any], place: int, eps: float
+) -> list[numpy.ndarray]:
+    """Per output the matrix of central differences with respect to input ``place``: a row for each input element."""
+    values = inputs[place].detach().numpy().astype(numpy.float64)
+    rows: list[list[numpy.ndarray]] = []
+    for index in numpy.ndindex(values.shape):
+        ends = []
+        for side in (eps, -eps):
+            moved = values.copy()
+            moved[index] += side
+            shifted = tensor(moved, dtype=inputs[place].dtype)
+            results = _outputs(function, [*inputs[:place], shifted, *inputs[place + 1 :]])
+            ends.append([one.detach().numpy().astype(numpy.float64).ravel() for one in results])
+        rows.append([(high - low) / (2 * eps) for high, low in zip(*ends, strict=True)])
+    return [numpy.array([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]
+
+
+def _jacobian(output: Tensor, wanted: Tensor) -> numpy.ndarray:
+    columns = []
+    for k in range(output.numel()):
+        seed = numpy.zeros(output.numel(), output.dtype.numpy)
+        seed[k] = 1
+        direction = from_numpy(seed.reshape(tuple(output.shape)))
+        (found,) = grad(output, wanted, direction, retain_graph=True, allow_unused=True)
+        columns.append(
+            numpy.zeros(wanted.numel())
+            if found is None
+            else found.detach().numpy().astype(numpy.float64).ravel()
+        )
+    return numpy.array(columns).T.reshape(wanted.numel(), output.numel())
+
+
+def gradcheck(
+    func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, **options: Any,
+) -> bool:  # fmt: skip
+    """Whether the gradients of ``func`` agree with central differences, for all inputs that require grad.
+
+    Give float64 inputs. Raises GradcheckError where they do not agree, or returns False without ``raise_exception``.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradcheck(lambda x: (x * x).sin(), (x,))
+    True
+    """
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    places = [k for k, one in enumerate(given) if isinstance(one, Tensor) and one.requires_grad]
+    if not places:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for place in places:
+        expected = _differences(func, given, place, eps)
+        for number, output in enumerate(_outputs(func, given)):
+            found = _jacobian(output, given[place])
+            if expected and numpy.allclose(found, expected[number], rtol, atol):
+                continue
+            if not expected:
+                continue
+            if raise_exception:
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {number} with respect to input {place},\n"
+                    f"numerical:{expected[number]}\nanalytical:{found}\n"
+                )
+            return False
+    return True

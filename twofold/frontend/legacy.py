@@ -1,0 +1,105 @@
+"""PyTorch's older constructors, comparisons of whole tensors, and questions about the machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import _core, dtypes
+from twofold.dtypes import DType
+from twofold.frontend.creation import tensor
+from twofold.ops.base import FUNCTIONS
+
+Tensor = _core.Tensor
+
+
+class _TensorType(type):
+    """Classes such as ``FloatTensor``: calling one makes a tensor, and tensors of its dtype are its instances."""
+
+    dtype: DType
+
+    def __call__(cls, *args: Any) -> Tensor:
+        """From data, or from sizes: ``FloatTensor([1, 2])``, ``FloatTensor(2, 3)``."""
+        if not args:
+            return FUNCTIONS["zeros"]((0,), dtype=cls.dtype)
+        if isinstance(args[0], int):
+            return FUNCTIONS["zeros"](tuple(args), dtype=cls.dtype)
+        if isinstance(args[0], dtypes.Size):
+            return FUNCTIONS["zeros"](tuple(args[0]), dtype=cls.dtype)
+        return tensor(args[0], dtype=cls.dtype)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+
+def _constructor(name: str, dtype: DType) -> _TensorType:
+    return _TensorType(
+        name, (), {"dtype": dtype, "__doc__": f"A {dtype.name} tensor from data or from sizes."}
+    )
+
+
+CONSTRUCTORS = {
+    name: _constructor(name, dtype)
+    for name, dtype in (
+        ("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16),
+        ("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("ShortTensor", dtypes.int16),
+        ("CharTensor", dtypes.int8), ("ByteTensor", dtypes.uint8), ("BoolTensor", dtypes.bool_),
+        ("BFloat16Tensor", dtypes.bfloat16),
+    )
+}  # fmt: skip
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape and equal elements; ``eq`` compares element by element."""
+    return tuple(input.shape) == tuple(other.shape) and bool((input == other).all().item())
+
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Where ``|input - other| <= atol + rtol * |other|``, or both are equal."""
+    near = ((input - other).abs() <= atol + rtol * other.abs()) & FUNCTIONS["isfinite"](other)
+    near = near | (input == other)
+    return near | ((input != input) & (other != other)) if equal_nan else near
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether ``isclose`` holds everywhere."""
+    return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all().item())
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return input.dtype.kind == "f"
+
+
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    return input.type_.size
+
+
+class cuda:
+    """What programs ask about devices that are not there."""
+
+    @staticmethod
+    def is_available() -> bool:
+        """False."""
+        return False
+
+    @staticmethod
+    def device_count() -> int:
+        """0."""
+        return 0
+
+    @staticmethod
+    def manual_seed_all(seed: int) -> None:
+        """Nothing to seed."""
+
+    manual_seed = manual_seed_all
+    empty_cache = staticmethod(lambda: None)
+    synchronize = staticmethod(lambda device=None: None)
+
+
+WHOLE = {"equal": equal, "isclose": isclose, "allclose": allclose}
+"""Comparisons that are also methods."""

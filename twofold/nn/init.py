@@ -1,0 +1,228 @@
+"""Initial values of parameters, in place; formulas and bounds as PyTorch's."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.frontend.creation import Generator, randn
+
+Tensor = _core.Tensor
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """The factor that keeps the variance behind a nonlinearity; raises ValueError for an unknown one."""
+    if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs each output has, and how many outputs each input."""
+    if tensor.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+_calculate_fan_in_and_fan_out = _fans
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _fans(tensor)[mode == "fan_out"]
+
+
+_calculate_correct_fan = _fan
+
+
+def _silently(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``function`` without recording gradients."""
+
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Tensor:
+        before = _core.set_grad_enabled(False)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _core.set_grad_enabled(before)
+
+    return made
+
+
+def _from_array(tensor: Tensor, array: numpy.ndarray) -> Tensor:
+    return tensor.copy_(_core.from_array(numpy.ascontiguousarray(array), False))
+
+
+@_silently
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw evenly from [a, b)."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@_silently
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
+    """Draw from a normal distribution."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@_silently
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from a normal distribution limited to [a, b]: values outside are drawn again."""
+    values = randn(tensor.numel(), generator=generator, dtype="float64").numpy() * std + mean
+    while (outside := (values < a) | (values > b)).any():
+        values[outside] = randn(int(outside.sum()), generator=generator, dtype="float64").numpy() * std + mean
+    return _from_array(tensor, values.reshape(tuple(tensor.shape)))
+
+
+@_silently
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Make every element ``val``."""
+    return tensor.fill_(val)
+
+
+@_silently
+def ones_(tensor: Tensor) -> Tensor:
+    """Make every element 1."""
+    return tensor.fill_(1.0)
+
+
+@_silently
+def zeros_(tensor: Tensor) -> Tensor:
+    """Make every element 0."""
+    return tensor.zero_()
+
+
+@_silently
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix; raises ValueError unless there are 2 axes."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return _from_array(tensor, numpy.eye(*tensor.shape))
+
+
+@_silently
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw from [-a, a) with ``a = gain * sqrt(6 / (fan_in + fan_out))``.
+
+    Source: Glorot, Bengio, Understanding the Difficulty of Training Deep Feedforward Neural Networks, 2010.
+    """
+    std = gain * math.sqrt(2.0 / float(sum(_fans(tensor))))
+    bound = math.sqrt(3.0) * std
+    return tensor.uniform_(-bound, bound, generator=generator)
+
+
+@_silently
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw from a normal distribution with deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    return tensor.normal_(0.0, gain * math.sqrt(2.0 / float(sum(_fans(tensor)))), generator=generator)
+
+
+@_silently
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from [-b, b) with ``b = gain * sqrt(3 / fan)``.
+
+    Source: He et al., Delving Deep into Rectifiers, 2015.
+    """
+    if 0 in tensor.shape:
+        return tensor
+    bound = math.sqrt(3.0) * (calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)))
+    return tensor.uniform_(-bound, bound, generator=generator)
+
+
+@_silently
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from a normal distribution with deviation ``gain / sqrt(fan)``."""
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return tensor.normal_(0.0, std, generator=generator)
+
+
+@_silently
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """A random (semi-)orthogonal matrix; further axes count as columns.
+
+    Source: Saxe, McClelland, Ganguli, Exact Solutions to the Nonlinear Dynamics of Learning, 2014.
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
+    drawn = randn(rows, columns, generator=generator, dtype="float64").numpy()
+    q, r = numpy.linalg.qr(drawn.T if rows < columns else drawn)
+    q = q * numpy.sign(numpy.diag(r))
+    q = q.T if rows < columns else q
+    return _from_array(tensor, (q * gain).reshape(tuple(tensor.shape)))
+
+
+@_silently
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Normal values, of which in each column the fraction ``sparsity`` is 0."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    values = randn(rows, columns, generator=generator, dtype="float64").numpy() * std
+    order = numpy.argsort(randn(rows, columns, generator=generator, dtype="float64").numpy(), axis=0)
+    numpy.put_along_axis(values, order[: math.ceil(sparsity * rows)], 0.0, axis=0)
+    return _from_array(tensor, values)
+
+
+@_silently
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Filters of a convolution that pass the channels on unchanged."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    values = numpy.zeros(tuple(tensor.shape))
+    count = tensor.shape[0] // groups
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(count, tensor.shape[1])):
+            values[(group * count + channel, channel, *middle)] = 1
+    return _from_array(tensor, values)
+
+
+uniform, normal, constant, eye, orthogonal = uniform_, normal_, constant_, eye_, orthogonal_
+xavier_uniform, xavier_normal = xavier_uniform_, xavier_normal_
+kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_

@@ -1,0 +1,300 @@
+"""Linear layers, embeddings, dropout, and changes of shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import CREATION, dropout
+from twofold.nn import functional as F
+from twofold.nn import init
+from twofold.nn.module import Module
+from twofold.nn.parameter import Parameter
+
+Tensor = _core.Tensor
+
+
+def new_parameter(*size: int, dtype: Any = None) -> Parameter:
+    """A parameter of a size, for ``reset_parameters`` to fill."""
+    return Parameter(CREATION["empty"](*size, dtype=dtype))
+
+
+class Identity(Module):
+    """Returns its input; takes any arguments and forgets them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """The input."""
+        return input
+
+
+class Linear(Module):
+    """``input @ weight.T + bias``, with weights of shape ``(out_features, in_features)``.
+
+    Both start evenly spread in ``[-b, b)`` with ``b = 1 / sqrt(in_features)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Linear(3, 2)(torch.ones(5, 3)).shape
+    twofold.Size([5, 2])
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = new_parameter(out_features, in_features, dtype=dtype)
+        if bias:
+            self.bias = new_parameter(out_features, dtype=dtype)
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``input @ weight.T + bias``."""
+        bias = self.bias
+        if bias is None:
+            return F.linear_without_bias(input, self.weight)
+        return F.linear_with_bias(input, self.weight, bias)
+
+    def extra_repr(self) -> str:
+        """Sizes and bias."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    """``input1.T @ weight[o] @ input2 + bias[o]`` for each output ``o``."""
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = new_parameter(out_features, in1_features, in2_features, dtype=dtype)
+        if bias:
+            self.bias = new_parameter(out_features, dtype=dtype)
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """The bilinear form of both inputs."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes and bias."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Embedding(Module):
+    """A row of ``weight`` for each number; the row ``padding_idx`` starts as zeros and receives no gradient."""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+        _freeze: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq:
+            raise NotImplementedError(
+                "Embedding: max_norm and scale_grad_by_freq are not there. Normalise the weight yourself."
+            )
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.sparse = sparse
+        if _weight is None:
+            self.weight = new_parameter(num_embeddings, embedding_dim, dtype=dtype)
+            self.weight.requires_grad = not _freeze
+            self.reset_parameters()
+        else:
+            if list(_weight.shape) != [num_embeddings, embedding_dim]:
+                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+
+    def reset_parameters(self) -> None:
+        """Draw new rows from the standard normal distribution."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            before = _core.set_grad_enabled(False)
+            try:
+                self.weight[self.padding_idx] = 0
+            finally:
+                _core.set_grad_enabled(before)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows at ``input``."""
+        if self.padding_idx is None:
+            return F.lookup(input, self.weight)
+        return F.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """Sizes and padding."""
+        shown = f"{self.num_embeddings}, {self.embedding_dim}"
+        shown += "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return shown + (f", sparse={self.sparse}" if self.sparse else "")
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+    ) -> Embedding:  # fmt: skip
+        """An embedding with given rows, by default not trained."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        return cls(
+            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze
+        )
+
+
+class _Dropout(Module):
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        """Probability and whether it works in place."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """In training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with elements dropped."""
+        return dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_Dropout):
+    """In training, zero whole channels of ``(batch, channels, length)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with channels dropped."""
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """In training, zero whole channels of ``(batch, channels, height, width)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with channels dropped."""
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """In training, zero whole channels of ``(batch, channels, depth, height, width)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with channels dropped."""
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout that keeps mean and variance behind ``SELU``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with elements dropped."""
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class Flatten(Module):
+    """Makes the axes from ``start_dim`` to ``end_dim`` one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input flattened."""
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        """The axes."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Makes axis ``dim`` several of the sizes ``unflattened_size``."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input unflattened."""
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """Axis and sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between two tensors along ``dim``."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The cosine similarity."""
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The distance."""
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

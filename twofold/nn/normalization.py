@@ -1,0 +1,208 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import CREATION, tensor
+from twofold.nn import functional as F
+from twofold.nn import init
+from twofold.nn.layers import new_parameter
+from twofold.nn.module import Module
+
+Tensor = _core.Tensor
+
+
+def _sizes(normalized_shape: Any) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+
+
+class LayerNorm(Module):
+    """Normalisation over the last axes, ``normalized_shape``, with a weight and a bias for each element."""
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = _sizes(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(
+                name, new_parameter(*self.normalized_shape, dtype=dtype) if wanted else None
+            )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights 1, biases 0."""
+        if self.elementwise_affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        shown = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return shown + f", bias={self.bias is not None}" if self.elementwise_affine else shown
+
+
+class RMSNorm(Module):
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last axes."""
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = _sizes(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.register_parameter(
+            "weight", new_parameter(*self.normalized_shape, dtype=dtype) if elementwise_affine else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights 1."""
+        if self.elementwise_affine:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalisation of each sample over groups of channels."""
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        for name in ("weight", "bias"):
+            self.register_parameter(name, new_parameter(num_channels, dtype=dtype) if affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights 1, biases 0."""
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class _BatchNorm(Module):
+    """Batch normalisation per channel (axis 1), with running statistics for evaluation."""
+
+    axes: tuple[int, ...]
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name in ("weight", "bias"):
+            self.register_parameter(name, new_parameter(num_features, dtype=dtype) if affine else None)
+        tracked = track_running_stats
+        self.register_buffer(
+            "running_mean", CREATION["zeros"](num_features, dtype=dtype) if tracked else None
+        )
+        self.register_buffer("running_var", CREATION["ones"](num_features, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", tensor(0) if tracked else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, no batches seen."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)  # type: ignore[arg-type]
+
+    def reset_parameters(self) -> None:
+        """Set statistics, weights and biases back."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim not in self.axes:
+            wanted = " or ".join(f"{count}D" for count in self.axes)
+            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised; in training the running statistics follow."""
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            before = _core.set_grad_enabled(False)
+            try:
+                self.num_batches_tracked += 1
+            finally:
+                _core.set_grad_enabled(before)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked.item())
+        training = self.training or self.running_mean is None
+        mean, variance = self.running_mean, self.running_var
+        return F.batch_norm(input, mean, variance, self.weight, self.bias, training, momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of ``(batch, channels)`` or ``(batch, channels, length)``."""
+
+    axes = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of ``(batch, channels, height, width)``."""
+
+    axes = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of ``(batch, channels, depth, height, width)``."""
+
+    axes = (5,)

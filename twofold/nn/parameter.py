@@ -1,0 +1,90 @@
+"""Parameters: tensors that a module owns and an optimiser changes."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import tensor
+
+Tensor = _core.Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that becomes a parameter of the module it is assigned to; it requires grad by default.
+
+    It takes the values of ``data`` and is a leaf of its own. Raises TypeError where ``data`` is no tensor.
+
+    >>> import twofold as torch
+    >>> torch.nn.Parameter(torch.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        """Make a leaf with the values of ``data``."""
+        if data is None:
+            data = tensor([])
+        elif not isinstance(data, Tensor):
+            raise TypeError(f"Parameter: data is of type {type(data).__name__}. Give a tensor.")
+        made = super().__new__(cls, data)
+        if requires_grad:
+            made.requires_grad = True
+        return made
+
+
+class Buffer(Tensor):
+    """A tensor that becomes a buffer of the module it is assigned to; ``persistent`` ones are in its state."""
+
+    persistent: bool
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        """Make a tensor with the values of ``data``."""
+        made = super().__new__(cls, tensor([]) if data is None else data)
+        made.persistent = persistent
+        return made
+
+
+class Registry(dict[str, Any]):
+    """The parameters, buffers or children of a module by name, each also a plain attribute of the module.
+
+    Reading an attribute then costs no search through the registries, and writing to a registry directly works.
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__()
+        self._owner = weakref.ref(owner)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        owner = self._owner()
+        if owner is not None:
+            owner.__dict__[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        owner = self._owner()
+        if owner is not None:
+            owner.__dict__.pop(name, None)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Take an entry out and return it."""
+        if name in self:
+            self._forget(name)
+        return super().pop(name, *default)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Set several entries."""
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+    def clear(self) -> None:
+        """Take all entries out."""
+        for name in list(self):
+            del self[name]

@@ -1,0 +1,146 @@
+"""The state of a module as a dictionary, and back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from twofold import _core
+from twofold.nn.parameter import Parameter
+
+Tensor = _core.Tensor
+
+
+class IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict`` did not find, and what it did not use."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+class StateDict(OrderedDict[str, Any]):
+    """A state with the versions of the modules that made it."""
+
+    _metadata: dict[str, Any]
+
+
+def state_of(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
+    """The state of ``module`` and all below it."""
+    if destination is None:
+        destination = StateDict()
+        destination._metadata = OrderedDict()
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = {"version": module._version}
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    return destination
+
+
+def own_members(module: Any) -> dict[str, Tensor]:
+    """Parameters and persistent buffers of the module itself."""
+    hidden = module._non_persistent_buffers_set
+    members = {**module._parameters, **{name: b for name, b in module._buffers.items() if name not in hidden}}
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def save_own_state(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
+    """Enter the module's own members."""
+    for name, member in own_members(module).items():
+        destination[prefix + name] = member if keep_vars else member.detach()
+
+
+def load_own_state(
+    module: Any, state_dict: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+    missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+) -> None:  # fmt: skip
+    """Copy the module's own members; what is wrong is added to the lists."""
+    members = own_members(module)
+    assigned = local_metadata.get("assign_to_params_buffers", False)
+    for name, member in members.items():
+        key = prefix + name
+        if key in state_dict:
+            problem = _load_member(module, name, member, state_dict[key], key, assigned)
+            if problem:
+                error_msgs.append(problem)
+        elif strict:
+            missing_keys.append(key)
+    if not strict:
+        return
+    for key in state_dict:
+        if key.startswith(prefix):
+            first, *rest = key[len(prefix) :].split(".", 1)
+            if first not in (module._modules if rest else members):
+                unexpected_keys.append(key)
+
+
+def _load_member(module: Any, name: str, member: Tensor, given: Any, key: str, assigned: bool) -> str | None:
+    if not isinstance(given, Tensor):
+        return (
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+            f"but received {type(given)}"
+        )
+    if tuple(given.shape) != tuple(member.shape):
+        return (
+            f"size mismatch for {key}: copying a param with shape {_size(given)} from checkpoint, "
+            f"the shape in current model is {_size(member)}."
+        )
+    if assigned:
+        setattr(
+            module, name, Parameter(given, member.requires_grad) if isinstance(member, Parameter) else given
+        )
+        return None
+    before = _core.set_grad_enabled(False)
+    try:
+        member.copy_(given)
+    finally:
+        _core.set_grad_enabled(before)
+    return None
+
+
+def _size(tensor: Tensor) -> str:
+    return f"torch.Size({list(tensor.shape)})"
+
+
+def load_state(module: Any, state_dict: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+    """Copy a state into ``module`` and all below it."""
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+    metadata = getattr(state_dict, "_metadata", {})
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+
+    def load(part: Any, found: Mapping[str, Any], prefix: str) -> None:
+        local = dict(metadata.get(prefix[:-1], {}))
+        if assign:
+            local["assign_to_params_buffers"] = True
+        part._load_from_state_dict(found, prefix, local, True, missing, unexpected, errors)
+        for name, child in part._modules.items():
+            if child is not None:
+                below = f"{prefix}{name}."
+                load(child, {key: value for key, value in found.items() if key.startswith(below)}, below)
+
+    load(module, OrderedDict(state_dict), "")
+    if strict:
+        if unexpected:
+            errors.insert(
+                0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{key}"' for key in unexpected))
+            )
+        if missing:
+            errors.insert(
+                0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{key}"' for key in missing))
+            )
+    if errors:
+        listed = "\n\t".join(errors)
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{listed}")
+    return IncompatibleKeys(missing, unexpected)

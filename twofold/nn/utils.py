@@ -1,0 +1,103 @@
+"""Limits on gradients, and parameters as one vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import tensor
+from twofold.ir.op import REGISTRY
+from twofold.ops.base import FUNCTIONS
+
+Tensor = _core.Tensor
+
+_clipped = _core.operation_callable(REGISTRY["clipped_gradient"], 2, REGISTRY["clipped_gradient"].call)
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [parameter.grad for parameter in given if parameter.grad is not None]
+
+
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors taken as one vector."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not given:
+        return tensor(0.0)
+    norms = [FUNCTIONS["norm"](one, float(norm_type)) for one in given]
+    total = FUNCTIONS["norm"](FUNCTIONS["stack"](norms), float(norm_type))
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale the gradients so that a norm of ``total_norm`` becomes at most ``max_norm``."""
+    before = _core.set_grad_enabled(False)
+    try:
+        scale = float(max_norm) / (total_norm + 1e-6)
+        for gradient in _gradients(parameters):
+            gradient._assign(_clipped(gradient, scale))
+    finally:
+        _core.set_grad_enabled(before)
+
+
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients so that their common norm is at most ``max_norm``; returns the norm they had.
+
+    Raises RuntimeError for a norm that is not finite if ``error_if_nonfinite``.
+    """
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    before = _core.set_grad_enabled(False)
+    try:
+        total = get_total_norm(_gradients(given), norm_type, error_if_nonfinite)
+    finally:
+        _core.set_grad_enabled(before)
+    clip_grads_with_norm_(given, max_norm, total)
+    return total
+
+
+clip_grad_norm = clip_grad_norm_
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Limit every element of every gradient to [-clip_value, clip_value]."""
+    limit = float(clip_value)
+    before = _core.set_grad_enabled(False)
+    try:
+        for gradient in _gradients(parameters):
+            gradient._assign(gradient.clamp(-limit, limit))
+    finally:
+        _core.set_grad_enabled(before)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters one after the other as one vector."""
+    return FUNCTIONS["cat"]([parameter.reshape((-1,)) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give the parameters the values of a vector that ``parameters_to_vector`` made."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    start = 0
+    for parameter in parameters:
+        count = parameter.numel()
+        parameter.data = vec[start : start + count].reshape(tuple(parameter.shape)).detach()
+        start += count

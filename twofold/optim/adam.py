@@ -1,0 +1,98 @@
+"""Adam and its relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.frontend.creation import CREATION
+from twofold.optim.optimizer import Optimizer, decayed_gradient, negative, not_negative, rule, without_graph
+
+_mean = rule("adam_mean")
+_square = rule("adam_square")
+_parameter = rule("adam_parameter")
+_decayed_parameter = rule("decayed_parameter")
+_maximum = rule("maximum")
+_zeros_like = CREATION["zeros_like"]
+
+
+class Adam(Optimizer):
+    """Steps along the running mean of the gradient over the root of its running mean square.
+
+    Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 1; ``amsgrad``: Reddi, Kale, Kumar,
+    On the Convergence of Adam and Beyond, 2018.
+    """
+
+    _decoupled = False
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if eps < 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for index, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        not_negative(weight_decay=weight_decay)
+        without_graph(differentiable)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay or self._decoupled,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        beta1, beta2 = group["betas"]
+        lr, eps, decay, maximize = group["lr"], group["eps"], group["weight_decay"], group["maximize"]
+        decoupled = group["decoupled_weight_decay"]
+        states, last, correction1, correction2 = self.state, 0, 1.0, 1.0
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = states[param]
+            if not state:
+                self._start(state, param, group["amsgrad"])
+            if maximize:
+                gradient = negative(gradient)
+            state["step"] = step = state["step"] + 1
+            if decay:
+                if decoupled:
+                    param._assign(_decayed_parameter(param, lr, decay))
+                else:
+                    gradient = decayed_gradient(gradient, param, decay)
+            if step != last:
+                last, correction1, correction2 = step, 1 - beta1**step, 1 - beta2**step
+            mean, square = state["exp_avg"], state["exp_avg_sq"]
+            mean._assign(_mean(gradient, mean, beta1))
+            square._assign(_square(gradient, square, beta2))
+            if group["amsgrad"]:
+                square = state["max_exp_avg_sq"]._assign(_maximum(state["max_exp_avg_sq"], square))
+            param._assign(_parameter(param, mean, square, lr, correction1, correction2, eps))
+
+    @staticmethod
+    def _start(state: dict[str, Any], param: Any, amsgrad: bool) -> None:
+        state["step"] = 0
+        for name in ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else [])):
+            state[name] = _zeros_like(param)
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: the parameter is first multiplied by ``1 - lr * weight_decay``.
+
+    Source: Loshchilov, Hutter, Decoupled Weight Decay Regularization, 2019.
+    """
+
+    _decoupled = True
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

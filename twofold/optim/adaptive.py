@@ -1,0 +1,171 @@
+"""Adagrad, RMSprop and Adadelta: steps scaled by the history of squared gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.frontend.creation import CREATION
+from twofold.optim.optimizer import Optimizer, decayed_gradient, negative, not_negative, rule, without_graph
+
+_add_square = rule("adagrad_square")
+_running_mean = rule("adam_mean")
+_running_square = rule("adam_square")
+_scaled = rule("rmsprop_parameter")
+_direction = rule("rmsprop_direction")
+_momentum_buffer = rule("sgd_momentum")
+_parameter = rule("sgd_parameter")
+_zeros_like = CREATION["zeros_like"]
+
+
+class Adagrad(Optimizer):
+    """Steps over the root of the sum of squared gradients, with ``lr / (1 + (step - 1) * lr_decay)``.
+
+    Source: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011.
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
+        differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        not_negative(
+            lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value
+        )
+        if eps < 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        without_graph(differentiable)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state["step"] = 0
+                state["sum"] = CREATION["full_like"](param, group["initial_accumulator_value"])
+            state["step"] += 1
+            if group["maximize"]:
+                gradient = negative(gradient)
+            if group["weight_decay"]:
+                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+            lr = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
+            total = state["sum"]._assign(_add_square(gradient, state["sum"]))
+            param._assign(_scaled(param, gradient, total, lr, group["eps"]))
+
+
+class RMSprop(Optimizer):
+    """Steps over the root of the running mean of squared gradients; ``centered`` takes the squared mean off it.
+
+    Source: Hinton, Neural Networks for Machine Learning, lecture 6e, 2012; ``centered``: Graves, Generating Sequences
+    with Recurrent Neural Networks, 2013.
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if eps < 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        not_negative(momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        without_graph(differentiable)
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        lr, alpha, eps, momentum = group["lr"], group["alpha"], group["eps"], group["momentum"]
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                self._start(state, param, momentum, group["centered"])
+            state["step"] += 1
+            if group["maximize"]:
+                gradient = negative(gradient)
+            if group["weight_decay"]:
+                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+            square = state["square_avg"]._assign(_running_square(gradient, state["square_avg"], alpha))
+            if group["centered"]:
+                mean = state["grad_avg"]._assign(_running_mean(gradient, state["grad_avg"], alpha))
+                square = square - mean * mean
+            if momentum:
+                direction = _direction(gradient, square, eps)
+                buffer = state["momentum_buffer"]._assign(
+                    _momentum_buffer(direction, state["momentum_buffer"], momentum, 0.0)
+                )
+                param._assign(_parameter(param, buffer, lr))
+            else:
+                param._assign(_scaled(param, gradient, square, lr, eps))
+
+    @staticmethod
+    def _start(state: dict[str, Any], param: Any, momentum: float, centered: bool) -> None:
+        state["step"] = 0
+        state["square_avg"] = _zeros_like(param)
+        if momentum > 0:
+            state["momentum_buffer"] = _zeros_like(param)
+        if centered:
+            state["grad_avg"] = _zeros_like(param)
+
+
+class Adadelta(Optimizer):
+    """Steps of the running root mean square of earlier steps over that of the gradients.
+
+    Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        if eps < 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        not_negative(weight_decay=weight_decay)
+        without_graph(differentiable)
+        defaults = {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
+            "foreach": foreach, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        rho, eps = group["rho"], group["eps"]
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state.update(step=0, square_avg=_zeros_like(param), acc_delta=_zeros_like(param))
+            state["step"] += 1
+            if group["maximize"]:
+                gradient = negative(gradient)
+            if group["weight_decay"]:
+                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+            square, gathered = state["square_avg"], state["acc_delta"]
+            square._assign(_running_square(gradient, square, rho))
+            delta = (gathered + eps).sqrt() / (square + eps).sqrt() * gradient
+            param._assign(_parameter(param, delta, group["lr"]))
+            gathered._assign(_running_square(delta, gathered, rho))

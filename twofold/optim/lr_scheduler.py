@@ -1,0 +1,432 @@
+"""Schedules of learning rates; the recurrences are PyTorch's, so that a rate changed by hand is carried on."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of schedules: ``get_lr`` gives the rate of each group for ``last_epoch``; ``step`` goes on to the next."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for index, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{index}] when resuming scheduler with last_epoch >= 0"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._last_lr: list[float] = []
+        self.step()
+
+    def rates(self) -> list[float]:
+        """The rates that the groups have now."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch, or to ``epoch``, and set the rates."""
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed = getattr(self, "_get_closed_form_lr", None)
+        self._set(closed() if epoch is not None and closed else self.get_lr())
+
+    def _set(self, rates: Sequence[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = self.rates()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state that ``state_dict`` gave."""
+        self.__dict__.update(state_dict)
+
+
+_LRScheduler = LRScheduler
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times ``lr_lambda(epoch)``."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        count = len(optimizer.param_groups)
+        several = isinstance(lr_lambda, (list, tuple))
+        if several and len(lr_lambda) != count:
+            raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+        self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if several else [lr_lambda] * count
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        return [
+            base * factor(self.last_epoch)
+            for factor, base in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser and the functions, which do not pickle."""
+        return {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate times ``lr_lambda(epoch)`` at each step."""
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        if self.last_epoch <= 0:
+            return self.rates()
+        return [
+            rate * factor(self.last_epoch) for factor, rate in zip(self.lr_lambdas, self.rates(), strict=True)
+        ]
+
+
+class StepLR(LRScheduler):
+    """The rate times ``gamma`` every ``step_size`` epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return self.rates()
+        return [rate * self.gamma for rate in self.rates()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times ``gamma`` at each of the ``milestones``."""
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        if self.last_epoch not in self.milestones:
+            return self.rates()
+        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self.rates()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """The rate times ``factor`` for the first ``total_iters`` epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        if self.last_epoch == 0:
+            return [rate * self.factor for rate in self.rates()]
+        if self.last_epoch != self.total_iters:
+            return self.rates()
+        return [rate * (1.0 / self.factor) for rate in self.rates()]
+
+
+class LinearLR(LRScheduler):
+    """The rate times a factor that goes evenly from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        if self.last_epoch == 0:
+            return [rate * self.start_factor for rate in self.rates()]
+        if self.last_epoch > self.total_iters:
+            return self.rates()
+        change = self.end_factor - self.start_factor
+        factor = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
+        return [rate * factor for rate in self.rates()]
+
+
+class ExponentialLR(LRScheduler):
+    """The rate times ``gamma`` every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        return self.rates() if self.last_epoch == 0 else [rate * self.gamma for rate in self.rates()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """The first rate times ``(1 - epoch / total_iters) ** power``."""
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return self.rates()
+        now, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
+        return [rate * (now / before) ** self.power for rate in self.rates()]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From the first rate to ``eta_min`` along half a cosine in ``T_max`` epochs.
+
+    Source: Loshchilov, Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, 2017.
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for ``last_epoch``."""
+        epoch, half, low = self.last_epoch, self.T_max, self.eta_min
+        if epoch == 0:
+            return self.rates()
+        if self._step_count == 1 and epoch > 0:
+            return [low + (base - low) * (1 + math.cos(epoch * math.pi / half)) / 2 for base in self.base_lrs]
+        if (epoch - 1 - half) % (2 * half) == 0:
+            rise = (1 - math.cos(math.pi / half)) / 2
+            return [
+                rate + (base - low) * rise for base, rate in zip(self.base_lrs, self.rates(), strict=True)
+            ]
+        factor = (1 + math.cos(math.pi * epoch / half)) / (1 + math.cos(math.pi * (epoch - 1) / half))
+        return [factor * (rate - low) + low for rate in self.rates()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        part = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Cosine annealing that starts again after ``T_0`` epochs, then after ``T_mult`` times as many, and so on."""
+
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur: float = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group for the place in the current period."""
+        part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go on by one, or to a (fractional) ``epoch``."""
+        self._step_count += 1
+        if epoch is None:
+            self.last_epoch += 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            if epoch < 0:
+                raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            self.last_epoch = math.floor(epoch)
+            self.T_i, self.T_cur = self.T_0, epoch
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        self._set(self.get_lr())
+
+
+class SequentialLR:
+    """Several schedules one after the other, each from its milestone on."""
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
+    ) -> None:
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
+                f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
+                f"{len(milestones)}"
+            )
+        self._schedulers = list(schedulers)
+        self._milestones = list(milestones)
+        self.optimizer = optimizer
+        self.last_epoch = last_epoch + 1
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in self._schedulers:
+            scheduler.last_epoch -= 1
+        self._schedulers[0].step()
+        self._last_lr = schedulers[0].get_last_lr()
+
+    def step(self) -> None:
+        """Go on to the next epoch."""
+        self.last_epoch += 1
+        place = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[place]
+        if place > 0 and self._milestones[place - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all schedules."""
+        kept = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
+        return {**kept, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state that ``state_dict`` gave."""
+        for scheduler, kept in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(kept)
+        self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
+
+
+class ReduceLROnPlateau:
+    """The rate times ``factor`` when a metric has not become better for more than ``patience`` steps."""
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        count = len(optimizer.param_groups)
+        if isinstance(min_lr, (list, tuple)) and len(min_lr) != count:
+            raise ValueError(f"expected {count} min_lrs, got {len(min_lr)}")
+        self.optimizer = optimizer
+        self.mode = mode
+        self.factor = factor
+        self.patience = patience
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self.cooldown = cooldown
+        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        self.eps = eps
+        self.last_epoch = 0
+        self.cooldown_counter = 0
+        self.num_bad_epochs = 0
+        self.best = math.inf if mode == "min" else -math.inf
+        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:
+        """Look at a new value of the metric."""
+        current = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(current, self.best):
+            self.best = current
+            self.num_bad_epochs = 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def _reduce(self) -> None:
+        for group, lowest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+            rate = max(group["lr"] * self.factor, lowest)
+            if group["lr"] - rate > self.eps:
+                group["lr"] = rate
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether bad values are not counted yet."""
+        return self.cooldown_counter > 0
+
+    def is_better(self, a: float, best: float) -> bool:
+        """Whether ``a`` is better than ``best`` by the threshold."""
+        if self.mode == "min":
+            return a < (
+                best * (1.0 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold
+            )
+        return a > (best * (self.threshold + 1.0) if self.threshold_mode == "rel" else best + self.threshold)
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state that ``state_dict`` gave."""
+        self.__dict__.update(state_dict)

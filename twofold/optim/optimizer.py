@@ -1,0 +1,183 @@
+"""``Optimizer``: parameter groups, state, and the frame around every step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from twofold import _core
+from twofold.ir.op import REGISTRY
+
+Tensor = _core.Tensor
+
+
+def rule(name: str) -> Callable[..., Tensor]:
+    """The update rule called ``name``, as a fast callable of tensors and numbers."""
+    op: Any = REGISTRY[name]
+    return _core.operation_callable(op, len(op.parameter_names()), op.call)
+
+
+decayed_gradient = rule("decayed_gradient")
+negative = rule("negative")
+
+
+def not_negative(**values: Any) -> None:
+    """Raise ValueError, in PyTorch's words, for a setting below 0."""
+    for name, value in values.items():
+        if value < 0.0:
+            raise ValueError(
+                f"Invalid {name.replace('_', ' ') if name != 'weight_decay' else name} value: {value}"
+            )
+
+
+class Optimizer:
+    """Base of all optimisers: ``update(group)`` changes the parameters of one group.
+
+    ``params`` is an iterable of leaf tensors or of dictionaries ``{"params": ..., setting: value}``. A step is an
+    observation point: whatever was recorded before it runs at its end.
+    """
+
+    defaults: dict[str, Any]
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + params.type()
+            )
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters; settings that it does not give are the defaults.
+
+        Raises TypeError for something that is no tensor, ValueError for a tensor that is no leaf or comes twice.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group = dict(param_group)
+        given = group["params"]
+        if isinstance(given, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                            "sets will change between runs. Please use a list instead.")  # fmt: skip
+        params = [given] if isinstance(given, Tensor) else list(given)
+        if params and isinstance(params[0], tuple):
+            group["param_names"] = [name for name, _ in params]
+            params = [param for _, param in params]
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
+                )
+            if not param.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        if len(set(params)) != len(params):
+            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+        if {param for other in self.param_groups for param in other["params"]} & set(params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append({**self.defaults, **group, "params": params})
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group; runs without recording gradients."""
+        raise NotImplementedError(f"{type(self).__name__} must define update(group), or step()")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change all parameters that have a gradient; ``closure`` computes the loss again and returns it."""
+        loss = None
+        if closure is not None:
+            before = _core.set_grad_enabled(True)
+            try:
+                loss = closure()
+            finally:
+                _core.set_grad_enabled(before)
+        before = _core.set_grad_enabled(False)
+        try:
+            for group in self.param_groups:
+                self.update(group)
+        finally:
+            _core.set_grad_enabled(before)
+        _core.flush()
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or make them 0."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none:
+                    param.grad = None
+                elif param.grad is not None:
+                    param.grad = param.grad.detach() * 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and settings, with parameters as numbers in the order of the groups."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            places = [numbers.setdefault(id(param), len(numbers)) for param in group["params"]]
+            groups.append(
+                {**{key: value for key, value in group.items() if key != "params"}, "params": places}
+            )
+        state = {
+            numbers[id(param)]: dict(values) for param, values in self.state.items() if id(param) in numbers
+        }
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over state and settings; raises ValueError where the groups do not fit."""
+        given = state_dict["param_groups"]
+        if len(given) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(
+            len(new["params"]) != len(own["params"])
+            for new, own in zip(given, self.param_groups, strict=True)
+        ):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        params = {
+            number: param
+            for new, own in zip(given, self.param_groups, strict=True)
+            for number, param in zip(new["params"], own["params"], strict=True)
+        }
+        self.state = defaultdict(dict)
+        for number, values in state_dict["state"].items():
+            param = params[number]
+            self.state[param] = {key: _fitting(key, value, param) for key, value in values.items()}
+        for new, own in zip(given, self.param_groups, strict=True):
+            own.update({key: deepcopy(value) for key, value in new.items() if key != "params"})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _fitting(key: str, value: Any, param: Tensor) -> Any:
+    """A loaded value: step counts as numbers, tensors as own copies in the dtype of the parameter."""
+    if not isinstance(value, Tensor):
+        return deepcopy(value)
+    if key == "step":
+        return int(value.item())
+    copied = value.detach().clone()
+    return copied.to(param.dtype) if param.dtype.kind == "f" and copied.dtype.kind == "f" else copied
+
+
+def without_graph(differentiable: bool) -> None:
+    """Raise NotImplementedError for a step through which gradients should flow."""
+    if differentiable:
+        raise NotImplementedError(
+            "differentiable: steps are not recorded for gradients. Write the update out of place."
+        )
