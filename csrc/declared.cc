@@ -221,17 +221,15 @@ std::unique_ptr<Specialisation> Specialiser::run() {
     if (!reference(Leaf{output, 0}, output->type, &ref)) return nullptr;
     if (ref >= 0) {
       auto place = std::find(wanted.begin(), wanted.end(), ref);
-      made->outputs.push_back(static_cast<Ref>(place - wanted.begin()));
+      made->outputs.push_back({static_cast<int32_t>(place - wanted.begin()), -1, ValueRef()});
       if (place == wanted.end()) wanted.push_back(ref);
     } else {
-      made->outputs.push_back(ref);
+      const LeafSource& source = sources_[static_cast<size_t>(~ref)];
+      made->outputs.push_back({-1, source.input, source.captured.value});
     }
   }
   CanonicalTrace canonical(recorder_.trace(), wanted);
   for (int32_t leaf : canonical.leaf_source) made->sources.push_back(sources_[static_cast<size_t>(leaf)]);
-  for (Ref& ref : made->outputs) {
-    if (ref < 0) ref = ~sources_[static_cast<size_t>(~ref)].input;
-  }
   if (!wanted.empty()) made->executable = executable_of(std::move(canonical));
   return made;
 }

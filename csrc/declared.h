@@ -15,11 +15,18 @@ struct LeafSource {
   Leaf captured;        // a bound value or scalar that the graph refers to
 };
 
+// Where an output comes from: a result of the executable, or an input or bound value handed through.
+struct OutputSource {
+  int32_t result = -1;
+  int32_t input = -1;
+  ValueRef bound;
+};
+
 struct Specialisation {
   std::vector<Type*> types;
   ExecutableRef executable;
   std::vector<LeafSource> sources;
-  std::vector<Ref> outputs;   // number of the executable's result, or ~number of the input that is the output
+  std::vector<OutputSource> outputs;
 };
 
 // The graph above `outputs` as one trace for inputs of the given types. Null with a Python error set.

@@ -119,12 +119,12 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
     if (!executable->run(pointers, nullptr, results)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
-  for (Ref ref : s->outputs) {
-    if (ref < 0) {
-      outputs.push_back(inputs[static_cast<size_t>(~ref)]);
+  for (const OutputSource& source : s->outputs) {
+    if (source.result < 0) {
+      outputs.push_back(source.input >= 0 ? inputs[static_cast<size_t>(source.input)] : source.bound);
       continue;
     }
-    size_t number = static_cast<size_t>(ref);
+    size_t number = static_cast<size_t>(source.result);
     ValueRef value(new_value(executable->canonical.trace.type_of_ref(canonical_outputs[number])));
     value->buffer = results[number];
     outputs.push_back(std::move(value));

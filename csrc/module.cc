@@ -228,6 +228,7 @@ void bind_functions(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   using namespace twofold;
+  nb::set_leak_warnings(false);  // machine code stays mapped for ever, on purpose
   nb::class_<PyProgram>(m, "Program")
       .def(
           "__init__",

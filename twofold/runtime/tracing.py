@@ -39,27 +39,31 @@ def here() -> str:
     return _core.location_text(_core.capture_location())
 
 
-def located(error: TwofoldError, op: Op, types: Sequence[TensorType], operands: Sequence[Any], where: str) -> TwofoldError:
-    """``error`` worded for a call of ``op``: each operand with dtype, shape and the line that made it."""
-    names = op.parameter_names() if hasattr(op, "parameter_names") else []
-    names += [f"operand {k}" for k in range(len(names), len(types))]
-    described = []
-    for name, type, operand in zip(names, types, operands or [None] * len(types)):
-        made = operand._where if isinstance(operand, _core.Tensor) else None
-        described.append(describe_operand(name, repr(operand) if type.weak and operand is not None else str(type), made))
-    return at_operation(error, getattr(op, "functions", (op.name,))[:1][0] if getattr(op, "functions", ()) else op.name,
-                        described, where)
+def _public_name(op: Op) -> str:
+    names = getattr(op, "functions", ())
+    return names[0] if names else op.name
+
+
+def _described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
+    """Operands for a message: name, type and the line that made them; a Python number shows itself."""
+    found = []
+    for k, type in enumerate(types):
+        name = names[k] if k < len(names) else f"operand {k}"
+        operand = operands[k] if k < len(operands) else None
+        where = operand._where if isinstance(operand, _core.Tensor) else None
+        found.append(describe_operand(name, repr(operand) if type.weak and operand is not None else str(type), where))
+    return found
 
 
 def locate_error(error: TwofoldError, function: Any, arguments: tuple[Any, ...]) -> TwofoldError:
     """An error that a public function raised before anything was recorded, with its operands and line."""
     if error.located:
         return error
+    code = function.__code__
     tensors = [(k, value) for k, value in enumerate(arguments) if isinstance(value, _core.Tensor)]
-    names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
-    described = [
-        describe_operand(names[k] if k < len(names) else f"operand {k}", str(value.type_), value._where) for k, value in tensors
-    ]
+    names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k, _ in tensors]
+    values = [value for _, value in tensors]
+    described = _described(names, [value.type_ for value in values], values)
     return at_operation(error, function.__name__, described, here())
 
 
@@ -78,7 +82,8 @@ def expand(
             return None, infer_unknown(op, attrs, types), differentiable
         graph = closed_graph(op, attrs, types)
     except TwofoldError as error:
-        raise located(error, op, types, operands, here()) from None
+        names = op.parameter_names() if hasattr(op, "parameter_names") else []
+        raise at_operation(error, _public_name(op), _described(names, types, operands), here()) from None
     return graph, graph.outputs[0].type, differentiable
 
 

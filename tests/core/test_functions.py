@@ -1,0 +1,42 @@
+"""Declared graphs as functions of tensors."""
+
+import pytest
+
+import twofold as torch
+from twofold import _core
+from twofold.dtypes import float32
+from twofold.ir.types import tensor_type
+
+
+def test_outputs_that_are_inputs_or_bound_values():
+    bound = torch.ones(3)
+    x = _core.placeholder(tensor_type(float32, (3,)))
+    function = _core.function((x,), (bound, x, x + bound), False, None)
+    first, second, third = function(torch.arange(3.0))
+    assert (first.tolist(), second.tolist(), third.tolist()) == ([1, 1, 1], [0, 1, 2], [1, 2, 3])
+    assert _core.function((), (bound,), True, None)().tolist() == [1, 1, 1]
+
+
+def test_compiled_function_equals_plain_python_bit_for_bit():
+    def program(a, b):
+        return (a @ b).softmax(-1).sum(0), a * 2
+
+    compiled = torch.compile(program)
+    for rows in (3, 5, 3):
+        a, b = torch.randn(rows, 4), torch.randn(4, 6)
+        for mine, theirs in zip(compiled(a, b), program(a, b), strict=True):
+            assert mine.numpy().tobytes() == theirs.numpy().tobytes()
+    assert compiled.__name__ == "program"
+
+
+def test_compiled_function_with_gradient_runs_as_python():
+    compiled = torch.compile(lambda a: (a * a).sum())
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    compiled(x).backward()
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_branch_on_a_value_in_a_compiled_function_says_what_to_do():
+    compiled = torch.compile(lambda a: a if a.sum() > 0 else -a)
+    with pytest.raises(RuntimeError, match="depends on a placeholder"):
+        compiled(torch.ones(2))
