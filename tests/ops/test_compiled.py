@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -1,0 +1,218 @@
+"""Gradients of every sample call on machine code: against the interpreter, and against finite differences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import samples as sampled
+from test_compiled import EPSILON, check_bits, tensor_of, tier
+
+import twofold as torch
+from twofold import _core
+from twofold.autodiff.check import compare_gradients, numeric_vjp
+from twofold.autodiff.reverse import closed_graph, vjp_of
+from twofold.dtypes import DType, float32, float64
+from twofold.frontend.gradients import grad
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.interpret import evaluate, narrow, widen
+from twofold.ir.op import REGISTRY
+from twofold.ops.samples import Sample
+
+NAMES = [
+    name
+    for name in sampled.operations_with_samples()
+    if getattr(REGISTRY[name], "differentiable", True)
+    and any(d.kind == "f" for sample in REGISTRY[name].samples() for d in sample.dtypes)
+]
+
+
+def floating(sample: Sample) -> list[int]:
+    """The numbers of the inputs that may have gradients."""
+    return [k for k, dtype in enumerate(sample.dtypes) if dtype.kind == "f"]
+
+
+def differentiable_samples(op: Any) -> list[tuple[Sample, Any]]:
+    """Calls with a floating result and a floating input, each with a cotangent in storage form."""
+    generator = numpy.random.default_rng(8)
+    found = []
+    for sample in op.samples():
+        type = sampled.result_type(op, sample)
+        if type.dtype.kind == "f" and floating(sample):
+            found.append((sample, narrow(generator.normal(size=type.shape), type.dtype)))
+    return found
+
+
+def by_interpreter(op: Any, sample: Sample, cotangent: Any) -> list[Any]:
+    """The cotangent of each floating input by reverse mode and the reference rules; None for a zero."""
+    graph = closed_graph(op, sample.attrs, sample.types)
+    value = evaluate(graph, sample.arrays)[0]
+    known = {"cotangent": cotangent, "output": value}
+    found = []
+    for index in floating(sample):
+        made = vjp_of(op, sample.attrs, graph, index)
+        if made is None:
+            found.append(None)
+            continue
+        vjp, used = made
+        given = [known[what] if isinstance(what, str) else sample.arrays[what] for what in used]
+        found.append(evaluate(vjp, given)[0])
+    return found
+
+
+def leaves(sample: Sample) -> list[torch.Tensor]:
+    made = [tensor_of(a, d) for a, d in zip(sample.arrays, sample.dtypes)]
+    for index in floating(sample):
+        made[index].requires_grad = True
+    return made
+
+
+def by_running(op: Any, cases: Sequence[tuple[Sample, Any]], way: str) -> list[list[Any]]:
+    """What ``backward`` leaves in ``.grad`` of every floating input."""
+    with tier(way):
+        inputs = [leaves(sample) for sample, _ in cases]
+        for given, (sample, cotangent) in zip(inputs, cases):
+            result = _core.record(op, sample.attrs, given)
+            if result.requires_grad and not all(
+                share is None for share in by_interpreter(op, sample, cotangent)
+            ):
+                result.backward(tensor_of(cotangent, result.dtype))
+        grads = [[given[k].grad for k in floating(sample)] for given, (sample, _) in zip(inputs, cases)]
+        return [[None if g is None else g._numpy().copy() for g in part] for part in grads]
+
+
+def by_declaring(op: Any, cases: Sequence[tuple[Sample, Any]], way: str) -> list[list[Any]]:
+    """The same gradients declared before anything runs; a structural zero is an array of zeros."""
+    inputs, outputs, arrays = [], [], []
+    for sample, cotangent in cases:
+        given = [_core.placeholder(type) for type in sample.types]
+        result = _core.record(op, sample.attrs, given)
+        seed = _core.placeholder(result.type_)
+        outputs.append(_core.gradients(result, seed, tuple(given[k] for k in floating(sample))))
+        inputs += [*given, seed]
+        arrays += [*map(tensor_of, sample.arrays, sample.dtypes), tensor_of(cotangent, result.dtype)]
+    function = _core.function(tuple(inputs), tuple(g for part in outputs for g in part), False, None)
+    with tier(way):
+        found = iter(function(*arrays))
+        return [[next(found)._numpy().copy() for _ in part] for part in outputs]
+
+
+def check_near(found: Any, wanted: Any, dtype: DType, coarsest: float, where: Any) -> None:
+    """Close to the interpreter, which rounds every node as the compiled code does."""
+    assert found.shape == wanted.shape and found.dtype == wanted.dtype, where
+    got, exact = widen(found, dtype), widen(wanted, dtype)
+    with numpy.errstate(all="ignore"):
+        typical = numpy.abs(exact[numpy.isfinite(exact)]).mean() if numpy.isfinite(exact).any() else 0
+        good = numpy.abs(got - exact) <= 32 * coarsest * (numpy.abs(exact) + min(typical, 1e3) + 1)
+        good |= (got == exact) | (numpy.isnan(got) & numpy.isnan(exact))
+    place = tuple(numpy.argwhere(~good)[0]) if not good.all() else ()
+    assert good.all(), (where, place, got[place], exact[place])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_against_the_interpreter(name: str) -> None:
+    op: Any = REGISTRY[name]
+    cases = differentiable_samples(op)
+    plain = by_running(op, cases, "first_sight")
+    for (sample, cotangent), found in zip(cases, plain):
+        dtypes = (*sample.dtypes, sampled.result_type(op, sample).dtype)
+        coarsest = max(EPSILON[dtype] for dtype in dtypes if dtype.kind == "f")
+        for index, one, other in zip(
+            floating(sample), found, by_interpreter(op, sample, cotangent), strict=True
+        ):
+            where = (name, sample.attrs, sample.types, index)
+            assert (one is None) == (other is None), where
+            if one is not None:
+                check_near(one, other, sample.dtypes[index], coarsest, where)
+    samples = [sample for sample, _ in cases]
+    zeros = [
+        [numpy.zeros_like(sample.arrays[k]) if g is None else g for k, g in zip(floating(sample), part)]
+        for sample, part in zip(samples, plain)
+    ]
+    for way in ("first_sight", "fused"):
+        check_bits(by_declaring(op, cases, way), zeros, samples, f"declared, {way}")
+    fused = by_running(op, cases, "fused")
+    check_bits([[g for g in part if g is not None] for part in fused],
+               [[g for g in part if g is not None] for part in plain], samples, "fused")  # fmt: skip
+
+
+def smooth_cases(op: Any, most: int) -> list[Sample]:
+    """Some small calls that finite differences may be taken of, in float64."""
+    found = [s for s in op.samples() if s.smooth and any(d is float32 for d in s.dtypes)]
+    small = [sampled.in_float64(s) for s in found if 0 < sum(array.size for array in s.arrays) <= 80]
+    kept = [s for s in small if sampled.result_type(op, s).dtype is float64]
+    return kept[:: max(1, len(kept) // most)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_against_differences(name: str) -> None:
+    op: Any = REGISTRY[name]
+    generator = numpy.random.default_rng(5)
+    cases = [(s, generator.normal(size=sampled.result_type(op, s).shape)) for s in smooth_cases(op, 12)]
+    for (sample, cotangent), found in zip(cases, by_running(op, cases, "fused")):
+        graph = closed_graph(op, sample.attrs, sample.types)
+        for index, one in zip(floating(sample), found, strict=True):
+            if one is not None:
+                numeric = numeric_vjp(lambda a, g=graph: evaluate(g, a)[0], sample.arrays, cotangent, index)
+                assert compare_gradients(one, numeric) is None, (name, sample.attrs, sample.types, index)
+
+
+def gradient_function(op: Any, sample: Sample, index: int) -> Graph | None:
+    """The closed graph from the inputs and a cotangent of the result to the gradient of one input."""
+    graph = closed_graph(op, sample.attrs, sample.types)
+    found = vjp_of(op, sample.attrs, graph, index)
+    if found is None:
+        return None
+    vjp, used = found
+    inputs = [input_node(k, type) for k, type in enumerate(graph.input_types)]
+    (output,) = graph.inline(inputs)
+    known = {"cotangent": input_node(len(inputs), graph.outputs[0].type), "output": output}
+    actual = [known[what] if isinstance(what, str) else inputs[what] for what in used]
+    return Graph([*graph.input_types, graph.outputs[0].type], vjp.inline(actual))
+
+
+def second_by_running(
+    op: Any, sample: Sample, cotangent: Any, direction: Any, index: int, way: str
+) -> list[Any]:
+    """Gradients with respect to every floating input of the gradient of input ``index``."""
+    with tier(way):
+        given = leaves(sample)
+        result = _core.record(op, sample.attrs, given)
+        (first,) = grad(result, given[index], tensor_of(cotangent, float64), create_graph=True)
+        targets = [given[k] for k in floating(sample)]
+        if not first.requires_grad:
+            return [None] * len(targets)
+        found = grad(first, targets, tensor_of(direction, float64), allow_unused=True)
+        return [None if g is None else g._numpy().copy() for g in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_second_gradient_against_differences(name: str) -> None:
+    op: Any = REGISTRY[name]
+    generator = numpy.random.default_rng(6)
+    for sample in smooth_cases(op, 4):
+        cotangent = generator.normal(size=sampled.result_type(op, sample).shape)
+        for index in floating(sample):
+            whole = gradient_function(op, sample, index)
+            if whole is None:
+                continue
+            direction = generator.normal(size=whole.outputs[0].shape)
+            arrays = [*sample.arrays, cotangent]
+            plain = second_by_running(op, sample, cotangent, direction, index, "first_sight")
+            fused = second_by_running(op, sample, cotangent, direction, index, "fused")
+            for k, one, other in zip(floating(sample), plain, fused, strict=True):
+                where = (name, sample.attrs, sample.types, index, k)
+                numeric = numeric_vjp(lambda a, g=whole: evaluate(g, a)[0], arrays, direction, k)
+                found = numpy.zeros(numeric.shape) if one is None else one
+                assert compare_gradients(found, numeric, 1e-4) is None, where
+                assert (one is None) == (other is None), where
+                if one is not None:
+                    check_bits([[other]], [[one]], [sample], "second derivative, fused")
