@@ -4,6 +4,7 @@
 define-then-run with TensorFlow 1's. Both make the same graph and return the same bits.
 """
 
+import builtins
 from typing import Any
 
 import twofold.ops
@@ -83,16 +84,16 @@ for _name, _function in _WHOLE.items():
 from twofold import autograd, nn, optim, utils  # noqa: E402
 
 
-def is_tensor(value: Any) -> "_builtin_bool":
+def is_tensor(value: Any) -> builtins.bool:
     """Whether ``value`` is a tensor."""
     return isinstance(value, Tensor)
 
 
-def set_num_threads(count: "_builtin_int") -> None:
+def set_num_threads(count: builtins.int) -> None:
     """Set how many threads kernels may use; results do not depend on it."""
     _core.set_threads(count)
 
 
-def get_num_threads() -> "_builtin_int":
+def get_num_threads() -> builtins.int:
     """How many threads kernels may use."""
     return _core.threads()

@@ -14,15 +14,28 @@ from twofold.frontend.gradients import enable_grad, grad, inference_mode, no_gra
 Tensor = _core.Tensor
 
 __all__ = [
-    "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "inference_mode",
-    "no_grad", "set_detect_anomaly", "set_grad_enabled",
-]  # fmt: skip
+    "GradcheckError",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
 
 
 def backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    grad_variables: Any = None, inputs: Any = None,
-) -> None:  # fmt: skip
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """Add the gradients of the sum of ``tensors`` to ``.grad`` of their leaves; see ``Tensor.backward``."""
     roots = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     given = grad_variables if grad_tensors is None else grad_tensors
@@ -55,12 +68,13 @@ class Variable(metaclass=_VariableType):
 
 
 class set_detect_anomaly:
-    """Not there: raises NotImplementedError when switched on. Errors always name the line of the user's program."""
+    """Not there: raises NotImplementedError when switched on. Errors name the line of the user's program."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         if mode:
             raise NotImplementedError(
-                "detect_anomaly: gradients are not searched for NaN. Errors name the line that made a tensor; "
+                "detect_anomaly: gradients are not searched for NaN. Errors name the line that "
+                "made a tensor; "
                 "look at values with print or isfinite."
             )
 
@@ -90,7 +104,7 @@ def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor
 def _differences(
     function: Callable[..., Any], inputs: list[Any], place: int, eps: float
 ) -> list[numpy.ndarray]:
-    """Per output the matrix of central differences with respect to input ``place``: a row for each input element."""
+    """Per output the matrix of central differences in input ``place``: a row for each input element."""
     values = inputs[place].detach().numpy().astype(numpy.float64)
     rows: list[list[numpy.ndarray]] = []
     for index in numpy.ndindex(values.shape):
@@ -121,12 +135,18 @@ def _jacobian(output: Tensor, wanted: Tensor) -> numpy.ndarray:
 
 
 def gradcheck(
-    func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-    raise_exception: bool = True, **options: Any,
-) -> bool:  # fmt: skip
+    func: Callable[..., Any],
+    inputs: Any,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **options: Any,
+) -> bool:
     """Whether the gradients of ``func`` agree with central differences, for all inputs that require grad.
 
-    Give float64 inputs. Raises GradcheckError where they do not agree, or returns False without ``raise_exception``.
+    Give float64 inputs. Raises GradcheckError where they do not agree, or returns False without
+    ``raise_exception``.
 
     >>> import twofold as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
@@ -137,7 +157,8 @@ def gradcheck(
     places = [k for k, one in enumerate(given) if isinstance(one, Tensor) and one.requires_grad]
     if not places:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them "
+            "have requires_grad=True."
         )
     for place in places:
         expected = _differences(func, given, place, eps)

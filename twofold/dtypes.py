@@ -74,7 +74,19 @@ float32 = DType("float32", 11, "f", 4, "float32")
 float64 = DType("float64", 12, "f", 8, "float64")
 
 ALL: tuple[DType, ...] = (
-    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    bool_,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
 )
 BY_CODE = ALL
 BY_NAME = {dtype.name: dtype for dtype in ALL}

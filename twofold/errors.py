@@ -52,7 +52,9 @@ def describe_operand(name: str, type_text: str, where: str | None) -> str:
     return f"{name} {type_text} ({where})" if where else f"{name} {type_text}"
 
 
-def at_operation(error: TwofoldError, operation: str, operands: Sequence[str], where: str | None) -> TwofoldError:
+def at_operation(
+    error: TwofoldError, operation: str, operands: Sequence[str], where: str | None
+) -> TwofoldError:
     """The same error, worded for one use of an operation, with its operands and line."""
     what = f"{operation}: {error.what}"
     if operands:

@@ -27,7 +27,9 @@ def literals(tree):
             yield node.lineno, [item.value for item in node.elts if isinstance(item, ast.Constant)]
 
 
-@pytest.mark.parametrize("path", [p for p in sorted(PACKAGE.rglob("*.py")) if "ops" not in p.parts], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [p for p in sorted(PACKAGE.rglob("*.py")) if "ops" not in p.parts], ids=lambda p: p.name
+)
 def test_no_list_of_operation_names(path):
     names = set(REGISTRY) | set(FUNCTIONS)
     for line, values in literals(ast.parse(path.read_text())):

@@ -26,7 +26,9 @@ def run_with(tier, threads, program):
 def train(steps=6, batch=32, dtype=torch.float32):
     generator = numpy.random.default_rng(0)
     shapes = [(20, 16), (20,), (10, 20), (10,)]
-    parameters = [torch.tensor(generator.normal(size=s) * 0.3, dtype=dtype, requires_grad=True) for s in shapes]
+    parameters = [
+        torch.tensor(generator.normal(size=s) * 0.3, dtype=dtype, requires_grad=True) for s in shapes
+    ]
     for _ in range(steps):
         x = torch.tensor(generator.normal(size=(batch, 16)), dtype=dtype)
         target = torch.tensor(generator.integers(0, 10, batch))
@@ -43,7 +45,10 @@ def train(steps=6, batch=32, dtype=torch.float32):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_training_has_the_same_bits_in_every_tier_and_thread_count(dtype):
-    results = [run_with(tier, threads, lambda: train(dtype=dtype)) for tier, threads in itertools.product(TIERS, (1, 2))]
+    results = [
+        run_with(tier, threads, lambda: train(dtype=dtype))
+        for tier, threads in itertools.product(TIERS, (1, 2))
+    ]
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert a.tobytes() == b.tobytes()

@@ -36,15 +36,23 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
         array = numpy.array(_plain(data))
     else:
         array = numpy.array(data)
-    if dtype is None and array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
+    if (
+        dtype is None
+        and array.dtype == numpy.float64
+        and not isinstance(data, (numpy.ndarray, numpy.generic))
+    ):
         return array.astype(_default[0].numpy) if _default[0] is not bfloat16 else array.astype(numpy.float32)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"tensor: data of type {type(data).__name__} does not become numbers. Give numbers or nested lists of them.")
+        raise TypeError(
+            f"tensor: data of type {type(data).__name__} does not become numbers. Give numbers or nested lists of them."
+        )
     return array
 
 
 def _holds_tensor(data: Iterable[Any]) -> bool:
-    return any(isinstance(item, Tensor) or (isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in data)
+    return any(
+        isinstance(item, Tensor) or (isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in data
+    )
 
 
 def _plain(data: Any) -> Any:
@@ -61,7 +69,9 @@ def _converted(array: numpy.ndarray, dtype: DType | None, share: bool) -> Tensor
     return _core.from_array(array.astype(dtype.numpy), False)
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A new leaf that holds a copy of ``data``: numbers, nested lists, an array or a tensor.
 
     Python floats become float32 (see ``set_default_dtype``), integers int64; arrays keep their dtype.
@@ -171,14 +181,26 @@ def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
     return made
 
 
-def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers drawn evenly from [0, 1)."""
     check_device(device)
     attrs = (shape_of(size), as_dtype(dtype or _default[0]))
     return _leaf(apply("random_uniform", *_stream(generator), 0.0, 1.0, attrs=attrs), requires_grad)
 
 
-def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers drawn from the standard normal distribution (Box and Muller 1958)."""
     check_device(device)
     attrs = (shape_of(size), as_dtype(dtype or _default[0]))
@@ -191,7 +213,9 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
     check_device(device)
     if size is None:
         low, high, size = 0, low, high
-    return _leaf(draw_integers(*_stream(generator), int(low), int(high), size, as_dtype(dtype)), requires_grad)
+    return _leaf(
+        draw_integers(*_stream(generator), int(low), int(high), size, as_dtype(dtype)), requires_grad
+    )
 
 
 def draw_integers(key: int, counter: int, low: int, high: int, size: Any, dtype: DType) -> Tensor:
@@ -228,8 +252,12 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 def _like(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(function)
-    def made(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
-        return function(tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    def made(
+        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+    ) -> Tensor:
+        return function(
+            tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+        )
 
     made.__name__ = function.__name__ + "_like"
     made.__doc__ = f"As ``{function.__name__}``, with the shape and dtype of ``input``."

@@ -53,7 +53,13 @@ def _formatter(array: numpy.ndarray) -> Any:
     nonzero = finite[finite != 0]
     if nonzero.size == 0 or numpy.all(nonzero == numpy.floor(nonzero)):
         big = nonzero.size > 0 and nonzero.max() >= 1e8
-        return lambda x: f"{x:.{options.precision}e}" if big and numpy.isfinite(x) else f"{x:.0f}." if numpy.isfinite(x) else str(x)
+        return lambda x: (
+            f"{x:.{options.precision}e}"
+            if big and numpy.isfinite(x)
+            else f"{x:.0f}."
+            if numpy.isfinite(x)
+            else str(x)
+        )
     spread = nonzero.max() / nonzero.min() > 1000.0 or nonzero.max() > 1e8 or nonzero.min() < 1e-4
     scientific = spread if options.sci_mode is None else options.sci_mode
     return lambda x: _float_text(float(x), scientific)
@@ -61,7 +67,7 @@ def _formatter(array: numpy.ndarray) -> Any:
 
 def array_text(array: numpy.ndarray, indent: int) -> str:
     """The elements of an array, nested in brackets, aligned in columns."""
-    formatter: dict[str, Any] = {}
+    formatter: Any = None
     if array.dtype.kind == "f" and array.size:
         one = _formatter(array)
         shown = array.ravel()
@@ -70,7 +76,7 @@ def array_text(array: numpy.ndarray, indent: int) -> str:
         width = max(len(one(x)) for x in shown)
         formatter = {"float_kind": lambda x: one(x).rjust(width)}
     return numpy.array2string(
-        array, separator=", ", prefix=" " * indent, formatter=formatter or None, threshold=options.threshold,
+        array, separator=", ", prefix=" " * indent, formatter=formatter, threshold=options.threshold,
         edgeitems=options.edgeitems, max_line_width=options.linewidth,
     )  # fmt: skip
 

@@ -43,7 +43,9 @@ def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
         outputs = (result,) if single else tuple(result)
         for place, output in enumerate(outputs):
             if not isinstance(output, Tensor):
-                raise TypeError(f"compile: result {place} is a {type(output).__name__}, not a tensor. Return tensors.")
+                raise TypeError(
+                    f"compile: result {place} is a {type(output).__name__}, not a tensor. Return tensors."
+                )
         function = _core.function(inputs, outputs, single, None)
         made.declare(args, function)
         declared[0] += 1

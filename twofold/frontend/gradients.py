@@ -24,7 +24,9 @@ class _GradientMode:
     def __enter__(self) -> None:
         self._before.append(_core.set_grad_enabled(self.mode))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _core.set_grad_enabled(self._before.pop())
 
     def __call__(self, function: F) -> F:
@@ -54,11 +56,8 @@ class no_grad(_GradientMode):
         super().__init__(False)
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
-        if function is None:
-            return made
-        made.__init__()
-        return made(function)
+        """The context manager, or with ``@no_grad`` without brackets the decorated function."""
+        return super().__new__(cls) if function is None else _GradientMode(False)(function)
 
 
 class enable_grad(_GradientMode):
@@ -149,7 +148,9 @@ def grad(
         seeds = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for target in targets:
         if not target.requires_grad:
-            raise RuntimeError(f"grad: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it.")
+            raise RuntimeError(
+                f"grad: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it."
+            )
     keep = create_graph if retain_graph is None else retain_graph
     found: list[Tensor | None] = [None] * len(targets)
     for place, (root, seed) in enumerate(zip(roots, seeds)):

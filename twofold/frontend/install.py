@@ -37,7 +37,9 @@ def cast(tensor: Tensor, type: TensorType) -> Tensor:
     return apply("cast", tensor, attrs=(type.dtype,))
 
 
-def write_view(op: operations.Op, attrs: Any, inputs: tuple[Any, ...], parent: Tensor, value: Tensor) -> Tensor:
+def write_view(
+    op: operations.Op, attrs: Any, inputs: tuple[Any, ...], parent: Tensor, value: Tensor
+) -> Tensor:
     """What a view's parent is after ``value`` was written to the view."""
     return apply("write_view", parent, value, *inputs, attrs=(op.name, attrs))
 
@@ -46,7 +48,9 @@ def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
     """The exception for a kernel that reported an error: an index outside its axis."""
     index = index_of_error_code(code)
     line = f", at {where}" if where else ""
-    return IndexRangeError(f"index {index} is outside the axis it selects from{line}", "Use indices from -size to size - 1.")
+    return IndexRangeError(
+        f"index {index} is outside the axis it selects from{line}", "Use indices from -size to size - 1."
+    )
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:
@@ -65,13 +69,16 @@ def feed_array(value: Any, type: TensorType) -> numpy.ndarray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"feed: a value of dtype {array.dtype} for {type}. Feed numbers.")
     if array.dtype.kind == "f" and type.dtype.kind in "iub":
-        raise TypeError(f"feed: values of dtype {array.dtype} for {type} would lose their fractions. Cast them first.")
+        raise TypeError(
+            f"feed: values of dtype {array.dtype} for {type} would lose their fractions. Cast them first."
+        )
     return array.astype(type.dtype.numpy)
 
 
 def wide_array(tensor: Tensor) -> numpy.ndarray:
     """The values of a bfloat16 tensor as float32."""
     return numpy.asarray(apply("cast", tensor, attrs=(float32,))._numpy())
+
 
 _HOOKS: dict[str, Any] = {
     "expand": tracing.expand,

@@ -13,7 +13,7 @@ Tensor = _core.Tensor
 
 
 class _TensorType(type):
-    """Classes such as ``FloatTensor``: calling one makes a tensor, and tensors of its dtype are its instances."""
+    """Classes such as ``FloatTensor``: a call makes a tensor, and tensors of the dtype are instances."""
 
     dtype: DType
 
@@ -40,12 +40,18 @@ def _constructor(name: str, dtype: DType) -> _TensorType:
 CONSTRUCTORS = {
     name: _constructor(name, dtype)
     for name, dtype in (
-        ("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16),
-        ("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("ShortTensor", dtypes.int16),
-        ("CharTensor", dtypes.int8), ("ByteTensor", dtypes.uint8), ("BoolTensor", dtypes.bool_),
+        ("FloatTensor", dtypes.float32),
+        ("DoubleTensor", dtypes.float64),
+        ("HalfTensor", dtypes.float16),
+        ("LongTensor", dtypes.int64),
+        ("IntTensor", dtypes.int32),
+        ("ShortTensor", dtypes.int16),
+        ("CharTensor", dtypes.int8),
+        ("ByteTensor", dtypes.uint8),
+        ("BoolTensor", dtypes.bool_),
         ("BFloat16Tensor", dtypes.bfloat16),
     )
-}  # fmt: skip
+}
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

@@ -10,9 +10,8 @@ import numpy
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
 from twofold.frontend import gradients
-from twofold.frontend.creation import check_device
 from twofold.frontend.creation import _stream as stream
-from twofold.frontend.creation import from_numpy, tensor
+from twofold.frontend.creation import check_device, from_numpy, tensor
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.indexing import getitem, setitem
 
@@ -75,7 +74,9 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
     return (1, 0)
 
 
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any) -> Tensor:
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any
+) -> Tensor:
     """This tensor in another dtype; the tensor itself when nothing changes."""
     for argument in args:
         if isinstance(argument, Tensor):
@@ -203,7 +204,11 @@ def _observe(mask: Any) -> numpy.ndarray:
 
 def __getitem__(self: Tensor, key: Any) -> Tensor:
     found = getitem(self, _key(key), _observe, _lift)
-    return apply("basic_index", self, attrs=((*self.shape,), (1,) * self.ndim, (), (), (*self.shape,))) if found is self else found
+    return (
+        apply("basic_index", self, attrs=((*self.shape,), (1,) * self.ndim, (), (), (*self.shape,)))
+        if found is self
+        else found
+    )
 
 
 def __setitem__(self: Tensor, key: Any, value: Any) -> None:
@@ -278,16 +283,28 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
 
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
     """In-place: draw evenly from [a, b)."""
-    return self._assign(apply("random_uniform", *stream(generator), float(a), float(b), attrs=(tuple(self.shape), self.dtype)))
+    return self._assign(
+        apply("random_uniform", *stream(generator), float(a), float(b), attrs=(tuple(self.shape), self.dtype))
+    )
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """In-place: draw from a normal distribution."""
-    return self._assign(apply("random_normal", *stream(generator), float(mean), float(std), attrs=(tuple(self.shape), self.dtype)))
+    return self._assign(
+        apply(
+            "random_normal",
+            *stream(generator),
+            float(mean),
+            float(std),
+            attrs=(tuple(self.shape), self.dtype),
+        )
+    )
 
 
 def _new(name: str) -> Callable[..., Tensor]:
-    def made(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    def made(
+        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+    ) -> Tensor:
         result = FUNCTIONS[name](*args, dtype=dtype or self.dtype)
         if requires_grad:
             result.requires_grad = True
@@ -298,7 +315,9 @@ def _new(name: str) -> Callable[..., Tensor]:
     return made
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, **_: Any
+) -> Tensor:
     """A new leaf with ``data`` in this tensor's dtype."""
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
 

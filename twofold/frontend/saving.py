@@ -17,16 +17,31 @@ _LENGTH = 8
 _CHECKSUM = 4
 _HEADER = len(_MAGIC) + _LENGTH + _CHECKSUM
 
-# What a state may consist of: containers, numbers, arrays and tensors, none of which runs code of the file's choice.
+# What a state may consist of: containers, numbers and tensors, none of which runs code from the file.
 _SAFE = {
-    ("collections", "OrderedDict"), ("collections", "Counter"), ("collections", "defaultdict"), ("builtins", "set"),
-    ("builtins", "frozenset"), ("builtins", "dict"), ("builtins", "complex"), ("builtins", "slice"), ("builtins", "bytearray"),
-    ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "scalar"), ("numpy.core.multiarray", "_reconstruct"), ("numpy.core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"), ("twofold._core", "Tensor"), ("twofold.nn.parameter", "Parameter"),
-    ("twofold.nn.parameter", "Buffer"), ("twofold.nn.state", "StateDict"), ("twofold.frontend.methods", "_rebuild"),
+    ("collections", "OrderedDict"),
+    ("collections", "Counter"),
+    ("collections", "defaultdict"),
+    ("builtins", "set"),
+    ("builtins", "frozenset"),
+    ("builtins", "dict"),
+    ("builtins", "complex"),
+    ("builtins", "slice"),
+    ("builtins", "bytearray"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy.core.multiarray", "scalar"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("twofold._core", "Tensor"),
+    ("twofold.nn.parameter", "Parameter"),
+    ("twofold.nn.parameter", "Buffer"),
+    ("twofold.nn.state", "StateDict"),
+    ("twofold.frontend.methods", "_rebuild"),
     ("_codecs", "encode"),
-}  # fmt: skip
+}
 
 
 class _SafeUnpickler(pickle.Unpickler):
@@ -84,8 +99,8 @@ def load(
 ) -> Any:
     """Read what ``save`` wrote.
 
-    With ``weights_only`` the file may hold containers, numbers and tensors only. Raises RuntimeError for a file that
-    is not ours, is cut off or was changed, UnpicklingError for one that holds other classes.
+    With ``weights_only`` the file may hold containers, numbers and tensors only. Raises RuntimeError for a
+    file that is not ours, is cut off or was changed, UnpicklingError for one that holds other classes.
     """
     if isinstance(map_location, str) or hasattr(map_location, "index"):
         check_device(map_location)
@@ -108,7 +123,8 @@ def _checked(content: bytes, name: Any) -> bytes:
     length = int.from_bytes(content[len(_MAGIC) : len(_MAGIC) + _LENGTH], "little")
     if len(content) < _HEADER or len(body) < length:
         raise RuntimeError(
-            f"load: {name} is truncated: {len(body)} bytes of {length} are there. Save it again, or take an older copy."
+            f"load: {name} is truncated: {len(body)} bytes of {length} are there. Save it again, "
+            f"or take an older copy."
         )
     body = body[:length]
     if zlib.crc32(body) != int.from_bytes(content[_HEADER - _CHECKSUM : _HEADER], "little"):

@@ -16,7 +16,9 @@ def constant(value: bool | int | float, dtype: DType | None = None) -> Node:
     weak = dtype is None
     if dtype is None:
         dtype = bool_ if isinstance(value, bool) else int64 if isinstance(value, int) else float64
-    typed: bool | int | float = bool(value) if dtype.kind == "b" else int(value) if dtype.kind in "iu" else float(value)
+    typed: bool | int | float = (
+        bool(value) if dtype.kind == "b" else int(value) if dtype.kind in "iu" else float(value)
+    )
     return make_node(operations.REGISTRY["constant"], (typed,), (), tensor_type(dtype, (), weak))
 
 

@@ -49,7 +49,9 @@ class Op:
         """
         raise NotImplementedError(self.name)
 
-    def vjp(self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]) -> Sequence[Node | None]:
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
         """Cotangents of the inputs of a primitive node, None for a structural zero.
 
         A composite needs none (its parts are differentiated) but may give one.
@@ -68,7 +70,9 @@ class Op:
         """
         raise NotImplementedError(self.name)
 
-    def parameters(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, ...]:
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
         """Custom: run-time integers of the kernel (sizes; never part of the code)."""
         return ()
 
@@ -76,7 +80,9 @@ class Op:
         """Custom: number of work items that threads may share, and the fewest worth a thread."""
         return (1, 1)
 
-    def code_key(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[Any, ...]:
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
         """Custom: what the emitted code depends on beside the dtypes."""
         return ()
 

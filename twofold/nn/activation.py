@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
-from twofold.nn import functional as F
-from twofold.nn import init
+from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
 
 Tensor = _core.Tensor
+F: Any = functional
 
 
 class _Activation(Module):
@@ -25,7 +25,8 @@ class _Activation(Module):
         super().__init__()
         if len(args) > len(self.settings):
             raise TypeError(
-                f"{type(self).__name__}.__init__() takes {len(self.settings)} arguments, but {len(args)} were given"
+                f"{type(self).__name__}.__init__() takes {len(self.settings)} arguments, but "
+                f"{len(args)} were given"
             )
         values = dict(zip(self.settings, self.defaults)) | dict(zip(self.settings, args))
         for name, value in kwargs.items():

@@ -281,15 +281,12 @@ class ParameterList(Module):
     def extra_repr(self) -> str:
         """One line for each parameter."""
         return "\n".join(
-            f"({k}): Parameter containing: [torch.{value.dtype.name} of size {'x'.join(map(str, value.shape))}]"
+            f"  ({k}): Parameter containing: [torch.{value.dtype.name} of size "
+            f"{'x'.join(map(str, value.shape))}]"
             if isinstance(value, Parameter)
-            else f"({k}): Object of type: {type(value).__name__}"
+            else f"  ({k}): Object of type: {type(value).__name__}"
             for k, value in enumerate(self)
         )
-
-    def __repr__(self) -> str:
-        shown = self.extra_repr()
-        return f"{self._get_name()}(\n  " + indented(shown, 2) + "\n)" if shown else f"{self._get_name()}()"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A list is not called."""

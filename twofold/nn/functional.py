@@ -1,8 +1,9 @@
-"""Functions of neural networks: every public operation under its name, and what PyTorch's signatures add to some."""
+"""Functions of neural networks: every public operation, some with what PyTorch's signatures add."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +47,7 @@ def _activations() -> dict[str, Callable[..., Any]]:
     for op in vars(activation).values():
         if not isinstance(op, Operation):
             continue
-        made = _with_inplace(op.call, len(op.parameter_names()))
+        made = _with_inplace(op.call, len(inspect.signature(op.call).parameters))
         made = _core.operation_callable(op, 1, made) if op.arity == 1 else made
         for name in op.functions:
             found[name] = made
@@ -79,9 +80,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient.
 
     Raises NotImplementedError for ``max_norm`` and ``scale_grad_by_freq``.
@@ -96,15 +102,21 @@ def embedding(
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """For each class number a row of zeros with a one at that place; -1 classes: as many as the largest needs."""
+    """For each class number a row of zeros with a one there; -1 classes: as many as the largest needs."""
     return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if num_classes == -1 else num_classes)
 
 
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
-    """Batch normalisation; in training the running statistics move towards those of the batch (unbiased variance).
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Batch normalisation; in training the running statistics (with unbiased variance) follow the batch.
 
     Raises ValueError for one value per channel in training.
     """
@@ -247,10 +259,17 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-    swap: bool = False, *, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` takes the nearer of both to negative."""
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap``: to the nearer one."""
     distance = FUNCTIONS["pairwise_distance"]
     near, far = distance(anchor, positive, p, eps), distance(anchor, negative, p, eps)
     if swap:
@@ -267,7 +286,7 @@ def multi_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """The sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over the class count."""
+    """Sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over their count."""
     rows = input if input.ndim == 2 else input.unsqueeze(0)
     wanted = target.reshape((-1, 1))
     each = (margin - rows.gather(1, wanted) + rows).clamp(min=0)
@@ -297,7 +316,7 @@ def poisson_nll_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """``exp(input) - target * input`` (``log_input``), else ``input - target * log(input + eps)``; ``full`` adds Stirling."""
+    """``exp(input) - target * input``, or ``input - target * log(input + eps)``; ``full`` adds Stirling."""
     each = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()

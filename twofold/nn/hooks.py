@@ -41,14 +41,15 @@ def add_hook(
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``module.forward`` between its hooks; what a hook returns, unless None, takes the place of what it saw."""
+    """``module.forward`` between its hooks; what a hook returns, unless None, replaces what it saw."""
     for hook, with_kwargs in list(module._forward_pre_hooks.values()):
         if with_kwargs:
             found = hook(module, args, kwargs)
             if found is not None:
                 if not (isinstance(found, tuple) and len(found) == 2):
                     raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {found}."
+                        f"forward pre-hook must return None or a tuple of (new_args, "
+                        f"new_kwargs), but got {found}."
                     )
                 args, kwargs = found
         else:

@@ -8,12 +8,12 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION, dropout
-from twofold.nn import functional as F
-from twofold.nn import init
+from twofold.nn import functional, init
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter
 
 Tensor = _core.Tensor
+F: Any = functional
 
 
 def new_parameter(*size: int, dtype: Any = None) -> Parameter:
@@ -115,19 +115,29 @@ class Bilinear(Module):
     def extra_repr(self) -> str:
         """Sizes and bias."""
         return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
 
 
 class Embedding(Module):
-    """A row of ``weight`` for each number; the row ``padding_idx`` starts as zeros and receives no gradient."""
+    """A row of ``weight`` for each number; row ``padding_idx`` starts as zeros and receives no gradient."""
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-        _freeze: bool = False, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if max_norm is not None or scale_grad_by_freq:
             raise NotImplementedError(
@@ -174,9 +184,15 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
-    ) -> Embedding:  # fmt: skip
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
         """An embedding with given rows, by default not trained."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
-from twofold.nn import functional as F
+from twofold.nn import functional
 from twofold.nn.module import Module
 
 Tensor = _core.Tensor
+F: Any = functional
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -89,9 +90,12 @@ class _WeightedLoss(_Loss):
     weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -100,9 +104,13 @@ class NLLLoss(_WeightedLoss):
     """Minus ``input`` (log-probabilities) at the target class."""
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-        reduce: bool | None = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
@@ -123,9 +131,14 @@ class CrossEntropyLoss(_WeightedLoss):
     """
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-        reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
@@ -133,9 +146,13 @@ class CrossEntropyLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
         return F.cross_entropy(
-            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
             label_smoothing=self.label_smoothing,
-        )  # fmt: skip
+        )
 
 
 class BCELoss(_WeightedLoss):
@@ -152,9 +169,13 @@ class BCEWithLogitsLoss(_WeightedLoss):
     pos_weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
-        reduction: str = "mean", pos_weight: Tensor | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -187,9 +208,14 @@ class PoissonNLLLoss(_Loss):
     """``exp(input) - target * input``."""
 
     def __init__(
-        self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
-        reduce: bool | None = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: bool | None = None,
+        eps: float = 1e-8,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_input = log_input
         self.full = full
@@ -264,9 +290,15 @@ class TripletMarginLoss(_Loss):
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
 
     def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
-        reduce: bool | None = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
         self.p = p
@@ -281,12 +313,17 @@ class TripletMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over the class count."""
+    """Sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over their count."""
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
-        reduce: bool | None = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")

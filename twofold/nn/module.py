@@ -111,9 +111,8 @@ class Module:
                     "buffer": "torch.Tensor",
                     "child module": "torch.nn.Module",
                 }
-                given = value.type() if isinstance(value, Tensor) else type(value).__name__
                 raise TypeError(
-                    f"cannot assign '{given}' as {kind} '{name}' ({wanted[kind]} or None expected)"
+                    f"cannot assign '{_kind(value)}' as {kind} '{name}' ({wanted[kind]} or None expected)"
                 )
             found[name] = value
             return
@@ -172,7 +171,8 @@ class Module:
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                f"cannot assign '{_kind(param)}' object to parameter '{name}' "
+                f"(torch.nn.Parameter or None required)"
             )
         self._parameters[name] = param
 
@@ -181,7 +181,7 @@ class Module:
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (torch Tensor or None required)"
+                f"cannot assign '{_kind(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = tensor
         if persistent:
@@ -207,7 +207,7 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before ``forward``; what it returns takes the place of the arguments."""
+        """Call ``hook(module, args)`` before ``forward``; what it returns replaces the arguments."""
         return self._hook(self._forward_pre_hooks, hook, with_kwargs, prepend)
 
     def register_forward_hook(
@@ -218,13 +218,14 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after ``forward``; what it returns takes the place of the output."""
+        """Call ``hook(module, args, output)`` after ``forward``; what it returns replaces the output."""
         return self._hook(self._forward_hooks, hook, with_kwargs, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Not there: a hook on a tensor says the same of one tensor."""
         raise NotImplementedError(
-            "register_full_backward_hook: modules have no backward hooks. Use register_hook of the tensors that go in or come out."
+            "register_full_backward_hook: modules have no backward hooks. Use register_hook of "
+            "the tensors that go in or come out."
         )
 
     # Walking
@@ -385,7 +386,8 @@ class Module:
         wanted = as_dtype(dtype)
         if wanted.kind != "f":
             raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={wanted!r}"
             )
         return self._apply(lambda tensor: tensor.to(wanted) if tensor.dtype.kind == "f" else tensor)
 
@@ -466,6 +468,11 @@ class Module:
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in {*dir(type(self)), *self.__dict__} if not name[0].isdigit())
+
+
+def _kind(value: Any) -> str:
+    """The type of a value for a message."""
+    return value.type() if isinstance(value, Tensor) else type(value).__name__
 
 
 def _replace(parameter: Parameter, function: Callable[[Tensor], Tensor]) -> None:

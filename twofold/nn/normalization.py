@@ -7,12 +7,14 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION, tensor
-from twofold.nn import functional as F
-from twofold.nn import init
+from twofold.ir.op import REGISTRY
+from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
 
 Tensor = _core.Tensor
+F: Any = functional
+_LAYER_NORM = REGISTRY["layer_norm"]
 
 
 def _sizes(normalized_shape: Any) -> tuple[int, ...]:
@@ -23,9 +25,14 @@ class LayerNorm(Module):
     """Normalisation over the last axes, ``normalized_shape``, with a weight and a bias for each element."""
 
     def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
@@ -34,6 +41,9 @@ class LayerNorm(Module):
             self.register_parameter(
                 name, new_parameter(*self.normalized_shape, dtype=dtype) if wanted else None
             )
+        # With both parameters a call goes to the recorder without a detour through the public function.
+        self._given = (True, True) if elementwise_affine and bias else None
+        self._attributes: dict[int, tuple[Any, ...]] = {}
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -44,22 +54,34 @@ class LayerNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input normalised."""
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        """The input normalised; raises ShapeError where its last sizes are not ``normalized_shape``."""
+        sizes = self.normalized_shape
+        if self._given is None or input.shape[-len(sizes) :] != sizes:
+            return F.layer_norm(input, sizes, self.weight, self.bias, self.eps)
+        ndim = input.ndim
+        attrs = self._attributes.get(ndim)
+        if attrs is None:
+            attrs = (tuple(range(ndim - len(sizes), ndim)), *self._given)
+            self._attributes[ndim] = attrs
+        return _core.record(_LAYER_NORM, attrs, (input, self.weight, self.bias, self.eps))
 
     def extra_repr(self) -> str:
         """Sizes and settings."""
         shown = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        return shown + f", bias={self.bias is not None}" if self.elementwise_affine else shown
+        return f"{shown}, bias={self.bias is not None}"
 
 
 class RMSNorm(Module):
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last axes."""
 
     def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
@@ -94,6 +116,8 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -102,14 +126,15 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name in ("weight", "bias"):
-            self.register_parameter(name, new_parameter(num_channels, dtype=dtype) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, new_parameter(num_channels, dtype=dtype) if wanted else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Weights 1, biases 0."""
         if self.affine:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -118,7 +143,8 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """Sizes and settings."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        shown = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{shown}, bias={self.bias is not None}"
 
 
 class _BatchNorm(Module):
@@ -128,17 +154,25 @@ class _BatchNorm(Module):
     num_batches_tracked: Tensor | None
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name in ("weight", "bias"):
-            self.register_parameter(name, new_parameter(num_features, dtype=dtype) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, new_parameter(num_features, dtype=dtype) if wanted else None)
         tracked = track_running_stats
         self.register_buffer(
             "running_mean", CREATION["zeros"](num_features, dtype=dtype) if tracked else None
@@ -152,13 +186,14 @@ class _BatchNorm(Module):
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
-            init.zeros_(self.num_batches_tracked)  # type: ignore[arg-type]
+            init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
         """Set statistics, weights and biases back."""
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -186,7 +221,7 @@ class _BatchNorm(Module):
         """Sizes and settings."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

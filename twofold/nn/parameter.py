@@ -35,7 +35,7 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that becomes a buffer of the module it is assigned to; ``persistent`` ones are in its state."""
+    """A tensor that becomes a buffer of the module it is assigned to; in its state if ``persistent``."""
 
     persistent: bool
 
@@ -49,7 +49,8 @@ class Buffer(Tensor):
 class Registry(dict[str, Any]):
     """The parameters, buffers or children of a module by name, each also a plain attribute of the module.
 
-    Reading an attribute then costs no search through the registries, and writing to a registry directly works.
+    Reading an attribute then costs no search through the registries, and writing to a registry directly
+    works.
     """
 
     __slots__ = ("_owner",)

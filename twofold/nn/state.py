@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from twofold import _core
 from twofold.nn.parameter import Parameter
@@ -12,18 +12,15 @@ from twofold.nn.parameter import Parameter
 Tensor = _core.Tensor
 
 
-class IncompatibleKeys(NamedTuple):
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What ``load_state_dict`` did not find, and what it did not use."""
 
-    missing_keys: list[str]
-    unexpected_keys: list[str]
+    __slots__ = ()
 
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-    __str__ = __repr__
 
 
 class StateDict(OrderedDict[str, Any]):
@@ -60,9 +57,15 @@ def save_own_state(module: Any, destination: Any, prefix: str, keep_vars: bool) 
 
 
 def load_own_state(
-    module: Any, state_dict: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-    missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
-) -> None:  # fmt: skip
+    module: Any,
+    state_dict: Mapping[str, Any],
+    prefix: str,
+    local_metadata: dict[str, Any],
+    strict: bool,
+    missing_keys: list[str],
+    unexpected_keys: list[str],
+    error_msgs: list[str],
+) -> None:
     """Copy the module's own members; what is wrong is added to the lists."""
     members = own_members(module)
     assigned = local_metadata.get("assign_to_params_buffers", False)
@@ -86,7 +89,8 @@ def load_own_state(
 def _load_member(module: Any, name: str, member: Tensor, given: Any, key: str, assigned: bool) -> str | None:
     if not isinstance(given, Tensor):
         return (
-            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+            f"object from checkpoint "
             f"but received {type(given)}"
         )
     if tuple(given.shape) != tuple(member.shape):

@@ -13,7 +13,8 @@ from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
 
-_clipped = _core.operation_callable(REGISTRY["clipped_gradient"], 2, REGISTRY["clipped_gradient"].call)
+_rule: Any = REGISTRY["clipped_gradient"]
+_clipped = _core.operation_callable(_rule, 2, _rule.call)
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
@@ -32,7 +33,8 @@ def get_total_norm(
     total = FUNCTIONS["norm"](FUNCTIONS["stack"](norms), float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
-            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be "
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
+            f"non-finite, so it cannot be "
             "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
             "`error_if_nonfinite=False`"
         )

@@ -400,7 +400,8 @@ class Host(Typed):
 class Composite(Operation):
     """An operation written with others; it is declared as one and vanishes when the graph is built.
 
-    ``rule_vjp`` is optional: a form of the gradient that is better than differentiating the parts.
+    ``rule_vjp`` is optional: a form of the gradient that is better than differentiating the parts. It also
+    holds inside other composites, where a ``ruled`` node marks the result.
     """
 
     kind = "composite"
@@ -412,7 +413,10 @@ class Composite(Operation):
             for node in inputs:
                 self.check_kind(node.type.dtype)
         result = self.rule_compute(*inputs, *attrs)
-        return result if isinstance(result, Node) else strong(constant(result))
+        value = result if isinstance(result, Node) else strong(constant(result))
+        if self.rule_vjp is None or value.type.dtype.kind != "f":
+            return value
+        return make_node(REGISTRY["ruled"], (self.name, attrs), (value, *inputs), value.type)
 
     def samples(self) -> Sequence[Any]:
         """The entry's own samples, or calls of an element-wise function of floats."""
@@ -532,3 +536,20 @@ contraction = _entry(Contraction)
 custom = _entry(Custom)
 host = _entry(Host)
 composite = _entry(Composite)
+
+
+@view
+class ruled:
+    """The result of a composite with a gradient rule of its own, and what it was called with.
+
+    Inputs ``(value, *inputs of the composite)``, attributes ``(its name, its attributes)``. It is its first
+    input; differentiation uses the rule in place of the composite's parts.
+    """
+
+    functions = ()
+    index_map = lambda before, after, name, attrs: None
+    reference = lambda value, *rest: value
+
+    def vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
+        *inputs, name, attrs = rest
+        return (None, *REGISTRY[name].vjp(attrs, ct, y, tuple(inputs)))

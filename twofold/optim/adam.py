@@ -18,18 +18,28 @@ _zeros_like = CREATION["zeros_like"]
 class Adam(Optimizer):
     """Steps along the running mean of the gradient over the root of its running mean square.
 
-    Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 1; ``amsgrad``: Reddi, Kale, Kumar,
-    On the Convergence of Adam and Beyond, 2018.
+    Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 1; ``amsgrad``: Reddi,
+    Kale, Kumar, On the Convergence of Adam and Beyond, 2018.
     """
 
     _decoupled = False
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if lr < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if eps < 0.0:
@@ -40,10 +50,18 @@ class Adam(Optimizer):
         not_negative(weight_decay=weight_decay)
         without_graph(differentiable)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay or self._decoupled,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
@@ -92,7 +110,13 @@ class AdamW(Adam):
     _decoupled = True
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, amsgrad: bool = False, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

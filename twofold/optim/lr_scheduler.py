@@ -1,4 +1,4 @@
-"""Schedules of learning rates; the recurrences are PyTorch's, so that a rate changed by hand is carried on."""
+"""Schedules of learning rates; recurrences as PyTorch's, so that a rate changed by hand is carried on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twofold.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base of schedules: ``get_lr`` gives the rate of each group for ``last_epoch``; ``step`` goes on to the next."""
+    """Base of schedules: ``get_lr`` gives the rates for ``last_epoch``; ``step`` goes on to the next."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -23,7 +23,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{index}] when resuming scheduler with last_epoch >= 0"
+                    f"param 'initial_lr' is not specified in param_groups[{index}] when resuming "
+                    f"scheduler with last_epoch >= 0"
                 )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -165,12 +166,16 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes evenly from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+    """The rate times a factor from ``start_factor`` to ``end_factor`` in ``total_iters`` even steps."""
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
         last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not 0 < start_factor <= 1:
             raise ValueError(
                 "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
@@ -258,7 +263,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after ``T_0`` epochs, then after ``T_mult`` times as many, and so on."""
+    """Cosine annealing that starts again after ``T_0`` epochs, then ``T_mult`` times as many, and so on."""
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
@@ -307,8 +312,10 @@ class SequentialLR:
     ) -> None:
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
-                f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
+                "Sequential Schedulers expects number of schedulers provided to be one more "
+                "than the number of milestone "
+                f"points, but got number of schedulers {len(schedulers)} and the number of "
+                f"milestones to be equal to "
                 f"{len(milestones)}"
             )
         self._schedulers = list(schedulers)
@@ -353,9 +360,17 @@ class ReduceLROnPlateau:
     """The rate times ``factor`` when a metric has not become better for more than ``patience`` steps."""
 
     def __init__(
-        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         if mode not in ("min", "max"):

@@ -35,8 +35,8 @@ def not_negative(**values: Any) -> None:
 class Optimizer:
     """Base of all optimisers: ``update(group)`` changes the parameters of one group.
 
-    ``params`` is an iterable of leaf tensors or of dictionaries ``{"params": ..., setting: value}``. A step is an
-    observation point: whatever was recorded before it runs at its end.
+    ``params`` is an iterable of leaf tensors or of dictionaries ``{"params": ..., setting: value}``. A step
+    is an observation point: whatever was recorded before it runs at its end.
     """
 
     defaults: dict[str, Any]
@@ -59,15 +59,19 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; settings that it does not give are the defaults.
 
-        Raises TypeError for something that is no tensor, ValueError for a tensor that is no leaf or comes twice.
+        Raises TypeError for something that is no tensor, ValueError for a tensor that is no leaf or comes
+        twice.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         group = dict(param_group)
         given = group["params"]
         if isinstance(given, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
-                            "sets will change between runs. Please use a list instead.")  # fmt: skip
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
         params = [given] if isinstance(given, Tensor) else list(given)
         if params and isinstance(params[0], tuple):
             group["param_names"] = [name for name, _ in params]
@@ -140,7 +144,8 @@ class Optimizer:
             for new, own in zip(given, self.param_groups, strict=True)
         ):
             raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
             )
         params = {
             number: param

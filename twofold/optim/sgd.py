@@ -14,8 +14,8 @@ _parameter = rule("sgd_parameter")
 class SGD(Optimizer):
     """``parameter - lr * gradient``, with momentum, Nesterov's variant and a square penalty.
 
-    Source: Sutskever et al., On the Importance of Initialization and Momentum in Deep Learning, 2013; the buffer is
-    PyTorch's ``momentum * buffer + (1 - dampening) * gradient``.
+    Source: Sutskever et al., On the Importance of Initialization and Momentum in Deep Learning, 2013; the
+    buffer is PyTorch's ``momentum * buffer + (1 - dampening) * gradient``.
 
     >>> import twofold as torch
     >>> w = torch.tensor(1.0, requires_grad=True)
@@ -27,10 +27,19 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
-        nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if lr < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         not_negative(momentum=momentum, weight_decay=weight_decay)
@@ -38,9 +47,16 @@ class SGD(Optimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from twofold.config import config
 from twofold.ir.graph import Graph
+from twofold.ir.verify import verify
 from twofold.passes.canonicalize import canonicalize, transpose_products
 from twofold.passes.fold import fold
 
@@ -20,7 +22,14 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 
 
 def run_passes(graph: Graph) -> Graph:
-    """The graph after all passes: same inputs, and outputs with the same bits."""
+    """The graph after all passes: same inputs, and outputs with the same bits.
+
+    With ``config.verify`` it is checked before the first and after each; raises GraphError naming what is wrong.
+    """
     for run in PASSES:
+        if config.verify:
+            verify(graph)
         graph = run(graph)
+    if config.verify:
+        verify(graph)
     return graph

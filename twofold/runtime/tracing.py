@@ -51,7 +51,9 @@ def _described(names: Sequence[str], types: Sequence[TensorType], operands: Sequ
         name = names[k] if k < len(names) else f"operand {k}"
         operand = operands[k] if k < len(operands) else None
         where = operand._where if isinstance(operand, _core.Tensor) else None
-        found.append(describe_operand(name, repr(operand) if type.weak and operand is not None else str(type), where))
+        found.append(
+            describe_operand(name, repr(operand) if type.weak and operand is not None else str(type), where)
+        )
     return found
 
 

@@ -4,6 +4,9 @@ An unknown size is a negative number that names it. The rules of operations know
 is run with each unknown size replaced by two different large ones; what stays the same is known, what follows
 one unknown size is that size, and anything else is a new unknown. Sizes that must agree for the rule to accept
 them are taken to be equal: whoever feeds the graph gets an error when they are not.
+
+A tensor of unknown rank has the one-axis shape ``UNKNOWN_RANK``, whose size names nothing. The rule is tried
+with all such tensors of rank 0, 1, 2, ...: what every accepted rank agrees on is known.
 """
 
 from __future__ import annotations
@@ -17,8 +20,11 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type
 
+UNKNOWN_RANK = (-1,)
+
 _SAMPLES = (1009, 2003)
-_names = itertools.count(2)
+_RANKS = 5
+_names = itertools.count(2)  # 1 is taken by UNKNOWN_RANK
 
 
 def new_unknown_size() -> int:
@@ -35,7 +41,9 @@ def _assignments(types: Sequence[TensorType], base: int) -> Iterator[dict[int, i
 
 
 def infer_by_sampling(build: Callable[[list[Node]], Node], types: Sequence[TensorType]) -> TensorType:
-    """The type of what ``build`` makes of inputs of ``types``, some of whose sizes are unknown."""
+    """The type of what ``build`` makes of inputs of ``types``, some of whose sizes or ranks are unknown."""
+    if any(type.shape == UNKNOWN_RANK for type in types):
+        return _infer_rank(build, types)
     first_error: TwofoldError | None = None
     for low, high in zip(_assignments(types, _SAMPLES[0]), _assignments(types, _SAMPLES[1])):
         try:
@@ -49,7 +57,26 @@ def infer_by_sampling(build: Callable[[list[Node]], Node], types: Sequence[Tenso
     raise first_error
 
 
-def _typed(build: Callable[[list[Node]], Node], types: Sequence[TensorType], sizes: dict[int, int]) -> TensorType:
+def _infer_rank(build: Callable[[list[Node]], Node], types: Sequence[TensorType]) -> TensorType:
+    found: list[TensorType] = []
+    first_error: TwofoldError | None = None
+    for rank in range(_RANKS):
+        sizes = tuple(new_unknown_size() for _ in range(rank))
+        ranked = [tensor_type(t.dtype, sizes, t.weak) if t.shape == UNKNOWN_RANK else t for t in types]
+        try:
+            found.append(infer_by_sampling(build, ranked))
+        except TwofoldError as error:
+            first_error = first_error or error
+    if not found:
+        assert first_error is not None
+        raise first_error
+    same = all(type is found[0] for type in found) and len(found) > 1
+    return found[0] if same else tensor_type(found[0].dtype, UNKNOWN_RANK)
+
+
+def _typed(
+    build: Callable[[list[Node]], Node], types: Sequence[TensorType], sizes: dict[int, int]
+) -> TensorType:
     concrete = [tensor_type(t.dtype, tuple(sizes.get(size, size) for size in t.shape), t.weak) for t in types]
     return build([input_node(k, type) for k, type in enumerate(concrete)]).type
 

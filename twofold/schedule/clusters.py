@@ -12,10 +12,11 @@ from typing import NamedTuple
 from twofold.lower.values import LANES
 from twofold.schedule.units import Analysis, Unit
 
-MOST_TERMS = 600
-"""Values in one kernel; code generation takes more than linear time."""
+MOST_INSTRUCTIONS = 5000
+"""Of one kernel; the code generator takes about 25 microseconds for each, and more where there are many."""
 
-MOST_BUFFERS = 48
+MOST_BUFFERS = 64
+"""Of one kernel, counted before equal ones are found."""
 
 Placement = list[list[tuple[int, int]]]
 """For each loop axis of a unit: the axes of the cluster it runs over, each with the factor of its index."""
@@ -88,7 +89,7 @@ class Cluster:
     a matrix product 0 for its batch, 1 for its rows and 2 for its columns.
     """
 
-    __slots__ = ("blocked", "buffers", "groups", "kind", "level", "number", "placements", "rows", "sizes", "terms", "units", "users")
+    __slots__ = ("blocked", "buffers", "cost", "groups", "kind", "level", "number", "placements", "rows", "sizes", "units", "users")
 
     def __init__(self, kind: str, number: int, level: int) -> None:
         self.kind = kind
@@ -101,7 +102,7 @@ class Cluster:
         self.placements: dict[int, Placement] = {}
         self.blocked = False
         self.rows: set[int] = set()  # numbers of units that do not vary along reduced axes
-        self.terms = 0
+        self.cost = 0
         self.buffers = 0
 
     def accept(self, unit: Unit, joining: Joining) -> None:
@@ -117,8 +118,8 @@ class Cluster:
             self.rows.add(unit.number)
         self.blocked |= unit.is_blocked
         self.units.append(unit)
-        self.terms += len(unit.terms) + 1
-        self.buffers += 1 + sum(term.kind == "load" for term in unit.terms)
+        self.cost += unit.cost
+        self.buffers += unit.buffers
 
     def strides_of(self, unit: Unit) -> tuple[int, ...]:
         """Strides of a member's stored result over the cluster's axes."""
@@ -198,13 +199,10 @@ class Clustering:
         """How ``unit`` could join, None if it cannot."""
         if cluster.kind not in ("loop", "contraction"):
             return None
-        # sixteen elements are straight code, of which a lot is compiled quickly
-        small = 8 if len(unit.domain) <= 1 and all(size <= LANES for size in unit.domain) else 1
-        if cluster.terms + len(unit.terms) > MOST_TERMS * small:
+        # a kernel of straight code runs once, so it may read what it likes
+        most = 16 * MOST_BUFFERS if unit.root.type.size <= LANES else MOST_BUFFERS
+        if cluster.cost + unit.cost > MOST_INSTRUCTIONS or cluster.buffers + unit.buffers > most:
             return None
-        if cluster.buffers + len(unit.terms) > MOST_BUFFERS and small == 1:
-            if cluster.buffers + sum(term.kind == "load" for term in unit.terms) > MOST_BUFFERS:
-                return None
         joining = self._over_all_axes(cluster, unit)
         over_rows = cluster.kind == "loop" and cluster.groups is not None and not cluster.blocked
         if joining is None and over_rows and unit.kind != "reduction":
@@ -304,7 +302,7 @@ class Clustering:
 
     def _absorb(self, user: Cluster, cluster: Cluster) -> bool:
         """Rebuild ``user`` with the units of ``cluster`` in front; False (and no change) if they do not fit."""
-        if user.terms + cluster.terms > MOST_TERMS or user.buffers + cluster.buffers > MOST_BUFFERS:
+        if user.cost + cluster.cost > MOST_INSTRUCTIONS or user.buffers + cluster.buffers > MOST_BUFFERS:
             return False
         together = Cluster("loop", user.number, user.level)
         saved, saved_units = dict(self.home), dict(self.of_unit)

@@ -27,7 +27,11 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     taken: set[int] = set()
     for number, instruction in enumerate(instructions):
         for source, target in _candidates(instruction):
-            if last_read[source] == number and source not in taken and all(target != other for _, other in found):
+            if (
+                last_read[source] == number
+                and source not in taken
+                and all(target != other for _, other in found)
+            ):
                 taken.add(source)
                 found.append((source, target))
     return found
@@ -57,5 +61,9 @@ def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
 
 def _same_place(a: Access, b: Access) -> bool:
     return (
-        a.dtype is b.dtype and a.offset == b.offset and a.strides == b.strides and not a.dynamic and not b.dynamic
+        a.dtype is b.dtype
+        and a.offset == b.offset
+        and a.strides == b.strides
+        and not a.dynamic
+        and not b.dynamic
     )

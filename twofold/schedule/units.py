@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.lower.expression import operation_cost
-from twofold.lower.values import LANES
 from twofold.schedule.blocks import BlockReduction
 from twofold.schedule.views import (
     ZERO,
@@ -33,9 +32,8 @@ STORED = ("reduction", "contraction", "custom", "host")
 CHEAP = 8
 """Instructions up to which a value is computed again by each of its users rather than kept in memory."""
 
-LARGEST_EXPRESSION = 256
-"""Values in one expression, above which it is cut in two."""
-
+LARGEST_EXPRESSION = 2500
+"""Instructions of one expression, above which it is cut in two."""
 
 Item = tuple[Node, Forms]
 
@@ -73,7 +71,7 @@ class Unit:
     ``output`` is its number.
     """
 
-    __slots__ = ("domain", "kind", "number", "output", "reduced", "root", "strides", "terms", "value")
+    __slots__ = ("cost", "domain", "kind", "number", "output", "reduced", "root", "strides", "terms", "value")
 
     def __init__(self, root: Node, kind: str, number: int, output: int = -1) -> None:
         self.root = root
@@ -85,6 +83,7 @@ class Unit:
         self.strides: tuple[int, ...] = ()  # of the stored result, 0 along reduced axes
         self.terms: list[Term] = []
         self.value = 0
+        self.cost = 1  # instructions, roughly
 
     @property
     def is_loop(self) -> bool:
@@ -95,6 +94,11 @@ class Unit:
     def is_blocked(self) -> bool:
         """Whether this is the first step of a long reduction, see ``schedule.blocks``."""
         return isinstance(self.root.op, BlockReduction) and self.output < 0
+
+    @property
+    def buffers(self) -> int:
+        """How many buffers it reads and writes, at most."""
+        return 1 + sum(term.kind == "load" for term in self.terms)
 
     def loads(self) -> Iterable[Term]:
         """The terms that read memory."""
@@ -174,11 +178,11 @@ class Analysis:
             return True
         if len(own) > 1 and not self._cheap(node):
             return False
-        limit = LARGEST_EXPRESSION if node.type.size > LANES else 16 * LARGEST_EXPRESSION
-        if any(self._sizes.get(owner, 1) >= limit for owner in own):
+        cost = operation_cost(node) if self.fuse else 1
+        if any(self._sizes.get(owner, 0) + cost > LARGEST_EXPRESSION for owner in own):
             return False
         for owner in own:
-            self._sizes[owner] = self._sizes.get(owner, 1) + 1
+            self._sizes[owner] = self._sizes.get(owner, 0) + cost
         return True
 
     def _cheap(self, node: Node) -> bool:
@@ -353,6 +357,7 @@ class _Writer:
                     continue
             self.known[item] = self._term(*item, needs, item is top and inside)
         unit.terms = self.terms
+        unit.cost += sum(operation_cost(term.node) for term in self.terms if term.kind == "op")
         unit.value = self.known[top]
 
     def _seen_from(self, operand: Node, forms: Forms) -> Item:

@@ -267,7 +267,7 @@ class BatchSampler(Sampler):
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Samples as one batch: tensors, arrays and numbers are stacked, tuples and dictionaries member by member."""
+    """Samples as one batch: tensors and numbers are stacked, tuples and dictionaries member by member."""
     first = batch[0]
     if isinstance(first, Tensor):
         return FUNCTIONS["stack"](list(batch))
@@ -290,15 +290,17 @@ def default_collate(batch: Sequence[Any]) -> Any:
             raise RuntimeError("each element in list of batch should be of equal size")
         return [default_collate(list(part)) for part in zip(*batch, strict=True)]
     raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
+        f"found {type(first)}"
     )
 
 
 class DataLoader:
     """Iterates over a data set in batches.
 
-    Samples are loaded in the calling thread: ``num_workers`` and what belongs to it are accepted and have no effect.
-    The order under ``shuffle`` comes from ``generator``, or the default one, so ``manual_seed`` repeats it.
+    Samples are loaded in the calling thread: ``num_workers`` and what belongs to it are accepted and have no
+    effect. The order under ``shuffle`` comes from ``generator``, or the default one, so ``manual_seed``
+    repeats it.
 
     >>> import twofold as torch
     >>> data = torch.utils.data.TensorDataset(torch.arange(5))
@@ -307,12 +309,26 @@ class DataLoader:
     """
 
     def __init__(
-        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None,
-        batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[[list[Any]], Any] | None = None,
-        pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn: Any = None,
-        multiprocessing_context: Any = None, generator: Generator | None = None, *, prefetch_factor: int | None = None,
-        persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         if num_workers < 0:
             raise ValueError(
                 "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
@@ -334,7 +350,8 @@ class DataLoader:
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable and shuffle:
             raise ValueError(
-                f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
+                f"DataLoader with IterableDataset: expected unspecified shuffle option, but got "
+                f"shuffle={shuffle}"
             )
         if sampler is None and not self._iterable:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
@@ -379,7 +396,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._iterable:
-            count = len(self.dataset)  # type: ignore[arg-type]
+            count = len(self.dataset)
             if self.batch_size is None:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
