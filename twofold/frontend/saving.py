@@ -10,6 +10,7 @@ import tempfile
 import zlib
 from typing import Any
 
+from twofold.dtypes import BY_NAME
 from twofold.frontend.creation import check_device
 
 _MAGIC = b"TWOFOLD\x01"
@@ -35,7 +36,7 @@ _SAFE = {
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy.core.multiarray", "scalar"),
     ("numpy._core.numeric", "_frombuffer"),
-    ("twofold._core", "Tensor"),
+    ("twofold", "Tensor"),
     ("twofold.nn.parameter", "Parameter"),
     ("twofold.nn.parameter", "Buffer"),
     ("twofold.nn.state", "StateDict"),
@@ -46,7 +47,9 @@ _SAFE = {
 
 class _SafeUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if module != "twofold.dtypes" and (module, name) not in _SAFE:
+        # A name with dots would reach through a module to whatever that imports.
+        named = module == "twofold.dtypes" and (name in BY_NAME or name == "Size")
+        if not named and (module, name) not in _SAFE:
             raise pickle.UnpicklingError(
                 f"Weights only load failed: the file refers to {module}.{name}, which is no part of a state. "
                 "Pass weights_only=False if you trust the file: loading it can then run code."

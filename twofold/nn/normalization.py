@@ -41,8 +41,6 @@ class LayerNorm(Module):
             self.register_parameter(
                 name, new_parameter(*self.normalized_shape, dtype=dtype) if wanted else None
             )
-        # With both parameters a call goes to the recorder without a detour through the public function.
-        self._given = (True, True) if elementwise_affine and bias else None
         self._attributes: dict[int, tuple[Any, ...]] = {}
         self.reset_parameters()
 
@@ -55,15 +53,16 @@ class LayerNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input normalised; raises ShapeError where its last sizes are not ``normalized_shape``."""
-        sizes = self.normalized_shape
-        if self._given is None or input.shape[-len(sizes) :] != sizes:
-            return F.layer_norm(input, sizes, self.weight, self.bias, self.eps)
+        sizes, weight, bias = self.normalized_shape, self.weight, self.bias
+        if weight is None or bias is None or input.shape[-len(sizes) :] != sizes:
+            return F.layer_norm(input, sizes, weight, bias, self.eps)
+        # With both parameters a call goes to the recorder without a detour through the public function.
         ndim = input.ndim
         attrs = self._attributes.get(ndim)
         if attrs is None:
-            attrs = (tuple(range(ndim - len(sizes), ndim)), *self._given)
+            attrs = (tuple(range(ndim - len(sizes), ndim)), True, True)
             self._attributes[ndim] = attrs
-        return _core.record(_LAYER_NORM, attrs, (input, self.weight, self.bias, self.eps))
+        return _core.record(_LAYER_NORM, attrs, (input, weight, bias, self.eps))
 
     def extra_repr(self) -> str:
         """Sizes and settings."""

@@ -1,0 +1,226 @@
+"""Modules: registration, state, conversion, hooks, display, and the texts of errors."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)] + [nn.ReLU()])
+        self.named = nn.ModuleDict({"t": nn.Tanh(), "l": nn.Linear(1, 1, bias=False)})
+        self.list = nn.ParameterList([torch.ones(2)])
+        self.register_buffer("kept", torch.ones(3))
+        self.register_buffer("passing", torch.ones(3), persistent=False)
+        self.weight = nn.Parameter(torch.ones(1))
+        self.tail = nn.Sequential(nn.Dropout(), nn.Flatten())
+        self.empty = nn.ModuleList()
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return self.tail(x) * self.weight
+
+
+SHOWN = """Net(
+  (layers): ModuleList(
+    (0-2): 3 x Linear(in_features=2, out_features=2, bias=True)
+    (3): ReLU()
+  )
+  (named): ModuleDict(
+    (t): Tanh()
+    (l): Linear(in_features=1, out_features=1, bias=False)
+  )
+  (list): ParameterList(  (0): Parameter containing: [torch.float32 of size 2])
+  (tail): Sequential(
+    (0): Dropout(p=0.5, inplace=False)
+    (1): Flatten(start_dim=1, end_dim=-1)
+  )
+  (empty): ModuleList()
+)"""
+
+
+def test_repr() -> None:
+    assert repr(Net()) == SHOWN
+    assert repr(nn.Sequential(nn.Linear(1, 2))[0]) == "Linear(in_features=1, out_features=2, bias=True)"
+
+
+def test_names() -> None:
+    net = Net()
+    state = ["weight", "kept"]
+    state += [f"layers.{k}.{name}" for k in range(3) for name in ("weight", "bias")]
+    state += ["named.l.weight", "list.0"]
+    assert list(net.state_dict()) == state
+    assert [name for name, _ in net.named_parameters()] == [name for name in state if name != "kept"]
+    assert [name for name, _ in net.named_buffers()] == ["kept", "passing"]
+    assert [name for name, _ in net.named_children()] == ["layers", "named", "list", "tail", "empty"]
+    assert len(list(net.modules())) == 14
+    assert net.get_parameter("layers.1.bias") is net.layers[1].bias
+
+
+def test_shared_modules_are_found_once() -> None:
+    layer = nn.Linear(2, 2)
+    net = nn.Sequential(layer, layer)
+    assert len(list(net.parameters())) == 2
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+def test_state_round_trip() -> None:
+    first, second = Net().eval(), Net().eval()
+    x = torch.randn(4, 2)
+    assert repr(second.load_state_dict(first.state_dict())) == "<All keys matched successfully>"
+    assert torch.equal(first(x), second(x))
+    state = first.state_dict()
+    with torch.no_grad():
+        first.weight.add_(1)
+    assert state["weight"].item() == first.weight.item(), "a state shows later changes"
+    assert second.weight.item() == 1
+
+
+def test_load_errors() -> None:
+    layer = nn.Linear(3, 2)
+    with pytest.raises(RuntimeError) as caught:
+        layer.load_state_dict({"weight": torch.ones(2, 2), "x": torch.ones(1)})
+    assert str(caught.value) == (
+        "Error(s) in loading state_dict for Linear:\n"
+        '\tMissing key(s) in state_dict: "bias". \n'
+        '\tUnexpected key(s) in state_dict: "x". \n'
+        "\tsize mismatch for weight: copying a param with shape torch.Size([2, 2]) from checkpoint, "
+        "the shape in current model is torch.Size([2, 3])."
+    )
+    found = layer.load_state_dict({"weight": torch.ones(2, 3), "y": torch.ones(1)}, strict=False)
+    assert found.missing_keys == ["bias"] and found.unexpected_keys == ["y"]
+    with pytest.raises(TypeError, match="Expected state_dict to be dict-like"):
+        layer.load_state_dict([])
+
+
+def test_assigning_and_deleting() -> None:
+    layer = nn.Linear(2, 2)
+    with pytest.raises(
+        TypeError, match=r"cannot assign .* as parameter 'weight' \(torch.nn.Parameter or None"
+    ):
+        layer.weight = torch.ones(2, 2)
+    layer.bias = None
+    assert layer.bias is None and [name for name, _ in layer.named_parameters()] == ["weight"]
+    new = nn.Parameter(torch.zeros(2, 2))
+    layer.weight = new
+    assert layer.weight is new and layer._parameters["weight"] is new
+    layer._parameters["weight"] = None
+    assert layer.weight is None, "a registry and the attribute never differ"
+    del layer.weight
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'weight'"):
+        _ = layer.weight
+
+
+def test_errors_of_registration() -> None:
+    class NoInit(nn.Module):
+        def __init__(self) -> None:
+            self.layer = nn.Linear(1, 1)
+
+    with pytest.raises(AttributeError, match=r"cannot assign module before Module.__init__\(\) call"):
+        NoInit()
+    layer = nn.Linear(1, 1)
+    with pytest.raises(KeyError, match="attribute 'bias' already exists"):
+        layer.register_buffer("bias", None)
+    with pytest.raises(KeyError, match="buffer name can"):
+        layer.register_buffer("a.b", None)
+    with pytest.raises(TypeError, match="int is not a Module subclass"):
+        layer.add_module("child", 3)
+    with pytest.raises(ValueError, match="training mode is expected to be boolean"):
+        layer.train(1)
+    with pytest.raises(
+        NotImplementedError, match='Module .Module. is missing the required "forward" function'
+    ):
+        nn.Module()(1)
+    with pytest.raises(IndexError, match="index 3 is out of range"):
+        nn.ModuleList([layer])[3]
+
+
+def test_hooks() -> None:
+    layer = nn.Linear(2, 2)
+    seen: list[str] = []
+    before = layer.register_forward_pre_hook(lambda module, args: (args[0] * 0,))
+    after = layer.register_forward_hook(lambda module, args, output: seen.append("after"))
+    doubled = layer.register_forward_hook(lambda module, args, output: output * 2)
+    assert torch.equal(layer(torch.ones(1, 2))[0], layer.bias * 2)
+    assert seen == ["after"]
+    for handle in (before, after, doubled):
+        handle.remove()
+    assert not torch.equal(layer(torch.ones(1, 2))[0], layer.bias * 2) and seen == ["after"]
+    first = layer.register_forward_hook(lambda m, a, o: seen.append("second"))
+    layer.register_forward_hook(lambda m, a, k, o: seen.append(f"first {k}"), prepend=True, with_kwargs=True)
+    layer(input=torch.ones(1, 2))
+    assert [entry.split()[0] for entry in seen] == ["after", "first", "second"] and first.id >= 0
+
+
+def test_conversion_and_modes() -> None:
+    net = Net()
+    weight = net.weight
+    net.double()
+    assert net.weight is weight and weight.dtype is torch.float64 and net.kept.dtype is torch.float64
+    assert weight.requires_grad and weight.is_leaf
+    net(torch.ones(2, 2, dtype=torch.float64)).sum().backward()
+    assert weight.grad.dtype is torch.float64
+    net.to(torch.float32)
+    assert weight.grad.dtype is torch.float32
+    net.eval()
+    assert not net.tail[0].training
+    net.zero_grad()
+    assert weight.grad is None
+    net.requires_grad_(False)
+    assert not any(parameter.requires_grad for parameter in net.parameters())
+
+
+def test_copies() -> None:
+    net = Net().eval()
+    x = torch.randn(3, 2)
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert torch.equal(other(x), net(x))
+        assert isinstance(other.weight, nn.Parameter) and other.weight is not net.weight
+        with torch.no_grad():
+            other.weight.add_(1)
+        assert other._parameters["weight"] is other.weight and net.weight.item() == 1
+
+
+def test_parameter() -> None:
+    parameter = nn.Parameter(torch.ones(2))
+    assert repr(parameter) == "Parameter containing:\ntensor([1., 1.], requires_grad=True)"
+    assert isinstance(parameter, torch.Tensor) and parameter.is_leaf
+    assert not nn.Parameter(torch.ones(2), requires_grad=False).requires_grad
+    with pytest.raises(TypeError, match="data is of type list"):
+        nn.Parameter([1.0])
+
+
+def test_containers() -> None:
+    one, two, three = nn.Linear(1, 1), nn.Linear(1, 1), nn.Linear(1, 1)
+    modules = nn.Sequential(one, two)
+    modules.append(three)
+    assert list(modules[1:]) == [two, three] and modules[-1] is three
+    del modules[0]
+    assert list(modules.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    listed = nn.ModuleList([one])
+    listed.insert(0, two)
+    listed += [three]
+    assert list(listed) == [two, one, three] and listed.pop(0) is two and len(listed) == 2
+    named = nn.ParameterDict({"a": torch.ones(1)})
+    assert isinstance(named["a"], nn.Parameter) and list(named.state_dict()) == ["a"]
+
+
+def test_apply_goes_over_all() -> None:
+    net = Net()
+
+    def constant(module: Any) -> None:
+        if isinstance(module, nn.Linear):
+            nn.init.constant_(module.weight, 0.5)
+
+    net.apply(constant)
+    assert numpy.all(net.layers[2].weight.detach().numpy() == 0.5)

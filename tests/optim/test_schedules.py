@@ -1,0 +1,87 @@
+"""Learning rates over epochs against their closed forms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import twofold as torch
+from twofold.optim import SGD, lr_scheduler
+
+
+def optimizer(rate: float = 0.1) -> SGD:
+    return SGD([torch.nn.Parameter(torch.ones(1))], lr=rate)
+
+
+def rates(make: Any, epochs: int = 10) -> list[float]:
+    owner = optimizer()
+    schedule = make(owner)
+    found = []
+    for _ in range(epochs):
+        assert schedule.get_last_lr() == [owner.param_groups[0]["lr"]]
+        found.append(owner.param_groups[0]["lr"])
+        owner.step()
+        schedule.step()
+    return found
+
+
+CASES: list[tuple[Any, Any]] = [
+    (lambda o: lr_scheduler.StepLR(o, 3), lambda t: 0.1 ** (t // 3)),
+    (lambda o: lr_scheduler.MultiStepLR(o, [2, 5], 0.5), lambda t: 0.5 ** ((t >= 2) + (t >= 5))),
+    (lambda o: lr_scheduler.ExponentialLR(o, 0.9), lambda t: 0.9**t),
+    (lambda o: lr_scheduler.LambdaLR(o, lambda t: 1 / (1 + t)), lambda t: 1 / (1 + t)),
+    (lambda o: lr_scheduler.MultiplicativeLR(o, lambda t: 0.8), lambda t: 0.8**t),
+    (lambda o: lr_scheduler.CosineAnnealingLR(o, 6), lambda t: (1 + math.cos(math.pi * t / 6)) / 2),
+    (lambda o: lr_scheduler.LinearLR(o, 0.25, total_iters=4), lambda t: 0.25 + 0.75 * min(t, 4) / 4),
+    (lambda o: lr_scheduler.ConstantLR(o, 0.5, 3), lambda t: 0.5 if t < 3 else 1),
+    (lambda o: lr_scheduler.PolynomialLR(o, 5, 2.0), lambda t: max(1 - t / 5, 0) ** 2),
+    (
+        lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3, 2),
+        lambda t: (1 + math.cos(math.pi * (t / 3 if t < 3 else (t - 3) / 6 if t < 9 else (t - 9) / 12))) / 2,
+    ),
+    (
+        lambda o: lr_scheduler.SequentialLR(
+            o, [lr_scheduler.LinearLR(o, 0.25, total_iters=4), lr_scheduler.ExponentialLR(o, 0.5)], [4]
+        ),
+        lambda t: 0.25 + 0.75 * t / 4 if t < 4 else 0.5 ** (t - 4),
+    ),
+]
+
+
+@pytest.mark.parametrize("place", range(len(CASES)))
+def test_rates(place: int) -> None:
+    make, exact = CASES[place]
+    assert rates(make) == pytest.approx([0.1 * exact(t) for t in range(10)], abs=1e-15)
+
+
+def test_plateau() -> None:
+    owner = optimizer()
+    schedule = lr_scheduler.ReduceLROnPlateau(owner, factor=0.5, patience=1, cooldown=1, min_lr=0.03)
+    found = []
+    for metric in (1.0, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9):
+        schedule.step(torch.tensor(metric))
+        found.append(owner.param_groups[0]["lr"])
+    assert found == pytest.approx([0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.03, 0.03])
+    with pytest.raises(ValueError, match="Factor should be < 1.0."):
+        lr_scheduler.ReduceLROnPlateau(owner, factor=1.5)
+
+
+def test_state_round_trip() -> None:
+    owner = optimizer()
+    schedule = lr_scheduler.StepLR(owner, 2)
+    for _ in range(3):
+        schedule.step()
+    resumed_owner = optimizer()
+    resumed_owner.load_state_dict(owner.state_dict())
+    resumed = lr_scheduler.StepLR(resumed_owner, 2)
+    resumed.load_state_dict(schedule.state_dict())
+    for each in (schedule, resumed):
+        each.step()
+    assert schedule.get_last_lr() == resumed.get_last_lr() == pytest.approx([0.001])
+
+
+def test_an_optimiser_is_needed() -> None:
+    with pytest.raises(TypeError, match="Module is not an Optimizer"):
+        lr_scheduler.StepLR(torch.nn.Module(), 1)  # type: ignore[arg-type]
