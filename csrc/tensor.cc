@@ -235,10 +235,18 @@ ValueRef cast_to(ValueRef value, Type* type) {
   return result;
 }
 
+// Whether the handle, or one that it is a view of, was detached.
+bool is_detached_view(const PyTensor* tensor) {
+  for (; tensor; tensor = tensor->view ? tensor->view->parent : nullptr) {
+    if (tensor->detached) return true;
+  }
+  return false;
+}
+
 bool check_assignable(PyTensor* tensor, const Value* value) {
   Value* old = tensor->value;
   PyTensor* root = tensor->view ? tensor->view->root : tensor;
-  if (Recorder::current().grad_enabled && root->value->requires_grad && root->value->is_leaf && !tensor->detached) {
+  if (Recorder::current().grad_enabled && root->value->requires_grad && root->value->is_leaf && !is_detached_view(tensor)) {
     std::string where = location_text(capture_location());
     PyErr_Format(PyExc_RuntimeError,
                  "in-place: a leaf that requires grad is changed in place: %s (%s), at %s. "
@@ -280,7 +288,12 @@ bool assign(PyTensor* tensor, ValueRef value) {
       written = share(reinterpret_cast<PyTensor*>(made)->value);
       Py_DECREF(made);
     }
-    if (!assign(view->parent, std::move(written))) return false;
+    // Writing through a detached handle is how a program says that no gradient is meant.
+    Recorder& recorder = Recorder::current();
+    bool before = std::exchange(recorder.grad_enabled, recorder.grad_enabled && !is_detached_view(tensor));
+    bool done = assign(view->parent, std::move(written));
+    recorder.grad_enabled = before;
+    if (!done) return false;
     Value* old = std::exchange(tensor->value, value.take());
     release(old);
     view->seen = view->root->version;

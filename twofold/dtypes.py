@@ -7,6 +7,7 @@ mixed kinds open, PyTorch: an integer tensor with a floating tensor gives the fl
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy
 
@@ -55,8 +56,8 @@ class DType:
     def __repr__(self) -> str:
         return f"twofold.{self.name}"
 
-    def __reduce__(self) -> str:
-        return self.name
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
 
 
 bool_ = DType("bool", 0, "b", 1, "bool")

@@ -256,6 +256,19 @@ def test_memory_stays_constant_over_many_steps():
         assert after[name] == before[name], name
 
 
+def test_writes_through_data_change_a_leaf():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(3):
+        (w * w).sum().backward()
+        w.data -= 0.25 * w.grad.data
+        w.grad.zero_()
+    assert w.tolist() == [0.125, 0.25]
+    assert w.requires_grad and w.is_leaf
+    view = w.detach()[0:1]
+    view.fill_(5.0)
+    assert w.tolist() == [5.0, 0.25]
+
+
 def test_handles_die_without_being_computed():
     x = torch.ones(4)
     executables = _core.statistics()["executables"]

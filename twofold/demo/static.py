@@ -22,9 +22,9 @@ def train(task: Task) -> Result:
         hidden = tf.nn.relu(tf.matmul(images, weights[0], transpose_b=True) + biases[0])
         hidden = tf.nn.relu(tf.matmul(hidden, weights[1], transpose_b=True) + biases[1])
         logits = tf.matmul(hidden, weights[2], transpose_b=True) + biases[2]
-        errors = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        loss = tf.reduce_mean(errors)
-        update = tf.train.AdamOptimizer(task.learning_rate).minimize(loss)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels=labels, logits=logits)
+        # TensorFlow's Adam puts epsilon elsewhere; the two programs are to do the same arithmetic.
+        update = tf.train.AdamOptimizer(task.learning_rate, formulation="pytorch").minimize(loss)
 
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())

@@ -45,12 +45,10 @@ def write_view(
 
 
 def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
-    """The exception for a kernel that reported an error: an index outside its axis."""
-    index = index_of_error_code(code)
-    line = f", at {where}" if where else ""
-    return IndexRangeError(
-        f"index {index} is outside the axis it selects from{line}", "Use indices from -size to size - 1."
-    )
+    """The exception for a kernel that reported an error, in the words of its operation."""
+    what = labels[label]
+    text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
+    return IndexRangeError(f"{text}, at {where}" if where else text, fix)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:

@@ -29,6 +29,7 @@ def input_node(index: int, type: TensorType) -> Node:
 
 def bind(op: operations.Op, inputs: Sequence[Any], attrs: Attributes = ()) -> Any:
     """Apply ``op``; the result is a Node if an input is one, else whatever the recorder makes of tensors."""
-    if any(isinstance(value, Node) for value in inputs):
-        return op.build(attrs, [value if isinstance(value, Node) else constant(value) for value in inputs])
+    for value in inputs:
+        if isinstance(value, Node):
+            return op.build(attrs, [item if isinstance(item, Node) else constant(item) for item in inputs])
     return operations._recorder[0](op, attrs, inputs)

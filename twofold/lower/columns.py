@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from twofold.dtypes import int64
-from twofold.lower.expression import Expression, Place
+from twofold.lower.expression import Expression, Place, weight
 from twofold.lower.loopnest import BLOCK
 from twofold.lower.places import decompose, divide, once
 from twofold.lower.reducing import Accumulators, Plan, combiner
 from twofold.lower.values import LANES, Val
+from twofold.lower.wide_columns import WideColumns
+
+_LIGHT = 6
 
 Pointers = Sequence["Val | None"]
 Body = Callable[[Val, Pointers, Sequence[Val]], "list[Val]"]
@@ -111,7 +114,10 @@ class ColumnEmitter:
         """Totals of the ordered reductions over elements [low, high) of each column, and the carried pairs."""
         b = self.b
         if depth == 0 or not accumulators.ordered:
-            self._clear(phase, 0, accumulators)
+            if self._is_light(phase, accumulators):
+                low = self._sixteen_rows(phase, accumulators, low, high)
+            else:
+                self._clear(phase, 0, accumulators)
             after = self._elements(low, high, pairs, body)
             return self._tree(phase, 0, accumulators), after
         self._clear(phase, depth, accumulators)
@@ -125,6 +131,33 @@ class ColumnEmitter:
             self._join(phase, depth, accumulators, block, totals)
             b.loop_next(after)
         return self._tree(phase, depth, accumulators), loop.results
+
+    def _is_light(self, phase: int, accumulators: Accumulators) -> bool:
+        """Whether all lanes of the one sum fit into registers and its expression may be repeated for each."""
+        steps = [self.code.nest.steps[number] for number in self.plan.elements[phase]]
+        alone = len(accumulators.nodes) == len(accumulators.ordered) == 1 and not self.plan.stores[phase]
+        return alone and self.inner == 1 and weight(steps) <= _LIGHT
+
+    def _sixteen_rows(self, phase: int, accumulators: Accumulators, low: Val, high: Val) -> Val:
+        """Add whole groups of sixteen elements with the lanes in registers; gives where the rest begins."""
+        b, code, nest = self.b, self.code, self.code.nest
+        (node,) = accumulators.ordered
+        (number,) = self.plan.reductions[phase]
+        last = self.split
+        whole = b.add(low, b.and_(b.sub(high, low), -LANES))
+        loop = b.loop(low, whole, LANES, carry=accumulators.fresh() * LANES)
+        with loop as (element, held):
+            sums = []
+            for lane in range(LANES):
+                pointers = self._moved(self.pointers, [last], [b.add(element, lane)])
+                place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
+                code.evaluate(self.plan.elements[phase], place)
+                value = b.splat(code.widened(place.values[nest.steps[number].args[0]]))
+                sums.append(b.combine(combiner(node), held[lane], value))
+            b.loop_next(sums)
+        for lane, total in enumerate(loop.results):
+            b.store(self.memory[phase, 0, 0], lane * LANES, total)
+        return whole
 
     def _clear(self, phase: int, level: int, accumulators: Accumulators) -> None:
         b = self.b
@@ -181,16 +214,16 @@ def emit_columns(code: Expression) -> None:
     """A nest of the form ``columns`` or ``strips``: a work item is sixteen adjacent columns, or a block of them."""
     b, nest = code.b, code.nest
     uniform, starts = once(code)
-    emitter = ColumnEmitter(code, Plan(nest))
+    emitter, wide = ColumnEmitter(code, Plan(nest)), WideColumns(code)
     axis = len(nest.outer) - 1
     width = code.size(axis)
-    groups = b.shr(b.add(width, LANES - 1), 4)
+    groups = b.shr(b.add(width, nest.width - 1), nest.width.bit_length() - 1)
     reduced = code.size(axis + 1)
     for inner in range(axis + 2, axis + 1 + len(nest.inner)):
         reduced = b.mul(reduced, code.size(inner))
     with b.loop(b.begin, b.end) as item:
         row = divide(b, item, groups)
-        column = b.mul(b.sub(item, b.mul(row, groups)), LANES)
+        column = b.mul(b.sub(item, b.mul(row, groups)), nest.width)
         coordinates = decompose(code, row, range(axis))
         pointers: list[Val | None] = [
             code.pointer(number, code.moved(number, where, range(axis), coordinates))
@@ -201,4 +234,7 @@ def emit_columns(code: Expression) -> None:
             # the axis before the columns numbers the blocks
             low = b.mul(coordinates[-1], BLOCK)
             high = b.minimum(b.add(low, BLOCK), reduced)
-        emitter.block(pointers, uniform, column, b.lane_mask(b.sub(width, column)), low, high)
+        if nest.width > LANES:
+            wide.block(pointers, uniform, column, b.minimum(b.add(column, nest.width), width), low, high)
+        else:
+            emitter.block(pointers, uniform, column, b.lane_mask(b.sub(width, column)), low, high)

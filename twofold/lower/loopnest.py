@@ -7,11 +7,13 @@ scalar   one element, straight code
 small    at most sixteen elements along one axis, straight code under one lane mask
 flat     one axis, sixteen lanes along it; a work item is an element
 grid     outer axes and one inner axis with the lanes; a work item is a piece of a row
+tiles    as grid, for loads that lie along the last outer axis: squares of sixteen by sixteen are transposed in
+         registers; a work item is sixteen rows of a piece
 rows     the inner axes are reduced, lanes along the last of them; a work item is a row. Several phases:
          what a reduction gives may be used by element-wise steps and reductions of later phases
 blocks   as rows with one phase, but a work item is a block of 4096 elements of a row
-columns  the inner axes are reduced, lanes along the last outer axis; a work item is sixteen columns
-strips   as columns with one phase, but a work item is a block of 4096 elements of sixteen columns
+columns  the inner axes are reduced, lanes along the last outer axis; a work item is ``width`` columns
+strips   as columns with one phase, but a work item is a block of 4096 elements of each column
 epilogue no loops: outer axes batch and row, inner axis column of a matrix product, whose sums it receives
 ======== =============================================================================================
 
@@ -33,6 +35,12 @@ BLOCK = 4096
 """Elements that one reduction accumulates before its result is passed on."""
 
 REDUCING_FORMS = ("rows", "blocks", "columns", "strips")
+TILE_PIECE = 64
+"""Columns of one work item of tiles: the pages that its rows touch fit the translation buffer."""
+
+WIDE = 64
+"""Columns of a wide work item: whole cache lines of every row, and sums that stay in the first level cache."""
+
 _WITHOUT_SIZES = ("scalar", "small", "flat", "epilogue")
 
 _DOUBLE = struct.Struct("<d")
@@ -114,10 +122,11 @@ class LoopNest:
     """One kernel in the loop IR; see the module docstring.
 
     ``kept`` says how a value of an earlier phase is found again in a later one: the number of the store that
-    wrote it, or -1 for a copy of the row on the stack. What is not kept is computed again.
+    wrote it, or -1 for a copy of the row on the stack. What is not kept is computed again. ``width`` is the
+    number of columns of a work item of ``columns`` and ``strips``: 16, or 64 where one phase is all.
     """
 
-    __slots__ = ("form", "inner", "kept", "outer", "steps", "stores")
+    __slots__ = ("form", "inner", "kept", "outer", "steps", "stores", "width")
 
     def __init__(
         self,
@@ -134,6 +143,7 @@ class LoopNest:
         self.steps = steps
         self.stores = stores
         self.kept = kept or {}
+        self.width = LANES
 
     @property
     def reduced(self) -> int:
@@ -160,6 +170,21 @@ class LoopNest:
             return -1
         return len(self.outer) - 1 if self.form in ("columns", "strips") else len(self.outer) + len(self.inner) - 1
 
+    @property
+    def piece(self) -> int:
+        """How many elements of a row one work item of a grid or of tiles handles."""
+        return TILE_PIECE if self.form == "tiles" else piece_length(self.inner[0])
+
+    def transposed(self) -> list[int]:
+        """The steps of ``tiles`` that load along the last outer axis."""
+        if self.form != "tiles":
+            return []
+        return [
+            number
+            for number, step in enumerate(self.steps)
+            if step.kind == "load" and step.access is not None and lies_across(step.access.strides)
+        ]
+
     def accesses(self) -> Iterator[Access]:
         """All accesses, in the order in which their parameters are laid out."""
         for step in self.steps:
@@ -173,8 +198,8 @@ class LoopNest:
         if self.form not in _WITHOUT_SIZES:
             for axis, size in enumerate((*self.outer, *self.inner)):
                 yield ("size", axis, 0), size
-            if self.form == "grid":
-                yield ("piece", 0, 0), piece_length(self.inner[0])
+            if self.form in ("grid", "tiles"):
+                yield ("piece", 0, 0), self.piece
         vector = self.vector_axis
         for number, access in enumerate(self.accesses()):
             if access.offset:
@@ -230,8 +255,8 @@ class LoopNest:
                 assert step.access is not None
                 steps.append((step.kind, access_key(step.access, vector)))
         stores = tuple((store.step, store.row, access_key(store.access, vector)) for store in self.stores)
-        sizes = (len(self.outer), len(self.inner), self.depth if self.form in REDUCING_FORMS else 0)
-        return (self.form, sizes, tuple(steps), stores, tuple(self.kept.items()))
+        sizes = (len(self.outer), len(self.inner), self.depth if self.form in REDUCING_FORMS else 0, self.width)
+        return (self.form, sizes, tuple(steps), stores, tuple(self.kept.items()), tuple(self.transposed()))
 
     def text(self) -> str:
         """The nest, printed."""
@@ -243,6 +268,11 @@ class LoopNest:
             for step, how in self.kept.items()
         ]
         return "\n".join(lines)
+
+
+def lies_across(strides: tuple[int, ...]) -> bool:
+    """Whether neighbours in memory are neighbours along the last outer axis, not along the inner one."""
+    return len(strides) > 1 and strides[-2] == 1 and strides[-1] not in (0, 1)
 
 
 def piece_length(inner: int) -> int:

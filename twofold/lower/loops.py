@@ -10,6 +10,7 @@ from twofold.lower.loopnest import LoopNest
 from twofold.lower.columns import emit_columns
 from twofold.lower.places import decompose, divide, of_level, once
 from twofold.lower.reducing import emit_rows
+from twofold.lower.tiles import emit_tiles
 from twofold.lower.values import LANES, Val
 
 Body = Callable[[Val, int, "Val | None"], None]
@@ -23,7 +24,7 @@ def emit(nest: LoopNest) -> str:
     builder = Builder()
     code = Expression(nest, builder)
     emitters = {
-        "scalar": _scalar, "small": _flat, "flat": _flat, "grid": _grid,
+        "scalar": _scalar, "small": _flat, "flat": _flat, "grid": _grid, "tiles": emit_tiles,
         "rows": emit_rows, "blocks": emit_rows, "columns": emit_columns, "strips": emit_columns,
     }  # fmt: skip
     emitters[nest.form](code)

@@ -236,6 +236,11 @@ class Operation(Op):
         """Names of the tensor parameters, from the signature."""
         return [name.strip() for name in self.signature.split(",") if name.strip()]
 
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """What to say, and what to change, when a kernel fails with the code of ``index``."""
+        what = f"index {index} is outside the axis it selects from"
+        return what, "Use indices from -size to size - 1."
+
     def check_kind(self, dtype: DType) -> None:
         """Raise DTypeError where the entry does not take ``dtype``."""
         if dtype.kind not in self.kinds:

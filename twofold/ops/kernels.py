@@ -51,13 +51,18 @@ def fill(b: Any, dtype: DType, target: Any, target_at: Any, value: Any, count: A
     run(b, count, lambda j, lanes, mask: b.store(target, b.add(target_at, j), lanes_value, mask=mask))
 
 
+def fail(b: Any, index: Any) -> None:
+    """Emit the end of the kernel with the code of ``index_error_code`` (use inside ``if_``)."""
+    low = b.const(_LOWEST, int64)
+    clamped = b.minimum(b.maximum(index, low), b.const(-_LOWEST - 1, int64))
+    b.fail(b.add(b.sub(clamped, low), 1))
+
+
 def checked_index(b: Any, index: Any, size: Any) -> Any:
     """Emit an index counted from the front; outside its axis the kernel fails."""
     outside = b.or_(b.cmp("lt", index, b.neg(size)), b.cmp("ge", index, size))
     with b.if_(outside):
-        low = b.const(_LOWEST, int64)
-        clamped = b.minimum(b.maximum(index, low), b.const(-_LOWEST - 1, int64))
-        b.fail(b.add(b.sub(clamped, low), 1))
+        fail(b, index)
     return b.select(b.cmp("lt", index, 0), b.add(index, size), index)
 
 

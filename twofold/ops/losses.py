@@ -59,9 +59,12 @@ def share(ct: Any, shape: tuple[int, ...], reduction: str) -> Any:
 
 
 class Classes:
-    """The operands of cross entropy: scores ``[N, C, ...]`` and int64 targets without the class axis."""
+    """The operands of cross entropy: scores ``[N, C, ...]`` and int64 targets without the class axis.
 
-    def __init__(self, x: Any, target: Any, weight: Any) -> None:
+    With ``checked`` the kernel fails for a target that is neither a class nor ``ignore``.
+    """
+
+    def __init__(self, x: Any, target: Any, weight: Any, ignore: Any, checked: bool = True) -> None:
         self.x = x
         self.axis = 0 if x.ndim == 1 else 1
         if not x.ndim:
@@ -79,6 +82,9 @@ class Classes:
                 "Cast them with .to(int64), or give probabilities of the scores' shape.",
             )
         self.target = convert(target, int64)
+        self.ignore = convert(ignore, int64)
+        if checked:
+            self.target = apply("class_number", self.target, self.ignore, attrs=(self.count,))
         tail = (1,) * (x.ndim - self.axis - 1)
         numbers = broadcast(ops.reshape(iota((self.count,)), (self.count, *tail)), x.shape)
         self.hit = ops.equal(broadcast(restore_axes(self.target, (self.axis,), x.shape), x.shape), numbers)
@@ -94,16 +100,15 @@ class Classes:
         """The element of ``values`` at the target of each row."""
         return apply("sum", ops.where(self.hit, values, 0), attrs=((self.axis,), False))
 
-    def row_weights(self, ignore: Any) -> tuple[Any, Any]:
-        """The weight of each row (0 where ignored), and NaN for a target that is no class, else 0."""
-        valid = ops.not_equal(self.target, ignore)
-        one = (
-            convert(valid, self.x.dtype)
-            if self.weight is None
-            else ops.where(valid, self.pick(self.weight), 0)
-        )
-        known = ops.logical_and(ops.greater_equal(self.target, 0), ops.less(self.target, self.count))
-        return one, ops.where(ops.logical_or(known, ops.logical_not(valid)), 0.0, float("nan"))
+    def ignored(self) -> Any:
+        """Which rows do not count."""
+        return ops.equal(self.target, self.ignore)
+
+    def row_weights(self) -> Any:
+        """The weight of each row, 0 where ignored."""
+        if self.weight is None:
+            return convert(ops.logical_not(self.ignored()), self.x.dtype)
+        return ops.where(self.ignored(), 0, self.pick(self.weight))
 
 
 def _divided(rows: Any, weights: Any, reduction: str) -> Any:
@@ -133,31 +138,31 @@ def _operands(rest: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _cross_entropy(*rest: Any) -> Any:
     x, target, weight, ignore, smoothing, reduction, smooth = _operands(rest)
-    classes = Classes(floating(x), target, weight)
+    classes = Classes(floating(x), target, weight, ignore)
     axis = classes.axis
     z, s = shifted(classes.x, axis)
     log_sum = ops.reshape(ops.log(s), classes.target.shape)
-    weights, unknown = classes.row_weights(ignore)
-    rows = weights * (log_sum - classes.pick(z)) + unknown
+    weights = classes.row_weights()
+    rows = weights * (log_sum - classes.pick(z))
     if smooth:
         log_p = ops.log(s) - z
         spread = log_p if classes.weight is None else log_p * classes.weight
         even = apply("sum", spread, attrs=((axis,), False))
-        even = ops.where(ops.not_equal(classes.target, ignore), even, 0)
+        even = ops.where(classes.ignored(), 0, even)
         rows = rows * (1 - smoothing) + even * (smoothing / float(classes.count))
     # a row whose score at the target is -inf and that is ignored must not give NaN
-    rows = ops.where(ops.equal(classes.target, ignore), 0, rows)
+    rows = ops.where(classes.ignored(), 0, rows)
     return convert(_divided(rows, weights, reduction), strong(x).dtype)
 
 
 def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
     """``(softmax - target distribution)`` times the weight of the row and its share of the result."""
     x, target, weight, ignore, smoothing, reduction, smooth = _operands(rest)
-    classes = Classes(floating(x), target, weight)
+    classes = Classes(floating(x), target, weight, ignore, checked=False)
     axis, shape = classes.axis, classes.x.shape
     z, s = shifted(classes.x, axis)
     p = ops.exp(z) / s
-    weights, _ = classes.row_weights(ignore)
+    weights = classes.row_weights()
     part = _row_share(convert(ct, classes.x.dtype), weights, reduction)
 
     def column(value: Any) -> Any:
@@ -167,10 +172,9 @@ def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
         result = (p - convert(classes.hit, p.dtype)) * column(weights * part)
     else:
         even = smoothing / float(classes.count)
-        valid = ops.not_equal(classes.target, ignore)
         wanted = ops.where(classes.hit, column(weights), 0) * (1 - smoothing)
         flat = even if classes.weight is None else classes.weight * even
-        wanted = wanted + ops.where(column(valid), flat, 0)
+        wanted = wanted + ops.where(column(classes.ignored()), 0, flat)
         result = (p * total(wanted, axis) - wanted) * column(part)
     inputs = len(rest) - 3
     return (convert(result, strong(x).dtype), *[None] * (inputs - 1))
@@ -216,7 +220,7 @@ class cross_entropy:
     """Minus the logarithm of the softmax of ``input`` at the target class.
 
     ``target`` holds class numbers, or probabilities in the shape of ``input``. The mean is over the weights
-    of the targets that are not ``ignore_index``; a number that is no class gives NaN.
+    of the targets that are not ``ignore_index``. Raises IndexError for a number that is no class.
     """
 
     @staticmethod
@@ -332,9 +336,9 @@ class nll_loss:
     def compute(*rest: Any) -> Any:
         *values, reduction, weighted = rest
         x, target, ignore = values[0], values[1], values[-1]
-        classes = Classes(floating(x), target, values[2] if weighted else None)
-        weights, unknown = classes.row_weights(ignore)
-        rows = ops.where(ops.equal(classes.target, ignore), 0, -classes.pick(classes.x) * weights + unknown)
+        classes = Classes(floating(x), target, values[2] if weighted else None, ignore)
+        weights = classes.row_weights()
+        rows = ops.where(classes.ignored(), 0, -classes.pick(classes.x) * weights)
         return convert(_divided(rows, weights, reduction), strong(x).dtype)
 
     @staticmethod

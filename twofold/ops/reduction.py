@@ -24,6 +24,8 @@ from twofold.ops.base import (
     same,
 )  # fmt: skip
 from twofold.ops.samples import Sample, reals, reduction_samples
+from twofold.ops.scan import products_of_others
+from twofold.ops.shapes import inverse
 
 Axes = tuple[int, ...]
 
@@ -90,14 +92,11 @@ class sum_:
 
 
 def _prod_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
-    """The product of the others, also where some are zero."""
-    zero = ops.equal(x, 0)
-    safe = ops.where(zero, 1, x)
-    others = spread(apply("prod", safe, attrs=(axes,)), axes, x)
-    zeros = spread(apply("sum", zero, attrs=(axes,)), axes, x)
-    at_zero = ops.where(ops.equal(zeros, 1), others, 0)
-    share = ops.where(zero, at_zero, ops.where(ops.equal(zeros, 0), others / safe, 0))
-    return (spread(ct, axes, x) * share,)
+    """The product of all before each element and all after it: right to every order, also at zeros."""
+    order = (*axes, *(axis for axis in range(x.ndim) if axis not in axes))
+    moved = ops.permute(x, order)
+    others = products_of_others(ops.reshape(moved, (1, _count(x.shape, axes), -1 if x.type.size else 0)))
+    return (spread(ct, axes, x) * ops.permute(ops.reshape(others, moved.shape), inverse(order)),)
 
 
 @reduction

@@ -136,6 +136,12 @@ class cumulative_product(Scan):
         return [*_both_ways(_SHAPES, 1), example((), numpy.array([[[2.0], [0.0], [3.0], [0.0]]]))]
 
 
+def products_of_others(x: Any) -> Any:
+    """For each element the product of all others along the middle axis."""
+    before = delayed(apply("cumulative_product", x), 1)
+    return before * flip(delayed(apply("cumulative_product", flip(x)), 1))
+
+
 @custom
 class linear_scan(Scan):
     """``s[k] = a[k] * s[k - 1] + b[k]`` along the middle axis, from 0; inputs ``(a, b)``."""

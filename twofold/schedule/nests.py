@@ -7,7 +7,8 @@ from typing import Any
 
 from twofold.ir.node import Node
 from twofold.lower.expression import operation_cost
-from twofold.lower.loopnest import BLOCK, Access, LoopNest, Step, Store, piece_length
+from twofold.lower.loopnest import BLOCK, WIDE, Access, LoopNest, Step, Store, piece_length
+from twofold.lower.reducing import combiner
 from twofold.lower.values import LANES
 from twofold.schedule.clusters import Cluster, spread
 from twofold.schedule.units import Unit
@@ -156,6 +157,8 @@ class NestBuilder:
         kernel = Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
         if form in ("rows", "columns"):
             Keeping(nest, kernel).decide()
+        if form in ("columns", "strips") and nest.outer[-1] >= 30000 * LANES and _one_phase(nest):
+            nest.width = WIDE
         return kernel
 
     def _number_blocks(self, form: str, outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
@@ -209,13 +212,17 @@ class NestBuilder:
             pieces = int(_PIECE_NANOSECONDS / (element * BLOCK)) + 1
             kernel.grain = pieces * BLOCK
             return
-        if nest.form == "grid":
+        if nest.form == "tiles":
+            pieces = -(-nest.inner[0] // nest.piece) * -(-nest.outer[-1] // LANES)
+            kernel.work = rows // max(nest.outer[-1], 1) * pieces
+            each = element * nest.piece * LANES + 50
+        elif nest.form == "grid":
             length = piece_length(nest.inner[0])
             kernel.work = rows * -(-nest.inner[0] // length) if length else 0
             each = element * max(length, LANES) + 5
         elif nest.form in ("columns", "strips"):
-            kernel.work = rows // max(nest.outer[-1], 1) * -(-nest.outer[-1] // LANES) if rows else 0
-            each = element * (nest.reduced if nest.form == "columns" else BLOCK) * LANES + 50
+            kernel.work = rows // max(nest.outer[-1], 1) * -(-nest.outer[-1] // nest.width) if rows else 0
+            each = element * (nest.reduced if nest.form == "columns" else BLOCK) * nest.width + 50
         else:
             kernel.work = rows
             length = BLOCK if nest.form == "blocks" else nest.reduced
@@ -272,22 +279,45 @@ Merged = list[tuple[int, ...]]
 
 
 def _map_form(axes: Axes, outer: Merged, stores: int) -> tuple[str, Merged, Merged]:
+    """The cheapest axis for the lanes, by rough cycles for an element."""
     if not outer:
         return "scalar", [], []
     if len(outer) == 1:
         return ("small" if 0 < axes.size(outer[0]) <= LANES else "flat"), [], outer
-    best, best_score = len(outer) - 1, -1.0
+    best, best_cost, best_across = -1, 0.0, -1
     for number in range(len(outer) - 1, -1, -1):
-        score = 0.0
-        for row, strides in enumerate(axes.rows):
-            weight = 3.0 if row >= len(axes.rows) - stores else 2.0
-            score += weight if strides[outer[number][-1]] in (0, 1) else 0.5
-        size = axes.size(outer[number])
-        score *= size / (-(-size // LANES) * LANES) if size else 1
-        if score > best_score * 1.01:
-            best, best_score = number, score
-    inner = outer[best]
-    return "grid", axes.merge([*outer[:best], *outer[best + 1 :]]), [inner]
+        for across in (-1, *range(len(outer))):
+            if across != number:
+                cost = _cycles(axes, outer, number, across, stores)
+                if best < 0 or cost < best_cost * 0.99:
+                    best, best_cost, best_across = number, cost, across
+    rest = [axis for number, axis in enumerate(outer) if number not in (best, best_across)]
+    if best_across < 0:
+        return "grid", axes.merge(rest), [outer[best]]
+    return "tiles", [*axes.merge(rest), outer[best_across]], [outer[best]]
+
+
+def _cycles(axes: Axes, outer: Merged, lanes: int, across: int, stores: int) -> float:
+    """Rough cycles for an element with the lanes along axis ``lanes``, and squares transposed with ``across``."""
+    size, along = axes.size(outer[lanes]), outer[lanes][-1]
+    vector, turned = 0.0, False
+    for number, row in enumerate(axes.rows):
+        store = number >= len(axes.rows) - stores
+        if row[along] in (0, 1):
+            vector += 1.5 if row[along] or store else 0.5
+        elif across >= 0 and not store and row[outer[across][-1]] == 1:
+            vector += 8.0
+            turned = True
+        else:
+            vector += 60.0 if store else 40.0
+    if across >= 0:
+        if not turned:
+            return float("inf")
+        height = axes.size(outer[across])
+        vector *= -(-height // LANES) * LANES / max(height, 1)
+        vector += 3.0
+    vectors = -(-size // LANES)
+    return (vectors * vector + (6.0 if across < 0 else 0.0)) / max(size, 1)
 
 
 def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merged, Merged]:
@@ -307,6 +337,27 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merge
     if best < 0:
         return "rows", outer, inner
     return "columns", [*axes.merge([*outer[:best], *outer[best + 1 :]]), outer[best]], inner
+
+
+def _one_phase(nest: LoopNest) -> bool:
+    """Whether sums depend on no other sums, and what varies along columns alone is cheap to compute in every row."""
+    phases, levels = nest.phases(), nest.levels()
+    sinks = [step.args[0] for step in nest.steps if step.kind == "reduce"]
+    sinks += [store.step for store in nest.stores if not store.row]
+    if any(phases[number] for number in sinks):
+        return False
+    if any(not combiner(step.node) for step in nest.steps if step.kind == "reduce"):
+        return False
+    seen: set[int] = set()
+    cost = 0
+    while sinks:
+        number = sinks.pop()
+        if number not in seen:
+            seen.add(number)
+            step = nest.steps[number]
+            cost += operation_cost(step.node) if step.kind == "op" and levels[number] == 1 else 0
+            sinks += step.args
+    return cost <= RECOMPUTE
 
 
 class Keeping:
