@@ -1,0 +1,192 @@
+"""Define-then-run with TensorFlow 1's names: ``import twofold.static as tf``.
+
+A program declares a graph of named operations, then runs parts of it in a session. The operations, their
+gradients and the compiled code are those of define-by-run, so both ways return the same bits.
+
+Where this differs from TensorFlow 1:
+
+- A graph cannot be added to while one of its sessions runs it (from ``py_func`` or another thread) and after
+  ``finalize()``; between runs it may grow, as in TensorFlow.
+- A plain read of a variable sees the value from before the run; updates happen in the order of their
+  declaration. TensorFlow leaves both open. See ``twofold.static.replay``.
+- ``tensor / tensor`` of integers is float32; ``tf.truediv`` gives float64 as in TensorFlow.
+- Text is accepted in ``tf.constant`` only, and summaries are written nowhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from twofold.dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from twofold.dtypes import bool_ as bool
+from twofold.errors import GraphError
+from twofold.static import array, initializers, layers, losses, math, nn, random, summary, train
+from twofold.static.control import (
+    Assert,
+    InvalidArgumentError,
+    Print,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    case,
+    cond,
+    control_dependencies,
+    device,
+    foldl,
+    group,
+    map_fn,
+    name_scope,
+    no_op,
+    op_scope,
+    py_func,
+    scan,
+)
+from twofold.static.control import tuple_ as tuple
+from twofold.static.define import as_dtype, constant, convert_to_tensor
+from twofold.static.gradients import gradients, hessians
+from twofold.static.graph import (
+    Graph,
+    GraphKeys,
+    Operation,
+    Tensor,
+    get_default_graph,
+    get_default_session,
+    reset_default_graph,
+)
+from twofold.static.initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    identity_initializer,
+    ones_initializer,
+    orthogonal_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal_initializer,
+    uniform_unit_scaling_initializer,
+    variance_scaling_initializer,
+    zeros_initializer,
+)
+from twofold.static.install import install as _install
+from twofold.static.random import (
+    multinomial,
+    random_normal,
+    random_shuffle,
+    random_uniform,
+    set_random_seed,
+    truncated_normal,
+)
+from twofold.static.scopes import (
+    AUTO_REUSE,
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_op_scope,
+    variable_scope,
+)
+from twofold.static.session import (
+    ConfigProto,
+    GPUOptions,
+    InteractiveSession,
+    RunMetadata,
+    RunOptions,
+    Session,
+)
+from twofold.static.shapes import Dimension, TensorShape
+from twofold.static.variables import (
+    Variable,
+    all_variables,
+    assign,
+    assign_add,
+    assign_sub,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    initialize_local_variables,
+    initialize_variables,
+    is_variable_initialized,
+    local_variables,
+    local_variables_initializer,
+    trainable_variables,
+    variables_initializer,
+)
+
+_install()
+for _module in (array, math):
+    for _name, _value in vars(_module).items():
+        if (
+            callable(_value)
+            and not _name.startswith("_")
+            and getattr(_value, "__module__", "").startswith(__name__)
+        ):
+            globals().setdefault(_name, _value)
+
+half, double = float16, float64
+newaxis = None
+VERSION = __version__ = "1.15.0"
+softmax = nn.softmax
+sigmoid, tanh = math.sigmoid, math.tanh
+string = "string"
+
+
+def add_to_collection(name: str, value: Any) -> None:
+    """Put ``value`` in a collection of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
+    """What a collection of the default graph holds."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: str) -> list[Any]:
+    """The list that holds a collection of the default graph."""
+    return get_default_graph().get_collection_ref(key)
+
+
+def disable_v2_behavior() -> None:
+    """Does nothing: this is TensorFlow 1's behaviour."""
+
+
+def disable_eager_execution() -> None:
+    """Does nothing: nothing is eager here."""
+
+
+disable_v2_tensorshape = disable_resource_variables = enable_resource_variables = disable_eager_execution
+
+
+def executing_eagerly() -> Any:
+    """False."""
+    return False
+
+
+logging = SimpleNamespace(
+    DEBUG=10, INFO=20, WARN=30, ERROR=40, FATAL=50, set_verbosity=lambda level: None, get_verbosity=lambda: 40,
+    debug=lambda *words: None, info=lambda *words: None, warn=lambda *words: None, warning=lambda *words: None,
+    error=lambda *words: None,
+)  # fmt: skip
+errors = SimpleNamespace(
+    InvalidArgumentError=InvalidArgumentError, FailedPreconditionError=GraphError, OpError=GraphError
+)
+test = SimpleNamespace(is_gpu_available=lambda *rest, **more: False, is_built_with_cuda=lambda: False)
+compat = SimpleNamespace(v1=sys.modules[__name__], as_bytes=lambda text: text.encode() if isinstance(text, str) else text,
+                         as_str=lambda text: text.decode() if isinstance(text, bytes) else text)  # fmt: skip
+sys.modules[__name__ + ".compat.v1"] = sys.modules[__name__]

@@ -1,0 +1,588 @@
+"""Shapes, slices and joins under TensorFlow's names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import float32, int32, int64
+from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.frontend.methods import __getitem__ as _index_tensor
+from twofold.ir.node import Node
+from twofold.ir.types import tensor_type
+from twofold.ops.base import ops
+from twofold.ops.indexing import getitem
+from twofold.runtime.tracing import here
+from twofold.static.define import (
+    PACK,
+    Number,
+    Tensors,
+    array_of,
+    as_dtype,
+    as_tensor,
+    axis_of,
+    constant,
+    convert_to_tensor,
+    define,
+    is_tensor_like,
+    numbers,
+    operation,
+    sizes,
+)
+from twofold.static.graph import Slot, Tensor, get_default_graph, owner_of
+from twofold.static.shapes import sizes_of_shape
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor that is fed in every run; sizes that are None may differ from run to run.
+
+    Without ``shape`` even the rank is unknown until something is fed.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None, 3], name="x")
+    ...     print(x.name, x.shape, tf.reduce_sum(x, 0).shape)
+    x:0 (?, 3) (3,)
+    """
+    type_ = _typed(as_dtype(dtype), shape)
+    return get_default_graph().add("Placeholder", name or "Placeholder", [type_], ()).outputs[0]
+
+
+def _typed(dtype: Any, shape: Any) -> Any:
+    return tensor_type(dtype, sizes_of_shape(shape))
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor that may be fed, and is ``input`` where it is not."""
+    value = convert_to_tensor(input)
+    found = owner_of(value)
+    assert found is not None
+    made = get_default_graph().add("PlaceholderWithDefault", name, [_typed(value.dtype, shape)], [found])
+    made.body, made.arguments = ops.positive, (Slot(0),)
+    return made.outputs[0]
+
+
+@operation("Identity")
+def identity(input: Any) -> Any:
+    """The same value."""
+    return ops.positive(input)
+
+
+@operation("Reshape")
+def reshape(tensor: Any, shape: Number) -> Any:
+    """``tensor`` in another shape; one size may be -1."""
+    return ops.reshape(tensor, sizes(shape))
+
+
+@operation("Shape")
+def _shape(input: Any, out_type: Any = int32) -> Any:
+    return numpy.array(input.shape, dtype=out_type.numpy)
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
+    """The sizes of a tensor, known once the graph is fed."""
+    return _shape(input, as_dtype(out_type), name=name)
+
+
+@operation("Size")
+def _size(input: Any, out_type: Any = int32) -> Any:
+    return numpy.array(math.prod(input.shape), dtype=out_type.numpy)
+
+
+def size(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
+    """Number of elements."""
+    return _size(input, as_dtype(out_type), name=name)
+
+
+@operation("Rank")
+def rank(input: Any) -> Any:
+    """Number of axes."""
+    return numpy.array(input.ndim, dtype=numpy.int32)
+
+
+@operation("Transpose")
+def _transpose(a: Any, perm: Number = None) -> Any:
+    return ops.permute(a, tuple(range(a.ndim))[::-1] if perm is None else sizes(perm))
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Any:
+    """``a`` with its axes in the order ``perm`` (None: reversed)."""
+    return _transpose(a, perm, name=name or "transpose")
+
+
+@operation("MatrixTranspose")
+def matrix_transpose(a: Any) -> Any:
+    """The last two axes swapped."""
+    return ops.transpose(a, -2, -1)
+
+
+@operation("ExpandDims")
+def _expand_dims(input: Any, axis: Number = 0) -> Any:
+    return ops.unsqueeze(input, axis_of(axis))
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+    """A new axis of size 1."""
+    return _expand_dims(input, dim if axis is None else axis, name=name)
+
+
+@operation("Squeeze")
+def _squeeze(input: Any, axis: Number = None) -> Any:
+    found = axis_of(axis)
+    places = (found,) if isinstance(found, int) else tuple(found or ())
+    if any(input.shape[place] != 1 for place in places):
+        raise ShapeError(f"an axis of {places} is not of size 1", "Squeeze axes of size 1.")
+    return (
+        ops.squeeze(input, found if found not in ((), None) else None)
+        if places or axis is None or found == ()
+        else input
+    )
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+    """Axes of size 1 taken away: those named, or all."""
+    return _squeeze(input, squeeze_dims if axis is None else axis, name=name)
+
+
+@operation("ConcatV2")
+def _concat(values: Tensors, axis: Number = 0) -> Any:
+    return ops.concat(list(values), int(numbers(axis)))
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+    """Tensors joined along ``axis``; the older order of arguments, the axis first, is understood too."""
+    if isinstance(values, int):
+        values, axis = axis, values
+    return _concat(values if isinstance(values, (list, tuple)) else [values], axis, name=name)
+
+
+@operation("Pack")
+def _stack(values: Tensors, axis: Number = 0) -> Any:
+    return ops.stack(list(values), int(numbers(axis)))
+
+
+def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
+    """Tensors of one shape along a new axis."""
+    return _stack(list(values), axis, name=name)
+
+
+pack = stack
+PACK.append(lambda values: stack(values))
+
+
+@operation("Unpack", several=True)
+def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
+    place = int(numbers(axis))
+    count = int(value.shape[place])
+    if num is not None and count != num:
+        raise ArgumentError(f"axis {place} has size {count}, not {num}", "Give the right num.")
+    return [ops.select(value, place, k) for k in range(count)]
+
+
+def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -> list[Any]:
+    """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``."""
+    tensor = convert_to_tensor(value)
+    known = tensor.type_.shape[axis] if tensor.type_.ndim else -1
+    if num is None and known < 0:
+        raise ValueError(f"unstack: the size of axis {axis} is unknown, at {here()}. Give num.")
+    if num is not None and known < 0:
+        return [tensor_slice(tensor, axis, k) for k in range(num)]
+    return _unstack(tensor, num, axis, name=name)
+
+
+def tensor_slice(tensor: Any, axis: int, index: int) -> Any:
+    """One slice along an axis."""
+    return _select(tensor, axis, index)
+
+
+@operation("Select")
+def _select(value: Any, axis: Number, index: Number) -> Any:
+    return ops.select(value, axis, index)
+
+
+unpack = unstack
+
+
+@operation("Split", several=True)
+def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
+    place, wanted = int(numbers(axis)), numbers(parts)
+    length = int(value.shape[place])
+    if isinstance(wanted, int):
+        if length % wanted:
+            raise ShapeError(
+                f"axis {place} of size {length} does not divide into {wanted} parts", "Give a list of sizes."
+            )
+        wanted = [length // wanted] * wanted
+    if -1 in wanted:
+        rest = length - sum(size for size in wanted if size != -1)
+        wanted = [rest if size == -1 else size for size in wanted]
+    return list(ops.split(value, wanted, place))
+
+
+def split(
+    value: Any,
+    num_or_size_splits: Any,
+    axis: Any = 0,
+    num: Any = None,
+    name: str = "split",
+    split_dim: Any = None,
+) -> list[Any]:
+    """``value`` in equal parts, or parts of the sizes given."""
+    if isinstance(value, int) and is_tensor_like(axis):
+        value, num_or_size_splits, axis = axis, num_or_size_splits, value
+    return _split(value, num_or_size_splits, axis if split_dim is None else split_dim, name=name)
+
+
+@operation("Tile")
+def _tile(input: Any, multiples: Number) -> Any:
+    return ops.tile(input, sizes(multiples))
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """``input`` repeated along each axis."""
+    return _tile(input, multiples, name=name)
+
+
+@operation("Slice")
+def _slice(input_: Any, begin: Number, size: Number) -> Any:
+    starts, lengths = sizes(begin), sizes(size)
+    for axis, (start, length) in enumerate(zip(starts, lengths)):
+        count = int(input_.shape[axis]) - start if length == -1 else length
+        if start < 0 or count < 0 or start + count > input_.shape[axis]:
+            raise ShapeError(
+                f"elements {start} to {start + count} of axis {axis}, which has {input_.shape[axis]}",
+                "Slice inside the tensor.",
+            )
+        if (start, count) != (0, int(input_.shape[axis])):
+            input_ = ops.narrow(input_, axis, start, count)
+    return input_
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+    """``size`` elements of each axis from ``begin`` on; -1: all that follow."""
+    return _slice(input_, begin, size, name=name)
+
+
+builtin_slice = type(numpy.s_[:])
+
+
+def _index(value: Any, *parts: Any, form: Any) -> Any:
+    key = _restored(form, [int(numbers(part)) for part in parts])
+    if isinstance(value, Node):
+        return getitem(value, key, None, None)
+    return _index_tensor(value, key)
+
+
+def _flattened(key: Any, found: list[Any]) -> Any:
+    if is_tensor_like(key):
+        found.append(as_tensor(key))
+        return ("part", len(found) - 1)
+    if isinstance(key, builtin_slice):
+        return ("slice", *[_flattened(item, found) for item in (key.start, key.stop, key.step)])
+    if isinstance(key, tuple):
+        return ("tuple", *[_flattened(item, found) for item in key])
+    if hasattr(key, "value") and hasattr(key, "__index__"):
+        return ("is", int(key))
+    return ("is", key)
+
+
+def _restored(form: Any, parts: Sequence[Any]) -> Any:
+    kind, *rest = form
+    if kind == "part":
+        return parts[rest[0]]
+    if kind == "slice":
+        return builtin_slice(*[_restored(item, parts) for item in rest])
+    if kind == "tuple":
+        return tuple(_restored(item, parts) for item in rest)
+    return rest[0]
+
+
+def strided_slice_of(tensor: Any, key: Any) -> Any:
+    """``tensor[key]`` for a declared tensor."""
+    found: list[Any] = []
+    form = _flattened(key, found)
+    keywords = {f"part{k}": part for k, part in enumerate(found)}
+
+    def body(value: Any, form: Any, **parts: Any) -> Any:
+        return _index(value, *parts.values(), form=form)
+
+    return define(
+        "StridedSlice",
+        body,
+        (tensor,),
+        {"form": _Frozen(form), **keywords},
+        "strided_slice",
+        frozenset(keywords),
+    ).outputs[0]
+
+
+class _Frozen(tuple):  # type: ignore[type-arg]
+    """A tuple that argument handling leaves alone."""
+
+
+@operation("GatherV2")
+def _gather(params: Any, indices: Any, axis: Number = 0) -> Any:
+    place = int(numbers(axis)) % params.ndim
+    if isinstance(indices, int):
+        return ops.select(params, place, indices)
+    flat = ops.index_select(params, place, ops.reshape(indices, (-1,)))
+    return ops.reshape(flat, (*params.shape[:place], *indices.shape, *params.shape[place + 1 :]))
+
+
+def gather(
+    params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0
+) -> Any:
+    """Slices of ``params`` along ``axis`` by number."""
+    return _gather(params, _indices(indices), axis, name=name)
+
+
+def _indices(indices: Any) -> Any:
+    return indices if is_tensor_like(indices) else constant(array_of(indices))
+
+
+@operation("GatherNd")
+def _gather_nd(params: Any, indices: Any) -> Any:
+    depth = int(indices.shape[-1])
+    flat_count = math.prod(params.shape[:depth])
+    rows = ops.reshape(params, (flat_count, *params.shape[depth:]))
+    place: Any = 0
+    step = flat_count
+    for axis in range(depth):
+        step //= max(int(params.shape[axis]), 1)
+        place = ops.add(ops.multiply(ops.cast(ops.select(indices, -1, axis), int64), step), place)
+    found = ops.index_select(rows, 0, ops.reshape(place, (-1,)))
+    return ops.reshape(found, (*indices.shape[:-1], *params.shape[depth:]))
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None) -> Any:
+    """Elements or slices of ``params`` at the positions in the last axis of ``indices``."""
+    return _gather_nd(params, _indices(indices), name=name)
+
+
+@operation("Select")
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if condition.ndim == 1 and hasattr(x, "ndim") and x.ndim > 1:
+        condition = ops.reshape(condition, (*condition.shape, *[1] * (x.ndim - 1)))
+    return ops.where(condition, x, y)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows.
+
+    Raises GraphError without ``x`` and ``y``: the number of results would depend on the values.
+    """
+    if x is None or y is None:
+        raise GraphError(
+            f"where with one argument has a result whose size depends on values, at {here()}",
+            "Use py_func for it.",
+        )
+    return _where(condition, x, y, name=name)
+
+
+select = where
+
+
+@operation("OneHot")
+def _one_hot(
+    indices: Any,
+    depth: Number,
+    on_value: Any = 1.0,
+    off_value: Any = 0.0,
+    axis: Number = -1,
+    dtype: Any = float32,
+) -> Any:
+    hot = ops.equal(ops.one_hot(ops.cast(indices, int64), int(numbers(depth))), 1)
+    made = ops.cast(ops.where(hot, on_value, off_value), dtype)
+    return made if axis in (-1, made.ndim - 1) else ops.movedim(made, -1, axis)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Rows with ``on_value`` at the index and ``off_value`` elsewhere; an index outside makes a row without it."""
+    found = (
+        dtype
+        or getattr(as_tensor(on_value), "dtype", None)
+        or getattr(as_tensor(off_value), "dtype", None)
+        or float32
+    )
+    on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
+    return _one_hot(
+        _indices(indices),
+        depth,
+        on,
+        off,
+        -1 if axis is None else axis,
+        as_dtype(found),
+        name=name or "one_hot",
+    )
+
+
+@operation("Pad")
+def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number = 0) -> Any:
+    flat: list[int] = []
+    for before, after in reversed(numbers(paddings)):
+        flat += [int(before), int(after)]
+    return ops.pad(tensor, flat, mode, value if mode == "constant" else None)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Any:
+    """Elements added before and after each axis."""
+    return _pad(tensor, paddings, mode.lower(), constant_values, name=name)
+
+
+@operation("Reverse")
+def _reverse(tensor: Any, axis: Number) -> Any:
+    found = axis_of(axis)
+    return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+    """The order of elements turned round along ``axis``."""
+    return _reverse(tensor, axis, name=name)
+
+
+reverse_v2 = reverse
+
+
+@operation("ZerosLike")
+def _zeros_like(tensor: Any, dtype: Any = None) -> Any:
+    return ops.zeros_like(tensor, dtype=dtype)
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """Zeros in the shape of ``tensor``."""
+    return _zeros_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
+
+
+@operation("OnesLike")
+def _ones_like(tensor: Any, dtype: Any = None) -> Any:
+    return ops.ones_like(tensor, dtype=dtype)
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """Ones in the shape of ``tensor``."""
+    return _ones_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
+
+
+@operation("Fill")
+def _fill(value: Any, dims: Number, dtype: Any) -> Any:
+    return ops.full(sizes(dims), value, dtype=dtype)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+    """A tensor of this shape that holds ``value`` everywhere."""
+    found = as_tensor(value)
+    dtype = found.dtype if isinstance(found, Tensor) else as_dtype(array_of(value).dtype)
+    return _fill(found, dims, dtype, name=name)
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """Zeros."""
+    return _fill(0, shape, as_dtype(dtype), name=name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """Ones."""
+    return _fill(1, shape, as_dtype(dtype), name=name or "ones")
+
+
+@operation("Eye")
+def _eye(rows: Number, columns: Number, dtype: Any) -> Any:
+    return ops.eye(int(numbers(rows)), int(numbers(columns)), dtype=dtype)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Any:
+    """The identity matrix."""
+    return _eye(
+        num_rows, num_rows if num_columns is None else num_columns, as_dtype(dtype), name=name or "eye"
+    )
+
+
+@operation("Range")
+def _range(start: Number, limit: Number, delta: Number, dtype: Any) -> Any:
+    return ops.arange(numbers(start), numbers(limit), numbers(delta), dtype=dtype)
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
+    """Numbers from ``start`` (0 with one argument) up to but not including ``limit``."""
+    if limit is None:
+        start, limit = 0, start
+    given = [as_tensor(value) for value in (start, limit, delta)]
+    if dtype is None:
+        found = [
+            value.dtype if isinstance(value, Tensor) else as_dtype(array_of(value).dtype) for value in given
+        ]
+        dtype = next((item for item in found if item.kind == "f"), found[1])
+    return _range(*given, as_dtype(dtype), name=name)
+
+
+@operation("Diag")
+def diag(diagonal: Any) -> Any:
+    """A square matrix with this diagonal."""
+    count = int(diagonal.shape[0])
+    return ops.multiply(ops.eye(count, dtype=diagonal.dtype), ops.reshape(diagonal, (count, 1)))
+
+
+@operation("DiagPart")
+def diag_part(input: Any) -> Any:
+    """The diagonal of a matrix."""
+    return ops.diagonal(input)
+
+
+matrix_diag, matrix_diag_part = diag, diag_part
+
+
+@operation("BroadcastTo")
+def broadcast_to(input: Any, shape: Number) -> Any:
+    """``input`` repeated to a shape."""
+    return ops.broadcast_to(input, sizes(shape))
+
+
+@operation("MatrixBandPart")
+def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
+    """A matrix with zeros outside a band; a negative width keeps the whole triangle."""
+    lower, upper = int(numbers(num_lower)), int(numbers(num_upper))
+    made = input if lower < 0 else ops.triu(input, -lower)
+    return made if upper < 0 else ops.tril(made, upper)
+
+
+@operation("SequenceMask")
+def _sequence_mask(lengths: Any, maxlen: Number, dtype: Any) -> Any:
+    positions = ops.arange(int(numbers(maxlen)))
+    return ops.cast(ops.less(positions, ops.unsqueeze(ops.cast(lengths, int64), -1)), dtype)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
+    """Rows that are true up to a length."""
+    if maxlen is None:
+        raise ValueError(f"sequence_mask: give maxlen, as the largest length is not known, at {here()}.")
+    return _sequence_mask(_indices(lengths), maxlen, as_dtype(dtype), name=name)
+
+
+@operation("TopKV2", several=True)
+def _top_k(input: Any, k: Number) -> Any:
+    values, places = ops.topk(input, int(numbers(k)))
+    return [values, ops.cast(places, int32)]
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+    """The ``k`` largest elements of each row and their places."""
+    return tuple(_top_k(input, k, name=name))

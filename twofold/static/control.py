@@ -1,0 +1,302 @@
+"""Control: dependencies, groups, choices, and operations that call back into Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import bool_
+from twofold.errors import GraphError
+from twofold.ir.types import tensor_type
+from twofold.ops.base import ops
+from twofold.runtime.tracing import here
+from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static.array import identity, stack
+from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
+from twofold.static.graph import Operation, Tensor, describe, get_default_graph, operation_of, owner_of
+from twofold.static.infer import Source
+
+
+class InvalidArgumentError(GraphError):
+    """A check of the running graph failed (``Assert``)."""
+
+
+def control_dependencies(control_inputs: Any) -> Any:
+    """Inside, operations of the default graph run after these, and read the variables as these left them."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation that does nothing but run what it depends on."""
+    return get_default_graph().add("NoOp", name, (), ())
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that runs all of ``inputs``."""
+    flat: list[Any] = []
+    for item in inputs:
+        flat += item if isinstance(item, (list, tuple)) else [item]
+    graph = get_default_graph()
+    controls = [graph.as_graph_element(item) for item in flat if item is not None]
+    operations = [item if isinstance(item, Operation) else operation_of(item) for item in controls]
+    made = graph.add("NoOp", name or "group_deps", (), ())
+    made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, *operations)))
+    return made
+
+
+def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """The tensors, each available only once all are computed."""
+    controls = [operation_of(as_tensor(tensor)) for tensor in tensors if tensor is not None] + list(
+        control_inputs or []
+    )
+    with control_dependencies(controls):
+        return [None if tensor is None else identity(tensor) for tensor in tensors]
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
+    """``output_tensor`` after ``dependencies`` have run."""
+    with control_dependencies(dependencies):
+        return identity(output_tensor, name=name)
+
+
+@contextmanager
+def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
+    """Inside, names of operations start with ``name/``."""
+    with get_default_graph().name_scope(default_name if name is None else name) as scope:
+        yield scope
+
+
+@contextmanager
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """``name_scope`` with its older order of arguments."""
+    with name_scope(name, default_name) as scope:
+        yield scope
+
+
+def device(device_name_or_function: Any) -> Any:
+    """Does nothing: everything runs on the CPU."""
+    return get_default_graph().device(device_name_or_function)
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str = "",
+    first_n: int = -1,
+    summarize: int = 3,
+    name: str | None = None,
+) -> Any:
+    """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error."""
+    tensor = convert_to_tensor(input_)
+    shown = [convert_to_tensor(item) for item in data]
+    made = define("Print", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
+    left = [first_n]
+
+    def observe(value: Any, *arrays: Any) -> None:
+        if left[0] == 0:
+            return
+        left[0] -= 1
+        texts = []
+        for array in arrays:
+            flat = numpy.asarray(array).ravel()
+            inner = " ".join(str(item) for item in (flat if summarize < 0 else flat[:summarize]))
+            texts.append(f"[{inner}{'...' if 0 <= summarize < flat.size else ''}]")
+        print(message + "".join(texts), file=sys.stderr)
+
+    made.observe = observe
+    return made.outputs[0]
+
+
+def Assert(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """An operation that raises InvalidArgumentError with the values of ``data`` unless ``condition`` is true.
+
+    The check is made when the run is done, before any variable changes.
+    """
+    tensor = convert_to_tensor(condition)
+    shown = [convert_to_tensor(item) for item in data if not isinstance(item, str)]
+    made = define("Assert", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
+    words = [item for item in data if isinstance(item, str)]
+
+    def observe(value: Any, *arrays: Any) -> None:
+        if not numpy.all(value):
+            texts = " ".join([*words, *[str(array) for array in arrays]])
+            raise InvalidArgumentError(
+                f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}", ""
+            )
+
+    made.observe = observe
+    return made
+
+
+def _assertion(type: str, compare: Callable[..., Any]) -> Callable[..., Operation]:
+    def check(
+        x: Any,
+        y: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        a, b = convert_to_tensor(x), y if isinstance(y, (int, float)) else convert_to_tensor(y)
+        result = define(type, lambda a, b: ops.all(compare(a, b)), (a, b), {}, None).outputs[0]
+        shown = [a] + ([b] if isinstance(b, Tensor) else [])
+        return Assert(result, [message or type, *shown], name=name)
+
+    check.__name__ = check.__qualname__ = type
+    check.__doc__ = (
+        f"An ``Assert`` that {type.replace('assert_', '').replace('_', ' ')} holds for all elements."
+    )
+    return check
+
+
+assert_equal = _assertion("assert_equal", lambda a, b: ops.equal(a, b))
+assert_less = _assertion("assert_less", lambda a, b: ops.less(a, b))
+assert_greater = _assertion("assert_greater", lambda a, b: ops.greater(a, b))
+assert_less_equal = _assertion("assert_less_equal", lambda a, b: ops.less_equal(a, b))
+assert_greater_equal = _assertion("assert_greater_equal", lambda a, b: ops.greater_equal(a, b))
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """The results of a Python function of NumPy arrays, called once in each run that needs them.
+
+    What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
+    passes through it. Raises GraphError if the results do not have the dtypes ``Tout``.
+    """
+    several = isinstance(Tout, (list, tuple))
+    dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
+    sources = [_source(item) for item in inp]
+    graph = sources[0][0].graph if sources else get_default_graph()
+    made = graph.add("PyFunc", name, [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes], sources)
+    made.python = func
+    return list(made.outputs) if several else made.outputs[0]
+
+
+def _source(value: Any) -> Source:
+    found = owner_of(convert_to_tensor(value))
+    assert found is not None
+    return found
+
+
+def cond(
+    pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, strict: bool = False,
+    name: str | None = None, fn1: Any = None, fn2: Any = None,
+) -> Any:  # fmt: skip
+    """What ``true_fn`` or ``false_fn`` declares, whichever ``pred`` chooses in a run; only that one is computed.
+
+    ``pred`` is computed first, in a run of its own. Both functions must return tensors of the same dtypes.
+    """
+    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    assert true_fn is not None and false_fn is not None
+    predicate = convert_to_tensor(pred)
+    if predicate.dtype is not bool_:
+        raise TypeError(
+            f"cond: the predicate {describe(predicate)} is not of bool, at {here()}. Compare it with something."
+        )
+    graph = operation_of(predicate).graph
+    with graph.name_scope(name or "cond"):
+        results = [_branch(function()) for function in (true_fn, false_fn)]
+        (first, several), (second, _) = results
+        if len(first) != len(second) or [t.dtype for t in first] != [t.dtype for t in second]:
+            raise TypeError(
+                f"cond: the two functions return different numbers or dtypes of tensors, at {here()}. Make them equal."
+            )
+        types = [
+            a.type_ if a.type_ is b.type_ else tensor_type(a.dtype, _common(a.type_.shape, b.type_.shape))
+            for a, b in zip(first, second)
+        ]
+        made = graph.add("Merge", "Merge", types, [_source(predicate)])
+    made.branches = (tuple(_source(item) for item in first), tuple(_source(item) for item in second))
+    made.host = frozenset({0})
+    return (
+        list(made.outputs)
+        if several and len(made.outputs) != 1
+        else made.outputs[0]
+        if made.outputs
+        else made
+    )
+
+
+def _branch(result: Any) -> tuple[list[Any], bool]:
+    items = list(result) if isinstance(result, (list, tuple)) else [result]
+    tensors = []
+    for item in items:
+        if isinstance(item, Operation):
+            with item.graph.control_dependencies([item]):
+                item = convert_to_tensor(0)
+        tensors.append(identity(item))
+    return tensors, isinstance(result, (list, tuple))
+
+
+def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    if len(a) != len(b):
+        return UNKNOWN_RANK
+    return tuple(m if m == n else min(m, n, -2) if min(m, n) < -1 else -2 for m, n in zip(a, b))
+
+
+def case(
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False, name: str = "case"
+) -> Any:
+    """What the function of the first true predicate declares, else ``default``."""
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    if not pairs:
+        return default()
+    (predicate, function), rest = pairs[0], pairs[1:]
+    if not rest and default is None:
+        return function()
+    return cond(predicate, function, lambda: case(rest, default))
+
+
+def map_fn(
+    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, name: str | None = None, **options: Any
+) -> Any:
+    """``fn`` of each slice of ``elems`` along its first axis, stacked; the size of that axis must be known."""
+    return stack([fn(item) for item in _slices(elems, "map_fn")])
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """All running results of ``fn(accumulated, slice)``, stacked; the size of the first axis must be known."""
+    slices = _slices(elems, "scan")
+    total, found = initializer, []
+    for item in slices:
+        total = item if total is None else fn(total, item)
+        found.append(total)
+    return stack(found)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """The last result of ``scan``."""
+    total = initializer
+    for item in _slices(elems, "foldl"):
+        total = item if total is None else fn(total, item)
+    return total
+
+
+def _slices(elems: Any, what: str) -> list[Any]:
+    tensor = convert_to_tensor(elems)
+    count = tensor.type_.shape[0]
+    if count < 0:
+        raise GraphError(
+            f"{what}: the size of the first axis of {describe(tensor)} is unknown, at {here()}",
+            "Give the placeholder that size.",
+        )
+    return [tensor[k] for k in range(count)]

@@ -1,0 +1,317 @@
+"""Declaring operations: from a body written for concrete values to a function with TensorFlow's conventions.
+
+``@operation("MatMul")`` makes the public function of a body. The body's parameters without annotation
+``Number`` are tensors: arrays, lists and numbers given for them become tensors of the first tensor's dtype.
+Parameters annotated ``Number`` are shapes, axes and the like: the body must know their numbers, which may come
+from constants, from ``tf.shape`` or, at some cost, from any other tensor.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import DType, float32
+from twofold.dtypes import as_dtype as _as_dtype
+from twofold.errors import TwofoldError, at_operation
+from twofold.ir.node import Node
+from twofold.runtime.tracing import here
+from twofold.static.graph import Operation, Slot, Tensor, describe, get_default_graph, local, owner_of
+from twofold.static.infer import Source, infer
+
+Number = Any
+"""Annotation of a parameter whose numbers the body must know."""
+
+_VALUE_TYPES = (bool, int, float, numpy.ndarray, numpy.generic)
+
+
+def as_dtype(value: Any) -> DType:
+    """The dtype for a dtype or its name; ``"float"`` is float32, as in TensorFlow."""
+    return float32 if isinstance(value, str) and value == "float" else _as_dtype(value)
+
+
+def is_tensor_like(value: Any) -> bool:
+    """Whether a value is a declared tensor or a variable."""
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
+def as_tensor(value: Any) -> Any:
+    """The tensor of a variable; anything else as it is."""
+    convert = getattr(value, "_as_graph_element", None)
+    return value if convert is None else convert()
+
+
+def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
+    """Numbers as an array with TensorFlow's defaults: float32 for Python floats, int32 for Python integers."""
+    if dtype is not None:
+        return numpy.asarray(value).astype(as_dtype(dtype).numpy)
+    array = numpy.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"a value of type {type(value).__name__} does not become a tensor of numbers, at {here()}. Give numbers."
+        )
+    if not isinstance(value, (numpy.ndarray, numpy.generic)) and not _holds_arrays(value):
+        if array.dtype == numpy.float64:
+            return array.astype(numpy.float32)
+        if array.dtype == numpy.int64 and (not array.size or abs(array).max() < 2**31):
+            return array.astype(numpy.int32)
+    return array
+
+
+def _holds_arrays(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(item, (numpy.ndarray, numpy.generic)) for item in value
+    )
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+) -> Any:
+    """A tensor that holds ``value``: numbers, nested lists, an array, or text (a scalar that can only be fetched).
+
+    With ``shape`` a value of fewer elements is repeated: its last element fills the rest.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.constant([1.0, 2.0])))
+    [1. 2.]
+    """
+    if isinstance(value, (str, bytes)):
+        made = get_default_graph().add("Const", name or "Const", [_STRING], ())
+        made.string = value.encode() if isinstance(value, str) else value
+        return made.outputs[0]
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = array_of(value, wanted)
+    if shape is not None:
+        sizes = tuple(int(size) for size in shape) if not isinstance(shape, int) else (shape,)
+        flat = array.ravel()
+        count = int(numpy.prod(sizes))
+        if flat.size > count or not flat.size:
+            raise ValueError(
+                f"constant: {flat.size} values for shape {sizes}, at {here()}. Give at most {count}."
+            )
+        array = numpy.concatenate([flat, numpy.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
+    bound = _core.from_array(numpy.ascontiguousarray(array).reshape(array.shape), False)
+    made = get_default_graph().add("Const", name or "Const", [bound.type_], ())
+    made.constant = bound
+    return made.outputs[0]
+
+
+_STRING = _core.from_array(numpy.zeros((), numpy.uint8), False).type_
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
+) -> Any:
+    """``value`` as a tensor of the graph; lists may hold tensors.
+
+    Raises ValueError for a tensor of another dtype than the one asked for.
+    """
+    found = as_tensor(value)
+    if isinstance(found, Tensor):
+        if dtype is not None and found.dtype is not as_dtype(dtype):
+            raise ValueError(
+                f"convert_to_tensor: {describe(found)} is not of {as_dtype(dtype).name}, at {here()}. Use tf.cast for it."
+            )
+        return _in_graph(found)
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        return _packed(value, None if dtype is None else as_dtype(dtype))
+    return constant(value, dtype, name=name or "Const")
+
+
+def _in_graph(tensor: Any) -> Any:
+    if owner_of(tensor) is None and not tensor._is_symbolic:
+        return constant(tensor.detach().numpy())
+    return tensor
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensor(item) for item in value)
+    return is_tensor_like(value)
+
+
+def _packed(value: Sequence[Any], dtype: DType | None) -> Any:
+    parts = [as_tensor(item) if is_tensor_like(item) else item for item in value]
+    dtype = dtype or next((part.dtype for part in parts if isinstance(part, Tensor)), None)
+    return PACK[0]([convert_to_tensor(part, None if isinstance(part, Tensor) else dtype) for part in parts])
+
+
+PACK: list[Callable[..., Any]] = []
+"""The function that stacks tensors, entered where it is defined."""
+
+
+class Arguments:
+    """Collects the tensors in the arguments of a call and leaves slots in their places."""
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+        self.host: set[int] = set()
+
+    def slot(self, tensor: Any, host: bool) -> Slot:
+        """A slot for a tensor."""
+        found = owner_of(tensor)
+        if found is None:
+            raise TypeError(
+                f"a tensor that is not in a graph was given ({tensor.type_}), at {here()}. Declare it with twofold.static."
+            )
+        if host:
+            self.host.add(len(self.sources))
+        self.sources.append(found)
+        return Slot(len(self.sources) - 1)
+
+    def template(self, value: Any, host: bool) -> Any:
+        """``value`` with its tensors replaced by slots."""
+        if is_tensor_like(value):
+            return self.slot(as_tensor(value), host)
+        if isinstance(value, (list, tuple)) and _holds_tensor(value):
+            return [self.template(item, host) for item in value]
+        return value
+
+
+def _tensor_argument(value: Any, dtype: DType | None) -> Any:
+    """A value for a tensor parameter: numbers stay numbers, arrays and lists become tensors."""
+    if value is None or isinstance(value, (bool, int, float, str, DType)) or is_tensor_like(value):
+        return value
+    if isinstance(value, numpy.generic):
+        return value.item() if dtype is not None else constant(value)
+    if isinstance(value, (numpy.ndarray, list, tuple)):
+        if isinstance(value, (list, tuple)) and _holds_tensor(value):
+            return _packed(value, dtype)
+        array = array_of(value)
+        return constant(
+            array
+            if dtype is None or (array.dtype.kind == "f" and dtype.kind != "f")
+            else array.astype(dtype.numpy)
+        )
+    raise TypeError(
+        f"a value of type {type(value).__name__} does not become a tensor, at {here()}. Give numbers, an array or a tensor."
+    )
+
+
+def _first_dtype(values: Sequence[Any]) -> DType | None:
+    for value in values:
+        if is_tensor_like(value):
+            return as_tensor(value).dtype
+        if isinstance(value, (list, tuple)) and (found := _first_dtype(value)):
+            return found
+    return None
+
+
+def define(
+    type: str,
+    body: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+    name: str | None,
+    host: frozenset[str] = frozenset(),
+    draws: bool = False,
+) -> Operation:
+    """Declare an operation; ``host`` names the keywords whose numbers ``body`` must know.
+
+    Raises the error of the body, worded for this line, where the inputs do not fit.
+    """
+    collected = Arguments()
+    positional = tuple(collected.template(value, False) for value in arguments)
+    named = {key: collected.template(value, key in host) for key, value in keywords.items()}
+    graph = collected.sources[0][0].graph if collected.sources else get_default_graph()
+    probe = Operation(graph, type, name or type)
+    for target in (probe,):
+        target.body, target.arguments, target.keywords = body, positional, named
+        target.host, target.draws = frozenset(collected.host), draws
+        target.sources = tuple(collected.sources)
+    graph.check_open(type)
+    try:
+        types = infer(probe)
+    except TwofoldError as error:
+        operands = [describe(owner.outputs[index]) for owner, index in collected.sources]
+        raise at_operation(error, type, operands, here()) from None
+    made = graph.add(type, name, types, collected.sources)
+    made.body, made.arguments, made.keywords = body, positional, named
+    made.host, made.draws = probe.host, draws
+    return made
+
+
+def operation(
+    type: str, several: bool = False, draws: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the public function of a body; see the module. ``several``: the result is a list of tensors."""
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(body)
+        parameters = signature.parameters
+        host = frozenset(key for key, parameter in parameters.items() if parameter.annotation == "Number")
+
+        @functools.wraps(body)
+        def function(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+            if local.replaying or any(isinstance(value, Node) for value in args):
+                return body(*args, **kwargs)
+            if len(args) > len(parameters) and isinstance(args[-1], (str, _NoneType)):
+                *args, name = args  # type: ignore[assignment]
+            bound = signature.bind(*args, **kwargs)
+            given = bound.arguments
+            dtype = _first_dtype([value for key, value in given.items() if key not in host])
+            keywords: dict[str, Any] = {}
+            for key, value in given.items():
+                kind = parameters[key].annotation
+                keywords[key] = value if kind == "Number" else _converted(value, dtype, kind == "Tensors")
+            if "dtype" not in keywords and not any(
+                is_tensor_like(v) or _holds_tensor(v) for k, v in keywords.items() if k not in host
+            ):
+                keywords = {
+                    k: constant(v) if k not in host and isinstance(v, (bool, int, float)) else v
+                    for k, v in keywords.items()
+                }
+            made = define(type, body, (), keywords, name, host, draws)
+            return list(made.outputs) if several else made.outputs[0]
+
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*[p.replace(annotation=Any) for p in parameters.values()], _NAME_PARAMETER]
+        )
+        return function
+
+    return decorate
+
+
+def _converted(value: Any, dtype: DType | None, several: bool) -> Any:
+    if several and isinstance(value, (list, tuple)):
+        found = [_tensor_argument(item, dtype) for item in value]
+        return [convert_to_tensor(item, None if is_tensor_like(item) else dtype) for item in found]
+    return _tensor_argument(value, dtype)
+
+
+Tensors = Any
+"""Annotation of a parameter that is a list of tensors."""
+
+_NoneType = type(None)
+_NAME_PARAMETER = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)
+
+
+def numbers(value: Any) -> Any:
+    """The numbers of a shape, axis or the like, whatever holds them: Python, NumPy, a bound tensor, or lists of those."""
+    if isinstance(value, Tensor):
+        return value.detach().numpy().tolist()
+    if isinstance(value, numpy.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [numbers(item) for item in value]
+    if isinstance(value, numpy.generic):
+        return value.item()
+    return value.__index__() if hasattr(value, "__index__") and not isinstance(value, int) else value
+
+
+def sizes(value: Any) -> tuple[int, ...]:
+    """A shape as a tuple of integers."""
+    found = numbers(list(value) if hasattr(value, "dims") else value)
+    return (int(found),) if isinstance(found, (int, float)) else tuple(int(size) for size in found)
+
+
+def axis_of(value: Any) -> Any:
+    """An axis, several axes as a tuple, or None."""
+    found = numbers(value)
+    return tuple(int(axis) for axis in found) if isinstance(found, list) else found

@@ -1,0 +1,123 @@
+"""``gradients``: derivatives of declared tensors, as declared tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.errors import GradientError
+from twofold.ops.base import apply
+from twofold.runtime.tracing import here
+from twofold.static.define import as_tensor, convert_to_tensor
+from twofold.static.graph import Operation, Slot, Tensor, describe, owner_of
+from twofold.static.infer import Source
+
+_BLOCKING = "StopGradient"
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _source(value: Any, what: str) -> Source:
+    tensor = as_tensor(value)
+    found = owner_of(tensor) if isinstance(tensor, Tensor) else None
+    if found is None:
+        raise TypeError(
+            f"gradients: {what} of type {type(value).__name__} is not a tensor of a graph, at {here()}. Give tensors or variables."
+        )
+    return found
+
+
+def _reached(root: Operation, blocked: set[Source]) -> set[Source]:
+    """All tensors that ``root`` depends on through floating values."""
+    reached: set[Source] = set()
+    seen = {root}
+    stack = [root]
+    while stack:
+        operation = stack.pop()
+        if operation.type == _BLOCKING or operation.python is not None:
+            continue
+        for source in (*operation.sources, *[item for branch in operation.branches for item in branch]):
+            owner, index = source
+            if owner.outputs[index].type_.dtype.kind != "f" or source in blocked:
+                continue
+            reached.add(source)
+            if owner not in seen:
+                seen.add(owner)
+                stack.append(owner)
+    return reached
+
+
+def _differentiate(
+    ys: Sequence[Tensor], seeds: Sequence[Any], xs: Sequence[Tensor], paths: Sequence[Sequence[int]]
+) -> list[Tensor]:
+    """The gradients of the sum of ``ys``; ``paths`` says for each which ``xs`` it reaches."""
+    total: list[Any] = [None] * len(xs)
+    for y, seed, reached in zip(ys, seeds, paths):
+        if not reached:
+            continue
+        parts = _core.gradients(y, seed, tuple(xs[k] for k in reached))
+        for k, part in zip(reached, parts):
+            total[k] = part if total[k] is None else apply("add", total[k], part)
+    return total
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+) -> list[Any]:
+    """For each of ``xs`` the derivative of the sum of all elements of all ``ys``; None where there is no path.
+
+    ``grad_ys`` weights the elements of ``ys``. No derivative passes through ``stop_gradients``. Raises GradientError
+    for integer ``ys``, TypeError for what is no tensor.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(3.0)
+    ...     print(session.run(tf.gradients(x * x, x)))
+    [6.0]
+    """
+    roots = [_source(y, "one of ys") for y in _as_list(ys)]
+    targets = [_source(x, "one of xs") for x in _as_list(xs)]
+    given = _as_list(grad_ys) if grad_ys is not None else [None] * len(roots)
+    blocked = {_source(item, "one of stop_gradients") for item in _as_list(stop_gradients or [])}
+    paths = []
+    for owner, index in roots:
+        root = owner.outputs[index]
+        if root.dtype.kind != "f":
+            raise GradientError(
+                f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
+            )
+        reached = _reached(owner, blocked) | {(owner, index)}
+        paths.append([k for k, target in enumerate(targets) if target in reached])
+    wanted = sorted({k for path in paths for k in path})
+    if not wanted:
+        return [None] * len(targets)
+    places = {k: place for place, k in enumerate(wanted)}
+    chosen = [targets[k] for k in wanted]
+    seeds = [None if seed is None else _source(convert_to_tensor(seed), "one of grad_ys") for seed in given]
+    sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None]]
+    graph = roots[0][0].graph
+    made = graph.add("Gradients", name, [owner.outputs[index].type_ for owner, index in chosen], sources)
+    slots = iter([Slot(len(roots) + len(chosen) + k) for k in range(len(sources) - len(roots) - len(chosen))])
+    made.body = _differentiate
+    made.arguments = (
+        [Slot(k) for k in range(len(roots))],
+        [None if seed is None else next(slots) for seed in seeds],
+        [Slot(len(roots) + k) for k in range(len(chosen))],
+        [[places[k] for k in path] for path in paths],
+    )
+    return [made.outputs[places[k]] if k in places else None for k in range(len(targets))]
+
+
+def hessians(ys: Any, xs: Any, name: str = "hessians") -> list[Any]:
+    """Second derivatives are not offered as one call."""
+    raise NotImplementedError("hessians: differentiate the elements of gradients() one by one.")

@@ -1,0 +1,467 @@
+"""The graph of a define-then-run program: named operations in the order of their declaration.
+
+An operation keeps a *body*: a function of concrete values that computes its outputs with the operations of
+define-by-run. Its output tensors are handles of declared values; they show dtype, shape and line, and are
+computed when a session replays the bodies.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from twofold import _core
+from twofold.errors import ArgumentError, GraphError
+from twofold.ir.types import TensorType
+from twofold.runtime.tracing import here
+from twofold.static.shapes import shape_text
+
+Tensor = _core.Tensor
+
+_VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+
+
+class GraphKeys:
+    """Names of the standard collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    UPDATE_OPS = "update_ops"
+    TRAIN_OP = "train_op"
+    GLOBAL_STEP = "global_step"
+
+
+class Slot:
+    """The place of the ``index``-th input tensor in the arguments of a body."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class Operation:
+    """One declared operation: ``name``, ``type``, ``inputs``, ``outputs``, and what it does when run.
+
+    ``updates`` are the variables that running it writes; with ``reads_state`` the body is given their current
+    values first. ``observe`` is called with the arrays of the inputs after a run.
+    """
+
+    __slots__ = (
+        "__weakref__", "arguments", "body", "branches", "constant", "control_inputs", "draws", "graph", "host", "inputs",
+        "keywords", "name", "number", "observe", "outputs", "python", "reads_state", "sources", "string", "type",
+        "updates", "variable",
+    )  # fmt: skip
+
+    def __init__(self, graph: Graph, type: str, name: str) -> None:
+        self.graph = graph
+        self.type = type
+        self.name = name
+        self.number = 0
+        self.body: Callable[..., Any] | None = None
+        self.arguments: tuple[Any, ...] = ()
+        self.keywords: dict[str, Any] = {}
+        self.inputs: tuple[Tensor, ...] = ()
+        self.sources: tuple[tuple[Operation, int], ...] = ()
+        self.outputs: list[Tensor] = []
+        self.control_inputs: tuple[Operation, ...] = ()
+        self.updates: tuple[Any, ...] = ()
+        self.reads_state = False
+        self.draws = False
+        self.host: frozenset[int] = frozenset()  # inputs whose numbers the body must know, such as a shape
+        self.constant: Any = None
+        self.variable: Any = None
+        self.observe: Callable[..., None] | None = None
+        self.python: Callable[..., Any] | None = None
+        self.string: Any = None
+        self.branches: tuple[Any, ...] = ()
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run this operation in ``session`` or the default session."""
+        (session or need_session(f"{self.name}.run()")).run(self, feed_dict)
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs."""
+        return tuple(self.outputs)
+
+    @property
+    def where(self) -> str:
+        """``file:line`` of the declaration."""
+        return self.outputs[0]._where if self.outputs else ""
+
+    def get_attr(self, name: str) -> Any:
+        """The argument of this name."""
+        return self.keywords[name]
+
+    @property
+    def node_def(self) -> Operation:
+        """The operation itself, whose ``name`` and ``op`` can be read."""
+        return self
+
+    op = property(lambda self: self.type)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+
+# A handle has no room for a reference to its graph. Sessions, operations and variables have one; for programs
+# that keep tensors alone, the latest graphs are kept here.
+_RECENT: deque[Graph] = deque(maxlen=64)
+_OWNERS: weakref.WeakValueDictionary[int, Operation] = weakref.WeakValueDictionary()
+_INDEX_OF: dict[int, int] = {}
+
+
+class Graph:
+    """A graph to declare operations in.
+
+    Adding to it raises GraphError after ``finalize()``, and while one of its sessions runs it (from a
+    ``py_func`` or another thread). Between runs it may grow, as in TensorFlow.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default() as graph:
+    ...     a = tf.constant(1.0) + tf.constant(2.0)
+    >>> [operation.name for operation in graph.get_operations()]
+    ['Const', 'Const_1', 'add']
+    """
+
+    def __init__(self) -> None:
+        self._operations: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names: dict[str, int] = {}
+        self._scope = ""
+        self._controls: list[tuple[Operation, ...]] = []
+        self._collections: dict[str, list[Any]] = {}
+        self._finalized = False
+        self.running = 0
+        self.seed: int | None = None
+        self.variable_store: dict[str, Any] = {}
+        self.variable_scopes: list[Any] = []
+        self.variable_scope_counts: dict[str, int] = {}
+        self.draw_count = 0
+        _RECENT.append(self)
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Inside, operations without inputs are declared in this graph."""
+        _stack().append(self)
+        try:
+            yield self
+        finally:
+            _stack().remove(self)
+
+    def finalize(self) -> None:
+        """Let no operation be added any more."""
+        self._finalized = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether operations cannot be added."""
+        return self._finalized or self.running > 0
+
+    @property
+    def version(self) -> int:
+        """Number of operations."""
+        return len(self._operations)
+
+    def get_operations(self) -> list[Operation]:
+        """All operations in the order of their declaration."""
+        return list(self._operations)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of this name; raises KeyError."""
+        if name not in self._by_name:
+            raise KeyError(f"The name {name!r} refers to an operation that is not in the graph.")
+        return self._by_name[name]
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor called ``operation:index``; raises ValueError for another form, KeyError if there is none."""
+        operation, colon, index = name.rpartition(":")
+        if not colon or not index.isdigit():
+            raise ValueError(f"A tensor is named 'operation:index', such as '{name}:0', not {name!r}.")
+        found = self.get_operation_by_name(operation).outputs
+        if int(index) >= len(found):
+            raise KeyError(f"The name {name!r} refers to output {index} of an operation with {len(found)}.")
+        return found[int(index)]
+
+    def as_graph_element(self, item: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The tensor or operation that ``item`` is or names; raises TypeError, ValueError or KeyError."""
+        convert = getattr(item, "_as_graph_element", None)
+        if convert is not None:
+            item = convert()
+        if isinstance(item, str):
+            return self.get_tensor_by_name(item) if ":" in item else self.get_operation_by_name(item)
+        if isinstance(item, (Tensor, Operation)):
+            return item
+        raise TypeError(
+            f"a value of type {type(item).__name__} is neither a tensor nor an operation. Fetch one of those, or its name."
+        )
+
+    # Names
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """``name`` in the present scope, with ``_1``, ``_2``, ... if it is taken."""
+        full = f"{self._scope}/{name}" if self._scope else name
+        return self._unused(full, mark_as_used)
+
+    def _unused(self, full: str, mark_as_used: bool = True) -> str:
+        key = full.lower()
+        count = self._names.get(key, 0)
+        if mark_as_used:
+            self._names[key] = count + 1
+        found = full
+        while count > 0 and found.lower() in self._names:
+            found = f"{full}_{count}"
+            count += 1
+        if found != full and mark_as_used:
+            self._names[key] = count
+            self._names[found.lower()] = 1
+        return found
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Inside, names start with ``name/``, made unique; a name that ends in ``/`` is used as it is."""
+        before = self._scope
+        if not name:
+            self._scope = ""
+        elif name.endswith("/"):
+            self._scope = name[:-1]
+        else:
+            if not _VALID_NAME.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+            self._scope = self.unique_name(name)
+        try:
+            yield self._scope + "/" if self._scope else ""
+        finally:
+            self._scope = before
+
+    def get_name_scope(self) -> str:
+        """The present scope."""
+        return self._scope
+
+    # Collections
+
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Put ``value`` at the end of a collection."""
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Put ``value`` in several collections."""
+        for name in (names,) if isinstance(names, str) else names:
+            self.add_to_collection(name, value)
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """What a collection holds; with ``scope`` only what has a name that matches it from its start."""
+        found = self._collections.get(name, [])
+        if scope is None:
+            return list(found)
+        pattern = re.compile(scope)
+        return [item for item in found if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """The list itself that holds a collection."""
+        return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[str]:
+        """Names of the collections that hold something."""
+        return [name for name, items in self._collections.items() if items]
+
+    def clear_collection(self, name: str) -> None:
+        """Empty a collection."""
+        self._collections.pop(name, None)
+
+    # Declaring
+
+    @contextmanager
+    def control_dependencies(self, controls: Sequence[Any] | None) -> Iterator[None]:
+        """Inside, operations run after ``controls`` and see the variables as those leave them."""
+        before = self._controls
+        if controls is None:
+            self._controls = []
+        else:
+            found = [self.as_graph_element(item) for item in controls]
+            operations = tuple(item if isinstance(item, Operation) else operation_of(item) for item in found)
+            self._controls = [*before, operations]
+        try:
+            yield
+        finally:
+            self._controls = before
+
+    def check_open(self, type: str) -> None:
+        """Raise GraphError if an operation cannot be added now."""
+        if not self.finalized:
+            return
+        why = "it was finalised" if self._finalized else "a session is running it"
+        fix = (
+            "Declare it before finalize()"
+            if self._finalized
+            else "Declare it before the run, not inside py_func or another thread"
+        )
+        raise GraphError(f"{type} cannot be added to the graph, as {why}, at {here()}", f"{fix}.")
+
+    def add(
+        self,
+        type: str,
+        name: str | None,
+        types: Sequence[TensorType],
+        sources: Sequence[tuple[Operation, int]],
+    ) -> Operation:
+        """A new operation with outputs of ``types``."""
+        self.check_open(type)
+        if name is not None and not _VALID_NAME.match(name):
+            raise ArgumentError(f"'{name}' is not a valid operation name", "Start with a letter or digit.")
+        made = Operation(
+            self, type, name[:-1] if name and name.endswith("/") else self.unique_name(name or type)
+        )
+        self._enter(made, [_core.placeholder(type_) for type_ in types], sources)
+        return made
+
+    def _enter(
+        self, made: Operation, outputs: list[Tensor], sources: Sequence[tuple[Operation, int]]
+    ) -> None:
+        for owner, _ in sources:
+            if owner.graph is not self:
+                raise GraphError(
+                    f"{made.type}: an input, {owner.name} ({owner.where}), belongs to another graph, at {here()}",
+                    "Declare both in one graph.",
+                )
+        made.sources = tuple(sources)
+        made.inputs = tuple(owner.outputs[index] for owner, index in sources)
+        made.outputs = outputs
+        seen = {id(operation): operation for group in self._controls for operation in group}
+        made.control_inputs = tuple(seen.values())
+        for index, tensor in enumerate(outputs):
+            key = _core.value_key(tensor)
+            _OWNERS[key] = made
+            _INDEX_OF[key] = index
+        made.number = len(self._operations)
+        self._operations.append(made)
+        self._by_name[made.name] = made
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Does nothing."""
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether a tensor may be fed: every one may."""
+        return True
+
+    def as_graph_def(self) -> list[tuple[str, str, list[str]]]:
+        """Name, type and input names of every operation (TensorFlow: a protocol buffer)."""
+        return [(op.name, op.type, [name_of(tensor) for tensor in op.inputs]) for op in self._operations]
+
+    @contextmanager
+    def device(self, name: Any) -> Iterator[None]:
+        """Does nothing: everything runs on the CPU."""
+        yield
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.graphs: list[Graph] = []
+        self.sessions: list[Any] = []
+        self.replaying = 0
+
+
+local = _Local()
+_default: list[Graph] = [Graph()]
+
+
+def _stack() -> list[Graph]:
+    return local.graphs
+
+
+def get_default_graph() -> Graph:
+    """The graph that operations are declared in now."""
+    return local.graphs[-1] if local.graphs else _default[0]
+
+
+def reset_default_graph() -> None:
+    """Start over with a new, empty default graph; raises AssertionError inside ``Graph.as_default()``."""
+    if local.graphs:
+        raise AssertionError(
+            "reset_default_graph inside a graph's as_default() block. Leave the block first."
+        )
+    _default[0] = Graph()
+
+
+def get_default_session() -> Any:
+    """The session entered last, or None."""
+    return local.sessions[-1] if local.sessions else None
+
+
+def need_session(what: str) -> Any:
+    """The default session; raises ValueError if there is none."""
+    session = get_default_session()
+    if session is None:
+        raise ValueError(
+            f"{what} needs a session, at {here()}. Use it inside 'with tf.Session():' or pass session=."
+        )
+    return session
+
+
+def owner_of(tensor: Tensor) -> tuple[Operation, int] | None:
+    """The operation whose output a handle is, and which; None for a tensor that is not declared in a graph."""
+    key = _core.value_key(tensor)
+    found = _OWNERS.get(key)
+    return None if found is None else (found, _INDEX_OF[key])
+
+
+def operation_of(tensor: Tensor) -> Operation:
+    """The operation whose output a handle is; raises GraphError."""
+    found = owner_of(tensor)
+    if found is None:
+        raise GraphError(
+            f"{tensor.type_} ({tensor._where}) is not in a graph", "Use tensors that twofold.static declared."
+        )
+    return found[0]
+
+
+def name_of(tensor: Tensor) -> str:
+    """``operation:index``."""
+    found = owner_of(tensor)
+    if found is None:
+        raise AttributeError("the tensor has no name, as it is not in a graph")
+    return f"{found[0].name}:{found[1]}"
+
+
+def describe(tensor: Tensor) -> str:
+    """A declared tensor for a message: ``'x:0' float32[?,3] (train.py:12)``."""
+    type_ = tensor.type_
+    return f"'{name_of(tensor)}' {type_.dtype.name}{shape_text(type_.shape)} ({tensor._where})"
+
+
+def _is_declared_by_call(tensor: Tensor) -> None:
+    """Enter what an operator or method declared on a graph's tensors, as an operation of its own."""
+    if local.replaying:
+        return
+    op, attrs, inputs, _ = _core.inputs_of(tensor)
+    owners = [owner_of(item) if isinstance(item, Tensor) and item._is_symbolic else None for item in inputs]
+    graph = next((found[0].graph for found in owners if found is not None), None)
+    if graph is None:
+        return
+    operators = getattr(op, "operators", ())
+    type_ = operators[0].strip("_") if operators else "".join(part.title() for part in op.name.split("_"))
+    graph.check_open(type_)
+    made = Operation(graph, type_, graph.unique_name(type_))
+    slots: list[Any] = []
+    sources: list[tuple[Operation, int]] = []
+    for item, found in zip(inputs, owners):
+        slots.append(item if found is None else Slot(len(sources)))
+        if found is not None:
+            sources.append(found)
+    made.body = lambda *values: _core.record(op, attrs, values)
+    made.arguments = tuple(slots)
+    graph._enter(made, [tensor], sources)
+
+
+_core.on_declaration(_is_declared_by_call)

@@ -1,0 +1,85 @@
+"""What declared tensors show beyond define-by-run: names, graph, TensorFlow's shapes, indexing by tensors.
+
+Installed on the tensor type when ``twofold.static`` is imported; other tensors behave as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.dtypes import DType
+from twofold.static.array import strided_slice_of
+from twofold.static.graph import Tensor, local, name_of, operation_of, owner_of
+from twofold.static.session import evaluate
+from twofold.static.shapes import TensorShape, shape_of_sizes
+
+_plain_shape = Tensor.shape.__get__
+_plain_getitem = Tensor.__getitem__
+
+
+def _shape(self: Tensor) -> Any:
+    if self._is_symbolic and not local.replaying and owner_of(self) is not None:
+        return shape_of_sizes(self.type_.shape)
+    return _plain_shape(self)
+
+
+def _get_shape(self: Tensor) -> TensorShape:
+    return shape_of_sizes(self.type_.shape)
+
+
+def _set_shape(self: Tensor, shape: Any) -> None:
+    """Raise ValueError unless ``shape`` is compatible; nothing else changes."""
+    if not _get_shape(self).is_compatible_with(shape):
+        raise ValueError(
+            f"set_shape: {shape} is not compatible with the shape {_get_shape(self)} of {name_of(self)}"
+        )
+
+
+def _getitem(self: Tensor, key: Any) -> Any:
+    if self._is_symbolic and not local.replaying and owner_of(self) is not None:
+        return strided_slice_of(self, key)
+    return _plain_getitem(self, key)
+
+
+def _consumers(self: Tensor) -> list[Any]:
+    operation = operation_of(self)
+    return [
+        other
+        for other in operation.graph.get_operations()
+        if any(owner is operation for owner, _ in other.sources)
+    ]
+
+
+def _in_place(plain: Callable[..., Any], assigning: Callable[..., Any]) -> Callable[..., Any]:
+    """``x += y`` gives a declared tensor a new name, as in TensorFlow, and changes any other."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return plain(self, other) if self._is_symbolic else assigning(self, other)
+
+    return method
+
+
+def install() -> None:
+    """Put everything on the tensor and dtype types."""
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
+        setattr(
+            Tensor, f"__i{name}__", _in_place(getattr(Tensor, f"__{name}__"), getattr(Tensor, f"__i{name}__"))
+        )
+    Tensor.shape = property(_shape, doc="Sizes of the axes.")
+    Tensor.__getitem__ = _getitem
+    Tensor.name = property(name_of, doc="Name in its graph.")
+    Tensor.op = property(operation_of, doc="The operation that computes it.")
+    Tensor.graph = property(lambda self: operation_of(self).graph, doc="Its graph.")
+    Tensor.value_index = property(lambda self: owner_of(self)[1], doc="Which output of its operation it is.")  # type: ignore[index]
+    Tensor.eval = evaluate
+    Tensor.get_shape = _get_shape
+    Tensor.set_shape = _set_shape
+    Tensor.consumers = _consumers
+    members: dict[str, Any] = {
+        "as_numpy_dtype": property(lambda self: self.numpy.type), "base_dtype": property(lambda self: self),
+        "is_floating": property(lambda self: self.kind == "f"), "is_integer": property(lambda self: self.kind in "iu"),
+        "is_bool": property(lambda self: self.kind == "b"), "size": property(lambda self: self.itemsize),
+    }  # fmt: skip
+    for name, member in members.items():
+        setattr(DType, name, member)

@@ -1,0 +1,160 @@
+"""Layers as functions that make their variables: ``tf.layers``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.errors import GraphError
+from twofold.ops.base import ops
+from twofold.runtime.tracing import here
+from twofold.static import initializers, nn
+from twofold.static.control import cond
+from twofold.static.define import convert_to_tensor, operation
+from twofold.static.graph import GraphKeys, describe, get_default_graph
+from twofold.static.scopes import get_variable, variable_scope
+from twofold.static.variables import update
+
+
+def dense(
+    inputs: Any, units: int, activation: Any = None, use_bias: bool = True, kernel_initializer: Any = None,
+    bias_initializer: Any = None, kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: str | None = None, reuse: Any = None,
+) -> Any:  # fmt: skip
+    """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own."""
+    tensor = convert_to_tensor(inputs)
+    width = tensor.type_.shape[-1] if tensor.type_.ndim else -1
+    if width < 0:
+        raise GraphError(
+            f"dense: the last axis of {describe(tensor)} is unknown, at {here()}",
+            "Give the placeholder that size.",
+        )
+    with variable_scope(name, "dense", reuse=reuse):
+        kernel = get_variable(
+            "kernel", [width, int(units)], tensor.dtype, kernel_initializer, kernel_regularizer, trainable
+        )
+        made = _product(tensor, kernel, name="MatMul")
+        if use_bias:
+            first = bias_initializer or initializers.zeros_initializer()
+            bias = get_variable("bias", [int(units)], tensor.dtype, first, bias_regularizer, trainable)
+            made = nn.bias_add(made, bias, name="BiasAdd")
+        return made if activation is None else activation(made)
+
+
+@operation("MatMul")
+def _product(a: Any, b: Any) -> Any:
+    return ops.matmul(a, b)
+
+
+@operation("Flatten")
+def _flatten(inputs: Any) -> Any:
+    return ops.flatten(inputs, 1)
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: Any = None) -> Any:
+    """All axes but the first as one."""
+    return _flatten(inputs, name=name or "flatten")
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Any:
+    """``tf.nn.dropout`` while ``training`` is true (a Python value or a bool tensor)."""
+    if isinstance(training, (bool, int)):
+        return (
+            nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed, name=name)
+            if training
+            else convert_to_tensor(inputs)
+        )
+    return cond(
+        training,
+        lambda: nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed),
+        lambda: convert_to_tensor(inputs),
+        name=name or "dropout",
+    )
+
+
+def batch_normalization(
+    inputs: Any, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
+    beta_initializer: Any = None, gamma_initializer: Any = None, moving_mean_initializer: Any = None,
+    moving_variance_initializer: Any = None, training: Any = False, trainable: bool = True, name: str | None = None,
+    reuse: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Normalised over all axes but the last; in training by the batch, otherwise by moving averages.
+
+    The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step.
+    """
+    tensor = convert_to_tensor(inputs)
+    ndim = tensor.type_.ndim
+    if axis % ndim != ndim - 1:
+        raise GraphError(f"batch_normalization: axis {axis} is not the last, at {here()}", "Transpose first.")
+    width = tensor.type_.shape[-1]
+    with variable_scope(name, "batch_normalization", reuse=reuse):
+        gamma = (
+            get_variable(
+                "gamma",
+                [width],
+                tensor.dtype,
+                gamma_initializer or initializers.ones_initializer(),
+                trainable=trainable,
+            )
+            if scale
+            else None
+        )
+        beta = (
+            get_variable(
+                "beta",
+                [width],
+                tensor.dtype,
+                beta_initializer or initializers.zeros_initializer(),
+                trainable=trainable,
+            )
+            if center
+            else None
+        )
+        mean = get_variable(
+            "moving_mean",
+            [width],
+            tensor.dtype,
+            moving_mean_initializer or initializers.zeros_initializer(),
+            trainable=False,
+        )
+        variance = get_variable(
+            "moving_variance",
+            [width],
+            tensor.dtype,
+            moving_variance_initializer or initializers.ones_initializer(),
+            trainable=False,
+        )
+
+        def by_batch() -> Any:
+            centre, spread = nn.moments(tensor, list(range(ndim - 1)))
+            return [nn.batch_normalization(tensor, centre, spread, beta, gamma, epsilon), centre, spread]
+
+        def by_average() -> Any:
+            return [
+                nn.batch_normalization(tensor, mean, variance, beta, gamma, epsilon),
+                mean.value(),
+                variance.value(),
+            ]
+
+        if isinstance(training, (bool, int)):
+            made, centre, spread = by_batch() if training else by_average()
+        else:
+            made, centre, spread = cond(training, by_batch, by_average)
+        if training is not False:
+            for average, value in ((mean, centre), (variance, spread)):
+                kept = update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, kept)
+    return made
+
+
+def _moved(state: Any, value: Any, momentum: Any) -> Any:
+    return ops.add(
+        ops.multiply(state, momentum),
+        ops.multiply(value, ops.subtract(1.0, momentum) if hasattr(momentum, "dtype") else 1.0 - momentum),
+    )

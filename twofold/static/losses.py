@@ -1,0 +1,205 @@
+"""Losses that are weighted, averaged and collected: ``tf.losses``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.errors import ShapeError
+from twofold.ops.base import ops
+from twofold.static import math, nn
+from twofold.static.array import _indices
+from twofold.static.define import as_tensor, convert_to_tensor, operation
+from twofold.static.graph import GraphKeys, get_default_graph, operation_of
+
+
+class Reduction:
+    """How a loss is made one number."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    MEAN = "weighted_mean"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+
+@operation("WeightedLoss")
+def _weighted(losses: Any, weights: Any, reduction: Any) -> Any:
+    scale = ops.cast(weights, losses.dtype) if hasattr(weights, "dtype") else weights
+    if hasattr(scale, "ndim") and 0 < scale.ndim < losses.ndim:
+        scale = ops.reshape(scale, (*scale.shape, *[1] * (losses.ndim - scale.ndim)))
+    rows = ops.multiply(losses, scale)
+    if reduction == Reduction.NONE:
+        return rows
+    total = ops.sum(rows)
+    if reduction == Reduction.SUM:
+        return total
+    spread = ops.broadcast_to(scale, losses.shape) if hasattr(scale, "ndim") else ops.full_like(losses, scale)
+    if reduction == Reduction.MEAN:
+        count = ops.sum(spread)
+    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        return ops.mean(rows)
+    else:
+        count = ops.sum(ops.cast(ops.not_equal(spread, 0), losses.dtype))
+    return ops.where(ops.equal(count, 0), 0.0, ops.divide(total, ops.where(ops.equal(count, 0), 1.0, count)))
+
+
+@operation("MeanLoss")
+def _mean(losses: Any) -> Any:
+    return ops.mean(losses)
+
+
+def _finish(losses: Any, weights: Any, scope: Any, collection: str, reduction: str) -> Any:
+    plain = isinstance(weights, (int, float)) and weights == 1
+    if plain and reduction not in (Reduction.NONE, Reduction.SUM):
+        made = _mean(losses)
+    else:
+        made = _weighted(losses, as_tensor(weights), reduction)
+    return _collected(made, collection)
+
+
+def _collected(made: Any, collection: str) -> Any:
+    if collection:
+        operation_of(made).graph.add_to_collection(collection, made)
+    return made
+
+
+def compute_weighted_loss(
+    losses: Any, weights: Any = 1.0, scope: Any = None, loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:  # fmt: skip
+    """``losses * weights``, summed and divided by the number of weights that are not 0 (see ``Reduction``)."""
+    return _finish(convert_to_tensor(losses), weights, scope, loss_collection, reduction)
+
+
+@operation("SparseSoftmaxCrossEntropyLoss")
+def _sparse_mean(labels: Any, logits: Any) -> Any:
+    if labels.ndim == logits.ndim:
+        labels = ops.squeeze(labels, -1)
+    count = int(logits.shape[-1])
+    flat = logits if logits.ndim == 2 else ops.reshape(logits, (-1, count))
+    rows = labels if labels.ndim == 1 else ops.reshape(labels, (-1,))
+    return ops.cross_entropy(flat, rows, reduction="mean")
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any, logits: Any, weights: Any = 1.0, scope: Any = None, loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:  # fmt: skip
+    """Cross entropy with class numbers; unweighted, the very operation that ``nn.CrossEntropyLoss`` is."""
+    plain = isinstance(weights, (int, float)) and weights == 1
+    if plain and reduction not in (Reduction.NONE, Reduction.SUM):
+        return _collected(_sparse_mean(_indices(labels), logits), loss_collection)
+    rows = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return _finish(rows, weights, scope, loss_collection, reduction)
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:  # fmt: skip
+    """Cross entropy with rows of probabilities, through which no derivative flows."""
+    labels = math.cast(convert_to_tensor(onehot_labels), as_tensor(logits).dtype)
+    if label_smoothing:
+        count = as_tensor(logits).type_.shape[-1]
+        labels = math.add(math.multiply(labels, 1.0 - label_smoothing), label_smoothing / count)
+    rows = nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return _finish(rows, weights, scope, loss_collection, reduction)
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:  # fmt: skip
+    """Cross entropy of each element with ``sigmoid(logits)``."""
+    labels = math.cast(convert_to_tensor(multi_class_labels), as_tensor(logits).dtype)
+    if label_smoothing:
+        labels = math.add(math.multiply(labels, 1.0 - label_smoothing), 0.5 * label_smoothing)
+    rows = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+    return _finish(rows, weights, scope, loss_collection, reduction)
+
+
+def _difference_loss(name: str, function: Any, doc: str) -> Any:
+    body = operation(name)(function)
+
+    def loss(
+        labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None, loss_collection: str = GraphKeys.LOSSES,
+        reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    ) -> Any:  # fmt: skip
+        value = convert_to_tensor(predictions)
+        target = math.cast(convert_to_tensor(labels), value.dtype)
+        return _finish(body(target, value), weights, scope, loss_collection, reduction)
+
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__ = doc
+    return loss
+
+
+def _square(labels: Any, predictions: Any) -> Any:
+    _need_equal(labels, predictions)
+    return ops.square(ops.subtract(predictions, labels))
+
+
+def _magnitude(labels: Any, predictions: Any) -> Any:
+    _need_equal(labels, predictions)
+    return ops.abs(ops.subtract(predictions, labels))
+
+
+def _huber(labels: Any, predictions: Any) -> Any:
+    return ops.huber_loss(predictions, labels, reduction="none")
+
+
+def _log_loss(labels: Any, predictions: Any) -> Any:
+    one = ops.multiply(labels, ops.log(ops.add(predictions, 1e-7)))
+    other = ops.multiply(ops.subtract(1.0, labels), ops.log(ops.add(ops.subtract(1.0, predictions), 1e-7)))
+    return ops.negative(ops.add(one, other))
+
+
+def _hinge(labels: Any, predictions: Any) -> Any:
+    signs = ops.subtract(ops.multiply(labels, 2.0), 1.0)
+    return ops.relu(ops.subtract(1.0, ops.multiply(signs, predictions)))
+
+
+def _need_equal(labels: Any, predictions: Any) -> None:
+    from_shape, to_shape = tuple(labels.shape), tuple(predictions.shape)
+    if from_shape != to_shape:
+        raise ShapeError(
+            f"labels of shape {from_shape} for predictions of shape {to_shape}", "Make the shapes equal."
+        )
+
+
+mean_squared_error = _difference_loss("mean_squared_error", _square, "Mean of squared differences.")
+absolute_difference = _difference_loss(
+    "absolute_difference", _magnitude, "Mean of magnitudes of differences."
+)
+huber_loss = _difference_loss("huber_loss", _huber, "Squares of small differences, magnitudes of large ones.")
+log_loss = _difference_loss("log_loss", _log_loss, "Cross entropy of probabilities.")
+hinge_loss = _difference_loss("hinge_loss", _hinge, "max(0, 1 - y * prediction), y = 2 * label - 1.")
+
+
+def add_loss(loss: Any, loss_collection: str = GraphKeys.LOSSES) -> None:
+    """Put a loss in the collection of losses."""
+    get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
+    """The losses collected so far."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The penalties of variables."""
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+    """The sum of the penalties."""
+    found = get_regularization_losses(scope)
+    return math.add_n(found, name=name) if found else convert_to_tensor(0.0)
+
+
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
+    """The sum of all losses collected."""
+    return math.add_n(
+        get_losses() + (get_regularization_losses() if add_regularization_losses else []), name=name
+    )

@@ -1,0 +1,397 @@
+"""Arithmetic, comparisons, reductions and matrix products under TensorFlow's names.
+
+Thin wrappers: each declares one operation whose body calls the operations of define-by-run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.dtypes import float32, float64, int32, int64
+from twofold.errors import ArgumentError
+from twofold.ops.base import apply, ops
+from twofold.static.define import Number, Tensors, as_dtype, axis_of, numbers, operation
+
+
+def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[..., Any]:
+    def body(x: Any) -> Any:
+        return function(x)
+
+    body.__name__ = body.__qualname__ = type.lower()
+    body.__doc__ = doc
+    return operation(type)(body)
+
+
+def _binary(type: str, function: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
+    def body(x: Any, y: Any) -> Any:
+        return function(x, y)
+
+    body.__name__ = body.__qualname__ = type.lower()
+    body.__doc__ = doc
+    return operation(type)(body)
+
+
+abs = _unary("Abs", lambda x: ops.abs(x), "Magnitude of each element.")
+negative = neg = _unary("Neg", lambda x: ops.negative(x), "Minus each element.")
+sign = _unary("Sign", lambda x: ops.sign(x), "-1, 0 or 1.")
+square = _unary("Square", lambda x: ops.square(x), "Each element times itself.")
+sqrt = _unary("Sqrt", lambda x: ops.sqrt(x), "Square root.")
+rsqrt = _unary("Rsqrt", lambda x: ops.rsqrt(x), "One over the square root.")
+reciprocal = inv = _unary("Reciprocal", lambda x: ops.reciprocal(x), "One over each element.")
+exp = _unary("Exp", lambda x: ops.exp(x), "e to the power of each element.")
+expm1 = _unary("Expm1", lambda x: ops.expm1(x), "exp(x) - 1, exact near 0.")
+log = _unary("Log", lambda x: ops.log(x), "Natural logarithm.")
+log1p = _unary("Log1p", lambda x: ops.log1p(x), "log(1 + x), exact near 0.")
+sin = _unary("Sin", lambda x: ops.sin(x), "Sine.")
+cos = _unary("Cos", lambda x: ops.cos(x), "Cosine.")
+tan = _unary("Tan", lambda x: ops.tan(x), "Tangent.")
+asin = _unary("Asin", lambda x: ops.asin(x), "Inverse sine.")
+acos = _unary("Acos", lambda x: ops.acos(x), "Inverse cosine.")
+atan = _unary("Atan", lambda x: ops.atan(x), "Inverse tangent.")
+sinh = _unary("Sinh", lambda x: ops.sinh(x), "Hyperbolic sine.")
+cosh = _unary("Cosh", lambda x: ops.cosh(x), "Hyperbolic cosine.")
+tanh = _unary("Tanh", lambda x: ops.tanh(x), "Hyperbolic tangent.")
+sigmoid = _unary("Sigmoid", lambda x: ops.sigmoid(x), "1 / (1 + exp(-x)).")
+log_sigmoid = _unary("LogSigmoid", lambda x: ops.logsigmoid(x), "log(sigmoid(x)).")
+softplus = _unary("Softplus", lambda x: ops.softplus(x), "log(1 + exp(x)).")
+erf = _unary("Erf", lambda x: ops.erf(x), "The error function.")
+erfc = _unary("Erfc", lambda x: ops.erfc(x), "1 - erf(x).")
+floor = _unary("Floor", lambda x: ops.floor(x), "The next integer below.")
+ceil = _unary("Ceil", lambda x: ops.ceil(x), "The next integer above.")
+round = _unary("Round", lambda x: ops.round(x), "The nearest integer, halves to even.")
+rint = round
+is_nan = _unary("IsNan", lambda x: ops.isnan(x), "Whether each element is NaN.")
+is_inf = _unary("IsInf", lambda x: ops.isinf(x), "Whether each element is infinite.")
+is_finite = _unary("IsFinite", lambda x: ops.isfinite(x), "Whether each element is a finite number.")
+logical_not = _unary("LogicalNot", lambda x: ops.logical_not(x), "Not.")
+stop_gradient = _unary(
+    "StopGradient", lambda input: ops.stop_gradient(input), "The value, through which no gradient flows."
+)
+
+add = _binary("Add", lambda x, y: apply("add", x, y), "Sum of two tensors.")
+subtract = sub = _binary("Sub", lambda x, y: apply("subtract", x, y), "Difference of two tensors.")
+multiply = mul = _binary("Mul", lambda x, y: apply("multiply", x, y), "Product element by element.")
+realdiv = _binary("RealDiv", lambda x, y: apply("divide", x, y), "Quotient of floating tensors.")
+floordiv = floor_div = _binary("FloorDiv", lambda x, y: ops.floor_divide(x, y), "Quotient rounded down.")
+floormod = mod = _binary(
+    "FloorMod", lambda x, y: ops.remainder(x, y), "Remainder with the sign of the divisor."
+)
+truncatediv = _binary(
+    "TruncateDiv", lambda x, y: ops.div(x, y, rounding_mode="trunc"), "Quotient rounded towards 0."
+)
+truncatemod = _binary("TruncateMod", lambda x, y: ops.fmod(x, y), "Remainder with the sign of the dividend.")
+pow = _binary("Pow", lambda x, y: ops.pow(x, y), "x to the power y.")
+maximum = _binary("Maximum", lambda x, y: ops.maximum(x, y), "The larger of two elements.")
+minimum = _binary("Minimum", lambda x, y: ops.minimum(x, y), "The smaller of two elements.")
+atan2 = _binary("Atan2", lambda x, y: ops.atan2(x, y), "The angle of a point.")
+squared_difference = _binary(
+    "SquaredDifference", lambda x, y: ops.square(apply("subtract", x, y)), "(x - y) squared."
+)
+equal = _binary("Equal", lambda x, y: apply("equal", x, y), "Whether elements are equal.")
+not_equal = _binary("NotEqual", lambda x, y: ops.not_equal(x, y), "Whether elements differ.")
+less = _binary("Less", lambda x, y: ops.less(x, y), "x < y.")
+less_equal = _binary("LessEqual", lambda x, y: ops.less_equal(x, y), "x <= y.")
+greater = _binary("Greater", lambda x, y: ops.greater(x, y), "x > y.")
+greater_equal = _binary("GreaterEqual", lambda x, y: ops.greater_equal(x, y), "x >= y.")
+logical_and = _binary("LogicalAnd", lambda x, y: ops.logical_and(x, y), "And.")
+logical_or = _binary("LogicalOr", lambda x, y: ops.logical_or(x, y), "Or.")
+logical_xor = _binary("LogicalXor", lambda x, y: ops.logical_xor(x, y), "Exclusive or.")
+
+
+def _true_quotient(x: Any, y: Any) -> Any:
+    values = []
+    for value in (x, y):
+        dtype = getattr(value, "dtype", None)
+        whole = dtype is not None and dtype.kind in "iu"
+        values.append(ops.cast(value, float64 if dtype in (int32, int64) else float32) if whole else value)
+    return apply("divide", *values)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    dtypes = [getattr(value, "dtype", None) for value in (x, y)]
+    whole = all(
+        dtype.kind in "iu" if dtype is not None else isinstance(value, int)
+        for dtype, value in zip(dtypes, (x, y))
+    )
+    return ops.floor_divide(x, y) if whole else apply("divide", x, y)
+
+
+truediv = divide = _binary("RealDiv", _true_quotient, "Quotient; int32 and int64 become float64 first.")
+div = _binary("Div", _quotient, "Quotient; of integers rounded down, as Python 2 did.")
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """Quotient, 0 where ``y`` is 0."""
+    return _divide_no_nan(x, y, name=name)
+
+
+@operation("DivNoNan")
+def _divide_no_nan(x: Any, y: Any) -> Any:
+    zero = ops.equal(y, 0)
+    return ops.where(zero, 0.0, apply("divide", x, ops.where(zero, 1.0, y)))
+
+
+def _reduction(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def body(input_tensor: Any, axis: Number = None, keepdims: Number = False) -> Any:
+        found = axis_of(axis)
+        return function(
+            input_tensor, tuple(range(input_tensor.ndim)) if found is None else found, bool(keepdims)
+        )
+
+    reduce = operation(type)(body)
+
+    def reduction(
+        input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+        keep_dims: Any = None,
+    ) -> Any:  # fmt: skip
+        axes = reduction_indices if axis is None else axis
+        return reduce(input_tensor, axes, bool(keep_dims if keepdims is None else keepdims), name=name)
+
+    reduction.__name__ = reduction.__qualname__ = "reduce_" + type.lower()
+    reduction.__doc__ = (
+        f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1."
+    )
+    return reduction
+
+
+def _whole_mean(x: Any, axis: Any, keepdims: bool) -> Any:
+    if x.dtype.kind in "iu":
+        count = 1
+        for place in (axis,) if isinstance(axis, int) else axis:
+            count *= int(x.shape[place])
+        return ops.cast(ops.floor_divide(ops.sum(x, axis, keepdims), max(count, 1)), x.dtype)
+    return ops.mean(x, axis, keepdims)
+
+
+def _same_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reduced(x: Any, axis: Any, keepdims: bool) -> Any:
+        made = function(x, axis, keepdims)
+        return made if made.dtype is x.dtype else ops.cast(made, x.dtype)
+
+    return reduced
+
+
+reduce_sum = _reduction("Sum", _same_dtype(lambda x, axis, keep: ops.sum(x, axis, keep)), "Sum.")
+reduce_mean = _reduction("Mean", _whole_mean, "Mean; of integers rounded down.")
+reduce_prod = _reduction(
+    "Prod", _same_dtype(lambda x, axis, keep: _each_axis(ops.prod, x, axis, keep)), "Product."
+)
+reduce_max = _reduction("Max", lambda x, axis, keep: ops.amax(x, axis, keep), "Largest element.")
+reduce_min = _reduction("Min", lambda x, axis, keep: ops.amin(x, axis, keep), "Smallest element.")
+reduce_all = _reduction("All", lambda x, axis, keep: ops.all(x, axis, keep), "Whether all elements are true.")
+reduce_any = _reduction("Any", lambda x, axis, keep: ops.any(x, axis, keep), "Whether an element is true.")
+reduce_logsumexp = _reduction(
+    "LogSumExp", lambda x, axis, keep: ops.logsumexp(x, axis, keep), "log(sum(exp(x)))."
+)
+reduce_variance = _reduction(
+    "Variance", lambda x, axis, keep: ops.var(x, axis, keepdim=keep, correction=0), "Variance."
+)
+reduce_std = _reduction(
+    "Std", lambda x, axis, keep: ops.std(x, axis, keepdim=keep, correction=0), "Standard deviation."
+)
+
+
+def _each_axis(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
+    return function(x, axis, keepdims)
+
+
+def _extreme(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    @operation(type)
+    def body(input: Any, axis: Number = 0, dtype: Any = int64) -> Any:
+        return ops.cast(function(input, axis_of(axis)), dtype)
+
+    def extreme(
+        input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+    ) -> Any:
+        place = dimension if axis is None else axis
+        return body(input, 0 if place is None else place, as_dtype(output_type), name=name)
+
+    extreme.__name__ = extreme.__qualname__ = type.lower()
+    extreme.__doc__ = doc
+    return extreme
+
+
+argmax = arg_max = _extreme(
+    "ArgMax",
+    lambda x, axis: ops.argmax(x, axis),
+    "Number of the largest element along ``axis`` (0 unless given).",
+)
+argmin = arg_min = _extreme(
+    "ArgMin",
+    lambda x, axis: ops.argmin(x, axis),
+    "Number of the smallest element along ``axis`` (0 unless given).",
+)
+
+
+@operation("MatMul")
+def _matmul(a: Any, b: Any, transpose_a: Number = False, transpose_b: Number = False) -> Any:
+    if a.ndim < 2 or b.ndim < 2:
+        raise ArgumentError(
+            f"operands of {a.ndim} and {b.ndim} axes", "Give matrices; tf.expand_dims adds an axis."
+        )
+    left = ops.transpose(a, -2, -1) if transpose_a else a
+    return ops.matmul(left, ops.transpose(b, -2, -1) if transpose_b else b)
+
+
+def matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False, adjoint_b: bool = False,
+    a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Matrix product of the last two axes, after transposing either operand.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matmul([[1.0, 2.0]], [[3.0, 4.0]], transpose_b=True)))
+    [[11.]]
+    """
+    return _matmul(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b, name=name)
+
+
+def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Any:
+    """``matmul`` under its older name."""
+    return matmul(x, y, adj_x, adj_y, name=name)
+
+
+@operation("Tensordot")
+def tensordot(a: Any, b: Any, axes: Number) -> Any:
+    """Sum of products over ``axes``: a number of trailing and leading axes, or two lists of axes."""
+    found = numbers(axes)
+    if isinstance(found, list) and isinstance(found[0], int):
+        found = [[found[0]], [found[1]]]
+    return ops.tensordot(a, b, found)
+
+
+def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
+    """Sums of products by Einstein's notation."""
+    return _einsum(list(inputs), equation, name=name)
+
+
+@operation("Einsum")
+def _einsum(inputs: Tensors, equation: Number) -> Any:
+    return ops.einsum(equation, *inputs)
+
+
+@operation("AddN")
+def add_n(inputs: Tensors) -> Any:
+    """Sum of a list of tensors."""
+    total = inputs[0]
+    for value in inputs[1:]:
+        total = apply("add", total, value)
+    return total
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+    """Sum of a list of tensors."""
+    return add_n(inputs, name=name)
+
+
+@operation("ClipByValue")
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
+    """Elements limited to a range."""
+    return ops.minimum(ops.maximum(t, clip_value_min), clip_value_max)
+
+
+@operation("ClipByNorm")
+def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
+    """``t`` scaled down so that its norm is at most ``clip_norm``."""
+    found = axis_of(axes)
+    norm = ops.sqrt(ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True))
+    return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
+
+
+@operation("GlobalNorm")
+def global_norm(t_list: Tensors) -> Any:
+    """Norm of all tensors together."""
+    total: Any = None
+    for value in t_list:
+        part = ops.sum(ops.square(value))
+        total = part if total is None else apply("add", total, part)
+    return ops.sqrt(total)
+
+
+def clip_by_global_norm(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Any]:
+    """Tensors scaled down together so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
+    given = [value for value in t_list if value is not None]
+    norm = global_norm(given) if use_norm is None else use_norm
+    return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
+
+
+@operation("ScaleByNorm")
+def _scaled(t: Any, clip_norm: Any, norm: Any) -> Any:
+    return apply("multiply", t, apply("divide", clip_norm, ops.maximum(norm, clip_norm)))
+
+
+def _cumulative(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    @operation(type)
+    def body(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
+        place = int(numbers(axis))
+        value = ops.flip(x, place) if reverse else x
+        made = function(value, place)
+        if exclusive:
+            made = apply("subtract", made, value)
+        return ops.flip(made, place) if reverse else made
+
+    body.__doc__ = doc
+    return body
+
+
+cumsum = _cumulative(
+    "Cumsum",
+    lambda x, axis: ops.cumsum(x, axis),
+    "Running sums along ``axis``; ``exclusive`` leaves out the element itself.",
+)
+cumprod = _cumulative("Cumprod", lambda x, axis: ops.cumprod(x, axis), "Running products along ``axis``.")
+
+
+@operation("Cast")
+def _cast(x: Any, dtype: Any = float32) -> Any:
+    return ops.cast(x, dtype)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """``x`` in another dtype; towards integers the fraction is cut off."""
+    return _cast(x, as_dtype(dtype), name=name)
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """``x`` as float32."""
+    return cast(x, float32, name)
+
+
+def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """``x`` as float64."""
+    return cast(x, float64, name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """``x`` as int32."""
+    return cast(x, int32, name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """``x`` as int64."""
+    return cast(x, int64, name)
+
+
+@operation("Linspace")
+def _linspace(start: Number, stop: Number, num: Number) -> Any:
+    return ops.linspace(float(numbers(start)), float(numbers(stop)), int(numbers(num)))
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
+    """``num`` evenly spaced numbers, both ends included."""
+    return _linspace(start, stop, num, name=name or "LinSpace")
+
+
+lin_space = linspace
+trace = _unary("Trace", lambda x: ops.trace(x), "Sum of the diagonal.")
+
+
+@operation("Cross")
+def cross(a: Any, b: Any) -> Any:
+    """Cross product of vectors of three elements on the last axis."""
+    left = [ops.roll(value, shift, -1) for value in (a, b) for shift in (-1, -2)]
+    return apply("subtract", apply("multiply", left[0], left[3]), apply("multiply", left[1], left[2]))

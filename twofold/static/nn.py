@@ -1,0 +1,286 @@
+"""Neural-network functions under TensorFlow's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError
+from twofold.ops.base import apply, ops
+from twofold.static import math
+from twofold.static.array import _indices, gather, top_k
+from twofold.static.define import (
+    Number,
+    as_tensor,
+    axis_of,
+    convert_to_tensor,
+    define,
+    numbers,
+    operation,
+    sizes,
+)
+from twofold.static.math import _unary, log_sigmoid, sigmoid, softplus, tanh
+from twofold.static.random import multinomial, next_key
+
+__all__ = ["gather", "log_sigmoid", "multinomial", "sigmoid", "softplus", "tanh", "top_k"]
+
+relu = _unary("Relu", lambda features: ops.relu(features), "max(x, 0).")
+relu6 = _unary("Relu6", lambda features: ops.relu6(features), "x limited to 0 ... 6.")
+elu = _unary("Elu", lambda features: ops.elu(features), "x, or exp(x) - 1 below 0.")
+selu = _unary("Selu", lambda features: ops.selu(features), "The self-normalising exponential unit.")
+softsign = _unary("Softsign", lambda features: ops.softsign(features), "x / (1 + abs(x)).")
+swish = _unary("Swish", lambda features: ops.silu(features), "x * sigmoid(x).")
+
+
+@operation("LeakyRelu")
+def leaky_relu(features: Any, alpha: Any = 0.2) -> Any:
+    """x, or ``alpha * x`` below 0."""
+    return ops.leaky_relu(features, alpha)
+
+
+@operation("CRelu")
+def crelu(features: Any) -> Any:
+    """relu(x) beside relu(-x)."""
+    return ops.concat([ops.relu(features), ops.relu(ops.negative(features))], -1)
+
+
+@operation("Softmax")
+def _softmax(logits: Any, axis: Number = -1) -> Any:
+    return ops.softmax(logits, axis_of(axis))
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+    """exp(x) over the sum of exp(x) along ``axis`` (the last unless given)."""
+    place = dim if axis is None else axis
+    return _softmax(logits, -1 if place is None else place, name=name)
+
+
+@operation("LogSoftmax")
+def _log_softmax(logits: Any, axis: Number = -1) -> Any:
+    return ops.log_softmax(logits, axis_of(axis))
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+    """The logarithm of ``softmax``."""
+    place = dim if axis is None else axis
+    return _log_softmax(logits, -1 if place is None else place, name=name)
+
+
+@operation("SoftmaxCrossEntropyWithLogits")
+def _soft_cross_entropy(labels: Any, logits: Any, axis: Number = -1) -> Any:
+    return ops.softmax_cross_entropy_with_logits(labels, logits, int(numbers(axis)))
+
+
+def softmax_cross_entropy_with_logits_v2(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    axis: Any = None,
+    name: str | None = None,
+    dim: Any = None,
+) -> Any:
+    """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too."""
+    _need_names(_sentinel, labels, logits)
+    place = dim if axis is None else axis
+    return _soft_cross_entropy(labels, logits, -1 if place is None else place, name=name)
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: Any = -1,
+    name: str | None = None,
+    axis: Any = None,
+) -> Any:
+    """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``."""
+    _need_names(_sentinel, labels, logits)
+    return _soft_cross_entropy(math.stop_gradient(labels), logits, dim if axis is None else axis, name=name)
+
+
+@operation("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_cross_entropy(labels: Any, logits: Any) -> Any:
+    if labels.ndim != logits.ndim - 1:
+        raise ArgumentError(
+            f"labels of {labels.ndim} axes for logits of {logits.ndim}",
+            "Labels have one axis less: one class number a row.",
+        )
+    return ops.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """For each row minus the logarithm of ``softmax(logits)`` at its class number; NaN for a number that is no class."""
+    _need_names(_sentinel, labels, logits)
+    return _sparse_cross_entropy(_indices(labels), logits, name=name)
+
+
+def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None or labels is None or logits is None:
+        raise ValueError("cross entropy takes labels= and logits= by name. Write both names.")
+
+
+@operation("SigmoidCrossEntropyWithLogits")
+def _binary_cross_entropy(labels: Any, logits: Any) -> Any:
+    return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
+    _need_names(_sentinel, labels, logits)
+    return _binary_cross_entropy(convert_to_tensor(labels), convert_to_tensor(logits), name=name)
+
+
+@operation("WeightedCrossEntropyWithLogits")
+def _weighted_cross_entropy(targets: Any, logits: Any, pos_weight: Any) -> Any:
+    weight = ops.add(ops.multiply(ops.subtract(pos_weight, 1.0), targets), 1.0)
+    soft = ops.softplus(ops.negative(logits))
+    return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
+
+
+def weighted_cross_entropy_with_logits(
+    targets: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    labels: Any = None,
+) -> Any:
+    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted."""
+    return _weighted_cross_entropy(labels if targets is None else targets, logits, pos_weight, name=name)
+
+
+@operation("L2Loss")
+def l2_loss(t: Any) -> Any:
+    """Half the sum of squares."""
+    return ops.multiply(ops.sum(ops.square(t)), 0.5)
+
+
+@operation("BiasAdd")
+def _bias_add(value: Any, bias: Any) -> Any:
+    return ops.add(value, bias)
+
+
+def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Any:
+    """``bias`` added along the last axis."""
+    return _bias_add(value, bias, name=name)
+
+
+def _dropped(value: Any, rate: Any, shape: Any, key: int, counter: Any) -> Any:
+    if shape is None:
+        return apply("random_dropout", value, key, counter, rate)
+    kept = ops.greater_equal(
+        apply("random_uniform", key, counter, 0.0, 1.0, attrs=(sizes(shape), value.dtype)), rate
+    )
+    return ops.where(kept, ops.divide(value, ops.subtract(1.0, rate)), 0.0)
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Any:
+    """Each element kept with probability ``keep_prob`` and divided by it, else 0; drawn anew in every run.
+
+    Raises ValueError unless exactly one of ``keep_prob`` and ``rate`` is given.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("dropout: give exactly one of keep_prob and rate.")
+    if rate is None:
+        rate = 1.0 - keep_prob if isinstance(keep_prob, (int, float)) else math.subtract(1.0, keep_prob)
+    rate = float(rate) if isinstance(rate, (int, float)) else as_tensor(rate)
+    if isinstance(rate, float) and not 0 <= rate <= 1:
+        raise ValueError(f"dropout: a probability of {1 - rate} is outside 0 to 1. Use one inside.")
+    keywords = {"value": convert_to_tensor(x), "rate": rate, "shape": noise_shape, "key": next_key(seed)}
+    return define("Dropout", _dropped, (), keywords, name or "dropout", frozenset({"shape"}), True).outputs[0]
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Any:
+    """Rows of ``params`` by number."""
+    if isinstance(params, (list, tuple)):
+        if len(params) != 1:
+            raise NotImplementedError("embedding_lookup: partitioned tables are not offered. Give one table.")
+        params = params[0]
+    return gather(params, ids, name=name or "embedding_lookup")
+
+
+@operation("Moments", several=True)
+def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
+    found = axis_of(axes)
+    mean = ops.mean(x, found, True)
+    variance = ops.mean(ops.square(ops.subtract(x, ops.stop_gradient(mean))), found, bool(keepdims))
+    return [mean if keepdims else ops.mean(x, found, False), variance]
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
+) -> Any:
+    """Mean and variance over ``axes``."""
+    return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
+
+
+@operation("BatchNormalization")
+def _normalised(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: Any) -> Any:
+    factor = ops.rsqrt(ops.add(variance, epsilon))
+    factor = factor if scale is None else ops.multiply(factor, scale)
+    shift = ops.multiply(ops.negative(mean), factor)
+    return ops.add(ops.multiply(x, factor), shift if offset is None else ops.add(offset, shift))
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Any:
+    """``scale * (x - mean) / sqrt(variance + epsilon) + offset``."""
+    return _normalised(x, mean, variance, offset, scale, variance_epsilon, name=name or "batchnorm")
+
+
+@operation("L2Normalize")
+def _l2_normalize(x: Any, axis: Number, epsilon: Any) -> Any:
+    total = ops.sum(ops.square(x), axis_of(axis), True)
+    return ops.multiply(x, ops.rsqrt(ops.maximum(total, epsilon)))
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Any:
+    """``x`` over its norm along ``axis``."""
+    return _l2_normalize(x, dim if axis is None else axis, epsilon, name=name)
+
+
+@operation("InTopK")
+def _in_top_k(predictions: Any, targets: Any, k: Number) -> Any:
+    wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
+    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), int(numbers(k)))
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
+    """Whether the score at each target is among the ``k`` largest of its row."""
+    return _in_top_k(predictions, _indices(targets), k, name=name)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """``matmul(x, weights) + biases``."""
+    return bias_add(math.matmul(x, weights), biases, name=name or "xw_plus_b")
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """``relu(matmul(x, weights) + biases)``."""
+    return relu(xw_plus_b(x, weights, biases), name=name or "relu_layer")

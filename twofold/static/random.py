@@ -1,0 +1,154 @@
+"""Random tensors: drawn anew in every run, from the seeds of graph and operation and the number of the run.
+
+The streams (Philox, see ``twofold.ops.random``) are not TensorFlow's, so equal seeds give other numbers there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from twofold.dtypes import float32
+from twofold.ops.base import apply, ops
+from twofold.static.define import as_dtype, as_tensor, define, sizes
+from twofold.static.graph import get_default_graph
+
+_MASK = 0x7FFFFFFFFFFFFFFF
+
+
+def set_random_seed(seed: int) -> None:
+    """Set the seed of the default graph, so that each session draws the same numbers in each program."""
+    get_default_graph().seed = int(seed)
+
+
+def next_key(seed: int | None) -> int:
+    """The key of one more drawing operation of the default graph."""
+    graph = get_default_graph()
+    graph.draw_count += 1
+    if seed is None and graph.seed is None:
+        return secrets.randbits(62)
+    first = 87654321 if graph.seed is None else graph.seed
+    second = graph.draw_count if seed is None else int(seed) + (1 << 32)
+    return (first * 0x9E3779B97F4A7C15 + second * 0xBF58476D1CE4E5B9 + 1) & _MASK
+
+
+def _draw(name: str, shape: Any, dtype: Any, low: Any, high: Any, key: int, counter: Any) -> Any:
+    wanted = sizes(shape)
+    if name == "truncated_normal":
+        return _truncated(wanted, dtype, low, high, key, counter)
+    if name == "random_integers":
+        return apply(name, key, counter, low, high, attrs=(wanted, dtype))
+    return apply(name, key, counter, low, high, attrs=(wanted, dtype))
+
+
+def _truncated(shape: tuple[int, ...], dtype: Any, mean: Any, stddev: Any, key: int, counter: Any) -> Any:
+    """The best of several draws: each is outside two standard deviations with probability 0.0455."""
+    value = apply("random_normal", key, counter, 0.0, 1.0, attrs=(shape, dtype))
+    for attempt in range(1, 5):
+        other = apply("random_normal", key ^ (attempt << 56), counter, 0.0, 1.0, attrs=(shape, dtype))
+        value = ops.where(ops.less_equal(ops.abs(value), 2.0), value, other)
+    return ops.add(ops.multiply(ops.clamp(value, -2.0, 2.0), stddev), mean)
+
+
+def _random(
+    type: str, name: str, shape: Any, dtype: Any, low: Any, high: Any, seed: int | None, label: str | None
+) -> Any:
+    keywords = {
+        "name": name, "shape": shape, "dtype": as_dtype(dtype), "low": as_tensor(low), "high": as_tensor(high), "key": next_key(seed),
+    }  # fmt: skip
+    return define(type, _draw, (), keywords, label or type, frozenset({"shape"}), True).outputs[0]
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers from the normal distribution with this mean and standard deviation."""
+    return _random("random_normal", "random_normal", shape, dtype, mean, stddev, seed, name)
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers drawn evenly from [minval, maxval); for an integer dtype ``maxval`` must be given."""
+    wanted = as_dtype(dtype)
+    if wanted.kind != "f":
+        if maxval is None:
+            raise ValueError("random_uniform: an integer dtype needs maxval. Give it.")
+        return _random(
+            "random_uniform_int",
+            "random_integers",
+            shape,
+            wanted,
+            minval,
+            maxval,
+            seed,
+            name or "random_uniform",
+        )
+    low = float(minval) if isinstance(minval, int) else minval
+    high = 1.0 if maxval is None else float(maxval) if isinstance(maxval, int) else maxval
+    return _random("random_uniform", "random_uniform", shape, wanted, low, high, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers none of which is further than two standard deviations from the mean."""
+    return _random("truncated_normal", "truncated_normal", shape, dtype, mean, stddev, seed, name)
+
+
+def _shuffled(value: Any, key: int, counter: Any) -> Any:
+    draws = apply("random_uniform", key, counter, 0.0, 1.0, attrs=((int(value.shape[0]),), float32))
+    return ops.index_select(value, 0, ops.argsort(draws))
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """``value`` with its first axis in random order."""
+    return define(
+        "RandomShuffle", _shuffled, (), {"value": as_tensor(value), "key": next_key(seed)}, name, draws=True
+    ).outputs[0]
+
+
+def _chosen(logits: Any, count: Any, dtype: Any, key: int, counter: Any) -> Any:
+    """Gumbel's trick: the largest of logits plus noise."""
+    rows, classes = logits.shape
+    noise = apply("random_uniform", key, counter, 1e-20, 1.0, attrs=((rows, int(count), classes), float32))
+    scores = ops.subtract(ops.unsqueeze(ops.cast(logits, float32), 1), ops.log(ops.negative(ops.log(noise))))
+    return ops.cast(ops.argmax(scores, -1), dtype)
+
+
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = "int64",
+) -> Any:
+    """``num_samples`` class numbers for each row of unnormalised log-probabilities."""
+    keywords = {
+        "logits": as_tensor(logits),
+        "count": num_samples,
+        "dtype": as_dtype(output_dtype),
+        "key": next_key(seed),
+    }
+    return define(
+        "Multinomial", _chosen, (), keywords, name or "multinomial/Multinomial", frozenset({"count"}), True
+    ).outputs[0]
+
+
+normal, uniform, categorical, shuffle = random_normal, random_uniform, multinomial, random_shuffle
+set_seed = set_random_seed

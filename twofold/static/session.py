@@ -1,0 +1,390 @@
+"""Sessions: they hold the values of variables and run parts of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from twofold import _core
+from twofold.errors import GraphError
+from twofold.runtime.tracing import here
+from twofold.static.define import as_tensor
+from twofold.static.graph import (
+    Graph,
+    Operation,
+    get_default_graph,
+    local,
+    need_session,
+    operation_of,
+    owner_of,
+)
+from twofold.static.infer import Source
+from twofold.static.plan import Plan, call_python, repaired
+from twofold.static.replay import Demand, Request
+
+Tensor = _core.Tensor
+_MOST_PLANS = 4096
+
+
+class _Fetches:
+    """The leaves of a nested fetch, and how the results are put together again."""
+
+    def __init__(self, session: BaseSession, fetches: Any) -> None:
+        self.session = session
+        self.sources: list[Source] = []
+        self.operations: list[Operation] = []
+        self.key: list[Any] = []
+        self.rebuild = self._structure(fetches)
+
+    def _structure(self, item: Any) -> Callable[[Sequence[Any]], Any]:
+        if isinstance(item, Mapping):
+            parts = {key: self._structure(value) for key, value in item.items()}
+            kind = type(item) if type(item) is not dict else dict
+            return lambda arrays: kind((key, part(arrays)) for key, part in parts.items())
+        if isinstance(item, (list, tuple)):
+            nested = [self._structure(value) for value in item]
+            if hasattr(item, "_fields"):
+                return lambda arrays: type(item)(*[part(arrays) for part in nested])
+            kind_ = tuple if isinstance(item, tuple) else list
+            return lambda arrays: kind_(part(arrays) for part in nested)
+        return self._leaf(item)
+
+    def _leaf(self, item: Any) -> Callable[[Sequence[Any]], Any]:
+        element = self.session._element(item, "fetch")
+        if isinstance(element, Operation):
+            self.operations.append(element)
+            return lambda arrays: None
+        operation, index = operation_of(element), 0
+        if operation.string is not None:
+            return lambda arrays: operation.string
+        index = owner_of(element)[1]  # type: ignore[index]
+        self.sources.append((operation, index))
+        place = len(self.sources) - 1
+        return lambda arrays: arrays[place]
+
+
+class BaseSession:
+    """What both kinds of session do."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        self._graph = graph or get_default_graph()
+        self._state: dict[Any, Tensor] = {}
+        self._quick: dict[Any, tuple[Plan, Any]] = {}
+        self._plans: dict[Any, Plan] = {}
+        self._closed = False
+        self._runs = 0
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that this session runs."""
+        return self._graph
+
+    @property
+    def sess_str(self) -> str:
+        """The empty string: there is no remote session."""
+        return ""
+
+    def close(self) -> None:
+        """Forget all variables; running anything afterwards raises GraphError."""
+        self._closed = True
+        self._state = {}
+        self._quick, self._plans = {}, {}
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """The values of ``fetches``: a tensor, variable, operation (None), name, or lists, tuples and dicts of them.
+
+        ``feed_dict`` maps tensors or their names to numbers, lists or arrays. All variables are read as they were
+        before the run, and written after it; see ``twofold.static.replay`` for their order. Raises GraphError for
+        a placeholder without a feed, a feed that does not fit, a variable without a value, a fetch from another
+        graph and a closed session.
+
+        >>> import twofold.static as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     x = tf.placeholder(tf.float32, [None])
+        ...     print(session.run(x * 2.0, feed_dict={x: [1.0, 2.0]}))
+        [2. 4.]
+        """
+        if type(fetches) is list:
+            key: Any = (
+                (tuple(map(id, fetches)), *map(id, feed_dict)) if feed_dict else (tuple(map(id, fetches)),)
+            )
+        else:
+            key = (id(fetches), *map(id, feed_dict)) if feed_dict else id(fetches)
+        found = self._quick.get(key)
+        if found is None:
+            return self._prepare(fetches, feed_dict)
+        plan, rebuild = found
+        graph = self._graph
+        graph.running += 1
+        try:
+            if rebuild is None:
+                return plan.fetch(tuple(feed_dict.values()) if feed_dict else (), plan.arrays)
+            state = self._state
+            feeds = (
+                (*feed_dict.values(), *[state[v] for v in plan.reads])
+                if feed_dict
+                else tuple([state[v] for v in plan.reads])
+            )
+            if plan.draws:
+                self._runs += 1
+                feeds += (self._runs,)
+            arrays = plan.fetch(feeds, plan.arrays)
+        except (TypeError, ValueError, KeyError):
+            arrays = None
+        finally:
+            graph.running -= 1
+        if arrays is None:
+            arrays = self._again(plan, tuple(feed_dict.values()) if feed_dict else ())
+            if rebuild is None:
+                return arrays
+        if plan.written:
+            if plan.observers:
+                plan.observe(arrays)
+            state.update(zip(plan.written, arrays[plan.arrays :]))
+        elif plan.observers:
+            plan.observe(arrays)
+        return rebuild(arrays)
+
+    def _again(self, plan: Plan, values: tuple[Any, ...]) -> list[Any]:
+        """A run whose feeds or variables were refused: with converted feeds, or with an error that says why."""
+        return self._execute(plan, values, self._runs)
+
+    def _prepare(self, fetches: Any, feed_dict: Any) -> Any:
+        """The first run of its kind, and every run with nested fetches."""
+        if self._closed:
+            raise GraphError(
+                f"run: the session is closed, at {here()}",
+                "Make a new one, or move the run into its 'with' block.",
+            )
+        feeds = dict(feed_dict or {})
+        sources = [self._feed_source(item) for item in feeds]
+        parsed = _Fetches(self, fetches)
+        request = Request(parsed.sources, parsed.operations, sources)
+        self._runs += 1
+        arrays = self._staged(request, tuple(feeds.values()), self._runs, True)
+        plan = self._plan(request, {})
+        if plan.demand is None and self._is_flat(fetches):
+            self._remember(fetches, feeds, plan, parsed.rebuild)
+        return parsed.rebuild(arrays)
+
+    @staticmethod
+    def _is_flat(fetches: Any) -> bool:
+        leaves = fetches if type(fetches) is list else [fetches]
+        return all(
+            isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
+        )
+
+    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: Plan, rebuild: Any) -> None:
+        if len(self._quick) >= _MOST_PLANS:
+            self._quick.clear()
+        flat = type(fetches) is list
+        first: Any = tuple(map(id, fetches)) if flat else id(fetches)
+        key = (first, *map(id, feeds)) if feeds or flat else first
+        plain = flat and plan.needs_nothing and len(plan.request.fetches) == len(fetches)
+        # The key is made of addresses, so what has them must stay alive as long as the entry.
+        plan.keep = (plan.keep, list(fetches) if flat else fetches, list(feeds))
+        self._quick[key] = (plan, None if plain else rebuild)
+
+    def _plan(self, request: Request, known: dict[Source, Any]) -> Plan:
+        numbers = tuple((source, value.tobytes(), value.shape) for source, value in known.items())
+        key = (request.fetches, request.operations, request.feeds, numbers)
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = Plan(request, known)
+        return plan
+
+    def _staged(self, request: Request, values: tuple[Any, ...], number: int, commit: bool) -> list[Any]:
+        """Run a request; first what it must know in numbers, and its Python functions."""
+        known: dict[Source, Any] = {}
+        while True:
+            plan = self._plan(request, known)
+            if plan.demand is None:
+                arrays = self._execute(plan, values, number)
+            if plan.demand is None:
+                if commit:
+                    plan.observe(arrays)
+                    self._state.update(zip(plan.written, arrays[plan.arrays :]))
+                return arrays
+            operation, source = plan.demand.operation, plan.demand.source
+            if source is not None:
+                known = {
+                    **known,
+                    source: self._staged(Request([source], (), request.feeds), values, number, False)[0],
+                }
+                known[source] = _as_array(known[source])
+                continue
+            inner = Request(operation.sources, (), request.feeds)
+            arrays = self._staged(inner, values, number, False) if operation.sources else []
+            self._graph.running += 1
+            try:
+                made = call_python(operation, arrays[: len(operation.sources)])
+            finally:
+                self._graph.running -= 1
+            sources = [(operation, k) for k in range(len(made))]
+            request = Request(request.fetches, request.operations, (*request.feeds, *sources))
+            values = (*values, *made)
+
+    def _execute(self, plan: Plan, values: tuple[Any, ...], number: int) -> list[Any]:
+        from_state = [self._value_of(variable) for variable in plan.reads]
+        tail = (*from_state, number) if plan.draws else tuple(from_state)
+        self._graph.running += 1
+        try:
+            return list(plan.fetch((*repaired(plan, values), *tail), plan.arrays))
+        except Demand as demand:
+            plan.demand = demand
+            return []
+        finally:
+            self._graph.running -= 1
+
+    def _value_of(self, variable: Any) -> Tensor:
+        found = self._state.get(variable)
+        if found is None:
+            raise GraphError(
+                f"variable {variable.describe()} has no value in this session, at {here()}",
+                "Run tf.global_variables_initializer() first, or restore it with a Saver.",
+            )
+        return found
+
+    def _element(self, item: Any, what: str) -> Any:
+        try:
+            element = self._graph.as_graph_element(item)
+        except (KeyError, ValueError) as error:
+            raise GraphError(
+                f"{what}: {error.args[0]} At {here()}", "Use a name that the graph has."
+            ) from None
+        except TypeError as error:
+            raise TypeError(f"{what}: {error.args[0]} At {here()}.") from None
+        owner = element if isinstance(element, Operation) else owner_of(element)
+        operation = owner if isinstance(owner, Operation) or owner is None else owner[0]
+        if operation is None or operation.graph is not self._graph:
+            name = operation.name if operation is not None else repr(item)
+            where = f" ({operation.where})" if operation is not None and operation.where else ""
+            raise GraphError(
+                f"{what}: '{name}'{where} is not in the graph of this session, at {here()}",
+                "Make the session with tf.Session(graph=...) of its graph, or inside that graph's as_default().",
+            )
+        return element
+
+    def _feed_source(self, item: Any) -> Source:
+        element = self._element(as_tensor(item), "feed")
+        if isinstance(element, Operation):
+            raise GraphError(
+                f"feed: '{element.name}' is an operation, at {here()}",
+                f"Feed a tensor, such as '{element.name}:0'.",
+            )
+        found = owner_of(element)
+        assert found is not None
+        return found
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the values in ``feed_list`` that returns ``fetches``."""
+        keys = list(feed_list or [])
+        return lambda *values: self.run(fetches, dict(zip(keys, values)))
+
+    def as_default(self) -> Any:
+        """A block in which this is the default session (not closed at its end)."""
+        return _Default(self)
+
+    def list_devices(self) -> list[str]:
+        """The CPU."""
+        return ["/device:CPU:0"]
+
+
+def _as_array(value: Any) -> Any:
+    return _core.from_array(value, False).detach().numpy() if not hasattr(value, "tobytes") else value
+
+
+class _Default:
+    def __init__(self, session: BaseSession) -> None:
+        self.session = session
+
+    def __enter__(self) -> BaseSession:
+        local.sessions.append(self.session)
+        return self.session
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        local.sessions.remove(self.session)
+
+
+class Session(BaseSession):
+    """Runs a graph (the default graph unless another is given) and holds the values of its variables.
+
+    As a ``with`` block it is the default session, its graph the default graph, and it is closed at the end.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.constant(2.0) * 3.0))
+    6.0
+    """
+
+    def __enter__(self) -> Session:
+        local.graphs.append(self._graph)
+        local.sessions.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        local.sessions.remove(self)
+        local.graphs.remove(self._graph)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Does nothing: there are no remote containers."""
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the moment it is made, until ``close()``."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        local.sessions.append(self)
+        if graph is not None:
+            local.graphs.append(graph)
+        self._explicit = graph is not None
+
+    def close(self) -> None:
+        """Forget all variables and stop being the default session."""
+        if self in local.sessions:
+            local.sessions.remove(self)
+            if self._explicit:
+                local.graphs.remove(self._graph)
+        super().close()
+
+
+def evaluate(self: Tensor, feed_dict: Any = None, session: Any = None) -> Any:
+    """The value of a tensor in ``session`` or the default session."""
+    return (session or need_session("eval()")).run(self, feed_dict)
+
+
+class ConfigProto:
+    """Options of a session; they are accepted and have no effect."""
+
+    def __init__(self, **options: Any) -> None:
+        self.gpu_options = GPUOptions()
+        self.graph_options = GPUOptions()
+        self.__dict__.update(options)
+
+
+class GPUOptions:
+    """Options of a device that is not there."""
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+
+
+class RunOptions(GPUOptions):
+    """Options of one run; they have no effect."""
+
+    FULL_TRACE = 3
+    NO_TRACE = 0
+
+
+class RunMetadata(GPUOptions):
+    """Would hold the profile of a run; stays empty."""

@@ -1,0 +1,174 @@
+"""Shapes as TensorFlow 1 shows them: of unknown rank, or with unknown sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from twofold.ir.types import Shape
+from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+
+
+class Dimension:
+    """One size of a shape; ``value`` is None where it is unknown.
+
+    >>> Dimension(3).value, Dimension(3) == 3, int(Dimension(3)) + 1
+    (3, True, 4)
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int | Dimension | None) -> None:
+        self.value: int | None = value.value if isinstance(value, Dimension) else value
+
+    def __index__(self) -> int:
+        if self.value is None:
+            raise TypeError("the size is unknown until the graph is fed. Use tf.shape(tensor) in its place.")
+        return int(self.value)
+
+    __int__ = __index__
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == (other.value if isinstance(other, Dimension) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __mul__(self, other: int | Dimension) -> Dimension:
+        size = Dimension(other).value
+        return Dimension(None if self.value is None or size is None else self.value * size)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: int | Dimension) -> Dimension:
+        size = Dimension(other).value
+        return Dimension(None if self.value is None or size is None else self.value + size)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int | Dimension) -> Dimension:
+        size = Dimension(other).value
+        return Dimension(None if self.value is None or size is None else self.value - size)
+
+    def __floordiv__(self, other: int | Dimension) -> Dimension:
+        size = Dimension(other).value
+        return Dimension(None if self.value is None or size is None else self.value // size)
+
+    def __str__(self) -> str:
+        return "?" if self.value is None else str(self.value)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self.value})"
+
+
+class TensorShape:
+    """The shape of a declared tensor; ``ndims`` is None where even the rank is unknown.
+
+    >>> shape = TensorShape([None, 3])
+    >>> shape.as_list(), shape.ndims, shape[1].value, str(shape)
+    ([None, 3], 2, 3, '(?, 3)')
+    """
+
+    __slots__ = ("dims",)
+
+    def __init__(self, dims: Any) -> None:
+        self.dims: list[Dimension] | None
+        if dims is None:
+            self.dims = None
+        elif isinstance(dims, TensorShape):
+            self.dims = dims.dims
+        elif isinstance(dims, (int, Dimension)):
+            self.dims = [Dimension(dims)]
+        else:
+            self.dims = [
+                Dimension(size if size is None or isinstance(size, Dimension) else int(size)) for size in dims
+            ]
+
+    @property
+    def ndims(self) -> int | None:
+        """Number of axes, or None."""
+        return None if self.dims is None else len(self.dims)
+
+    rank = ndims
+
+    def as_list(self) -> list[int | None]:
+        """The sizes, None where unknown; raises ValueError for an unknown rank."""
+        return [dim.value for dim in self._known()]
+
+    def _known(self) -> list[Dimension]:
+        if self.dims is None:
+            raise ValueError("the shape has an unknown rank. Give the placeholder a shape.")
+        return self.dims
+
+    def is_fully_defined(self) -> bool:
+        """Whether every size is known."""
+        return self.dims is not None and all(dim.value is not None for dim in self.dims)
+
+    def num_elements(self) -> int | None:
+        """Number of elements, or None."""
+        if not self.is_fully_defined():
+            return None
+        total = 1
+        for dim in self._known():
+            total *= int(dim)
+        return total
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether one shape can stand where the other is expected."""
+        other = TensorShape(other)
+        if self.dims is None or other.dims is None:
+            return True
+        pairs = zip(self.dims, other.dims)
+        return len(self.dims) == len(other.dims) and all(
+            a.value is None or b.value is None or a.value == b.value for a, b in pairs
+        )
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __bool__(self) -> bool:
+        return self.dims is not None
+
+    def __iter__(self) -> Iterator[Dimension]:
+        return iter(self._known())
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._known()[key]
+        return TensorShape(found) if isinstance(key, slice) else found
+
+    def __eq__(self, other: object) -> bool:
+        if other is None:
+            return self.dims is None
+        return isinstance(other, (TensorShape, list, tuple)) and self.dims == TensorShape(other).dims
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.dims or ()))
+
+    def __str__(self) -> str:
+        if self.dims is None:
+            return "<unknown>"
+        inner = ", ".join(map(str, self.dims))
+        return f"({inner},)" if len(self.dims) == 1 else f"({inner})"
+
+    def __repr__(self) -> str:
+        return f"TensorShape({'None' if self.dims is None else self.dims})"
+
+
+def shape_of_sizes(sizes: Shape) -> TensorShape:
+    """The shape for the sizes of a type, where unknown ones are negative."""
+    return TensorShape(None if sizes == UNKNOWN_RANK else [None if size < 0 else size for size in sizes])
+
+
+def sizes_of_shape(shape: Any) -> Shape:
+    """The sizes of a type for a shape as users give it: None, or sizes of which some are None."""
+    dims = TensorShape(shape).dims
+    if dims is None:
+        return UNKNOWN_RANK
+    return tuple(new_unknown_size() if dim.value is None or dim.value < 0 else dim.value for dim in dims)
+
+
+def shape_text(sizes: Sequence[int]) -> str:
+    """Sizes for a message: ``[?,3]``, or ``of unknown rank``."""
+    if tuple(sizes) == UNKNOWN_RANK:
+        return " of unknown rank"
+    return "[" + ",".join("?" if size < 0 else str(size) for size in sizes) + "]"

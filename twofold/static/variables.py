@@ -1,0 +1,359 @@
+"""Variables: tensors that keep their value between the runs of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import DType
+from twofold.errors import GraphError
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import METHODS, apply, ops
+from twofold.runtime.tracing import here
+from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define
+from twofold.static.graph import (
+    GraphKeys,
+    Operation,
+    Tensor,
+    describe,
+    get_default_graph,
+    need_session,
+    owner_of,
+)
+from twofold.static.plan import fits
+from twofold.static.shapes import TensorShape, shape_of_sizes, shape_text
+
+
+class Variable:
+    """A tensor whose value a session keeps; made by ``initializer`` and changed by ``assign`` and its kin.
+
+    ``initial_value`` is anything that becomes a tensor, or a function without arguments that returns it. Raises
+    ValueError without one, and GraphError where the sizes of the initial value are unknown.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     count = tf.Variable(1.0, name="count")
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(count.assign_add(2.0))
+    ...     print(count.name, session.run(count))
+    3.0
+    count:0 3.0
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool = True,
+        collections: Sequence[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                f"a variable needs an initial value, at {here()}. Give an array, a number, a tensor or a function."
+            )
+        graph = get_default_graph()
+        wanted = None if dtype is None else as_dtype(dtype)
+        full = graph.unique_name(name or "Variable")
+        with graph.control_dependencies(None), graph.name_scope(full + "/"):
+            value = initial_value() if callable(initial_value) else initial_value
+            value = _converted(as_tensor(value), wanted)
+            initial = convert_to_tensor(value, wanted, name="initial_value")
+            if any(size < 0 for size in initial.type_.shape):
+                raise GraphError(
+                    f"the initial value {describe(initial)} of variable '{full}' has unknown sizes, at {here()}",
+                    "Give it a value whose sizes are known.",
+                )
+            self.type_: TensorType = tensor_type(initial.dtype, initial.type_.shape)
+            made = graph.add("VariableV2", full + "/", [self.type_], ())
+            made.variable = self
+            self.op = made
+            self.initial_value = initial
+            self._ref = made.outputs[0]
+            self._initializer = update("Assign", [self], _assigned, [initial], {}, full + "/Assign/", False)
+        self.trainable = trainable
+        self.constraint = constraint
+        keys = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
+        if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+            keys.append(GraphKeys.TRAINABLE_VARIABLES)
+        graph.add_to_collections(keys, self)
+
+    def _as_graph_element(self) -> Tensor:
+        return self._ref
+
+    @property
+    def name(self) -> str:
+        """``operation:0``."""
+        return f"{self.op.name}:0"
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it was declared in."""
+        return self.op.graph
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.type_.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return shape_of_sizes(self.type_.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self.shape
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives it its initial value."""
+        return self._initializer
+
+    def initialized_value(self) -> Tensor:
+        """The initial value, for the initial values of other variables."""
+        return self.initial_value
+
+    def value(self) -> Tensor:
+        """The value before the run (under ``control_dependencies``: after those), as a tensor."""
+        return self.read_value()
+
+    def read_value(self) -> Tensor:
+        """As ``value``."""
+        with self.graph.name_scope(self.op.name + "/"):
+            return _identity(self._ref)
+
+    def eval(self, session: Any = None) -> numpy.ndarray:
+        """The value in ``session`` or the default session."""
+        return (session or need_session(f"{self.name} eval()")).run(self._ref)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value in ``session`` or the default session; raises GraphError where the shape differs."""
+        found = session or need_session(f"{self.name} load()")
+        found._state[self] = self.checked(value)
+
+    def checked(self, value: Any) -> Tensor:
+        """``value`` as a tensor of this variable's type; raises GraphError where the shape differs."""
+        array = numpy.array(value, dtype=self.dtype.numpy)
+        if not fits(array.shape, self.type_.shape):
+            raise GraphError(
+                f"a value {array.dtype}{shape_text(array.shape)} does not fit variable {self.describe()}, at {here()}",
+                "Give a value of the variable's shape.",
+            )
+        return _core.from_array(array, False)
+
+    def describe(self) -> str:
+        """Name, type and line, for messages."""
+        return f"'{self.op.name}' {self.dtype.name}{shape_text(self.type_.shape)} ({self.op.where})"
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor:
+        """Write ``value``; the result is the new value."""
+        return assign(self, value, name=name)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor:
+        """Add ``delta``; the result is the new value."""
+        return assign_add(self, delta, name=name)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor:
+        """Subtract ``delta``; the result is the new value."""
+        return assign_sub(self, delta, name=name)
+
+    def set_shape(self, shape: Any) -> None:
+        """Raise ValueError unless ``shape`` is compatible."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"set_shape: {shape} is not compatible with {self.describe()}")
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return self._ref[key]
+
+    def __iter__(self) -> Any:
+        raise TypeError("a variable is not iterable. Use tf.unstack().")
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def method(self: Variable, *others: Any) -> Any:
+        return getattr(self._ref, name)(*[as_tensor(other) for other in others])
+
+    method.__name__ = name
+    return method
+
+
+# Equality stays identity, so that variables can be looked up in lists and dictionaries.
+for _name in METHODS:
+    if _name.startswith("__") and _name not in ("__eq__", "__ne__"):
+        setattr(Variable, _name, _operator(_name))
+Variable.__array_ufunc__ = None  # type: ignore[attr-defined]
+
+
+def _converted(value: Any, dtype: DType | None) -> Any:
+    if isinstance(value, Tensor) and dtype is not None and value.dtype is not dtype:
+        raise ValueError(
+            f"Variable: the initial value {describe(value)} is not of {dtype.name}, at {here()}. Use tf.cast for it."
+        )
+    return value
+
+
+def _identity(tensor: Tensor) -> Tensor:
+    return define("Identity", _same, (tensor,), {}, "read").outputs[0]
+
+
+def _same(value: Any) -> Any:
+    return ops.positive(value)
+
+
+def update(type: str, variables: Sequence[Variable], body: Callable[..., Any], inputs: Sequence[Any], keywords: dict[str, Any],
+           name: str | None, reads_state: bool = True) -> Operation:  # fmt: skip
+    """An operation that writes ``variables``: ``body(*their values, *inputs, **keywords)`` gives the new ones."""
+    collected = Arguments()
+    positional = tuple(collected.template(item, False) for item in inputs)
+    named = {key: collected.template(item, False) for key, item in keywords.items()}
+    made = variables[0].graph.add(type, name, [variable.type_ for variable in variables], collected.sources)
+    made.body, made.arguments, made.keywords = body, positional, named
+    made.updates, made.reads_state = tuple(variables), reads_state
+    return made
+
+
+def _update(
+    type: str, variable: Any, body: Callable[..., Any], value: Any, name: str | None, reads_state: bool
+) -> Operation:
+    value = as_tensor(value)
+    if not isinstance(value, (Tensor, bool, int, float)):
+        value = convert_to_tensor(value) if is_nested(value) else constant(value, variable.dtype)
+    elif not isinstance(value, Tensor) and not reads_state:
+        value = constant(value, variable.dtype)
+    if isinstance(value, Tensor):
+        found = value.type_
+        wanted = variable.type_
+        scalar = reads_state and found.shape == ()
+        if found.dtype is not wanted.dtype or not (scalar or may_fit(found.shape, wanted.shape)):
+            raise GraphError(
+                f"{type}: {describe(value)} does not fit variable {variable.describe()}, at {here()}",
+                "Make dtype and shape equal; tf.cast and tf.reshape convert.",
+            )
+    return update(type, [variable], body, [value], {}, name, reads_state)
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a list holds tensors."""
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(as_tensor(item), Tensor) or is_nested(item) for item in value
+    )
+
+
+def may_fit(sizes: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether sizes, of which some may be unknown, can turn out as the wanted ones."""
+    if tuple(sizes) == UNKNOWN_RANK:
+        return True
+    return len(sizes) == len(wanted) and all(a < 0 or a == b for a, b in zip(sizes, wanted))
+
+
+def _assigned(value: Any) -> Any:
+    return apply("positive", value)
+
+
+def _added(state: Any, delta: Any) -> Any:
+    return apply("add", state, delta)
+
+
+def _subtracted(state: Any, delta: Any) -> Any:
+    return apply("subtract", state, delta)
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Write ``value`` to a variable; the result is the new value. Raises GraphError where the types differ."""
+    return _update("Assign", variable_of(ref), _assigned, value, name, False).outputs[0]
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+    """Add ``value`` to a variable; several such in one run add up. The result is the new value."""
+    return _update("AssignAdd", variable_of(ref), _added, value, name, True).outputs[0]
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+    """Subtract ``value`` from a variable; the result is the new value."""
+    return _update("AssignSub", variable_of(ref), _subtracted, value, name, True).outputs[0]
+
+
+def variable_of(ref: Any) -> Variable:
+    """The variable that ``ref`` is, or whose reference or update it is; raises TypeError."""
+    if isinstance(ref, Variable):
+        return ref
+    if isinstance(ref, Tensor):
+        operation, index = owner_of(ref) or (None, 0)
+        if operation is not None and operation.updates:
+            return operation.updates[index]
+        if operation is not None and operation.variable is not None:
+            return operation.variable
+    raise TypeError(
+        f"assign: a value of type {type(ref).__name__} is not a variable, at {here()}. Give a tf.Variable."
+    )
+
+
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
+    """An operation that initialises the variables given."""
+    graph = var_list[0].graph if var_list else get_default_graph()
+    made = graph.add("NoOp", name, (), ())
+    made.control_inputs = tuple(variable.initializer for variable in var_list)
+    return made
+
+
+def global_variables() -> list[Variable]:
+    """All variables of the default graph that are not local."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+
+def local_variables() -> list[Variable]:
+    """The local variables of the default graph, such as counters of metrics."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES)
+
+
+def trainable_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that optimisers change."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initialises all global variables declared so far."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initialises all local variables declared so far."""
+    return variables_initializer(local_variables())
+
+
+all_variables = global_variables
+initialize_all_variables = global_variables_initializer
+initialize_variables = variables_initializer
+initialize_local_variables = local_variables_initializer
+
+
+def is_variable_initialized(variable: Variable, session: Any = None) -> bool:
+    """Whether the variable has a value in ``session`` or the default session (TensorFlow: a tensor)."""
+    return variable in (session or need_session("is_variable_initialized"))._state
