@@ -28,6 +28,7 @@ from twofold.dtypes import (
 from twofold.dtypes import bool_ as bool
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
+from twofold.frontend import selection as _selection
 from twofold.frontend.creation import (
     CREATION as _CREATION,
 )

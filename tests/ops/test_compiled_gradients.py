@@ -18,13 +18,14 @@ from test_compiled import EPSILON, check_bits, tensor_of, tier
 import twofold as torch
 from twofold import _core
 from twofold.autodiff.check import compare_gradients, numeric_vjp
-from twofold.autodiff.reverse import closed_graph, vjp_of
-from twofold.dtypes import DType, float32, float64
+from twofold.autodiff.reverse import closed_graph, vjp_graph, vjp_of
+from twofold.dtypes import DType, bfloat16, float32, float64
 from twofold.frontend.gradients import grad
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.op import REGISTRY
+from twofold.ops.base import apply
 from twofold.ops.samples import Sample
 
 NAMES = [
@@ -216,3 +217,67 @@ def test_second_gradient_against_differences(name: str) -> None:
                 assert (one is None) == (other is None), where
                 if one is not None:
                     check_bits([[other]], [[one]], [sample], "second derivative, fused")
+
+
+RULED = [
+    name
+    for name in NAMES
+    if REGISTRY[name].kind == "composite" and getattr(REGISTRY[name], "rule_vjp", None) is not None
+]
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_the_rule_of_a_composite_holds_inside_others(name: str) -> None:
+    """Also at zeros, where the parts of a composite may give NaN."""
+    op: Any = REGISTRY[name]
+    for sample, cotangent in differentiable_samples(op):
+        zeros = tuple(
+            numpy.zeros_like(a) if d.kind == "f" else a for a, d in zip(sample.arrays, sample.dtypes)
+        )
+        graph = closed_graph(op, sample.attrs, sample.types)
+        around = Graph(graph.input_types, [apply("negative", graph.outputs[0])])
+        for index in floating(sample):
+            alone, inside = vjp_of(op, sample.attrs, graph, index), vjp_graph(around, index)
+            assert (alone is None) == (inside is None)
+            for arrays in (sample.arrays, zeros):
+                value = evaluate(graph, arrays)[0]
+                found = []
+                for made, result, seed in ((alone, value, cotangent), (inside, -value, -cotangent)):
+                    if made is not None and graph.outputs[0].dtype is not bfloat16:
+                        known = {"cotangent": seed, "output": result}
+                        given = [known[what] if isinstance(what, str) else arrays[what] for what in made[1]]
+                        found.append(evaluate(made[0], given)[0])
+                numpy.testing.assert_array_equal(*found or (0, 0))
+
+
+@pytest.mark.parametrize("values", [(2, 0, 3, 0.5), (0, 0, 1, 2), (0, 0, 0, 1), (1, 2, 3, 4), (0,)])
+def test_derivatives_of_products_at_zeros(values: tuple[float, ...]) -> None:
+    x = torch.tensor(numpy.array([values, values[::-1]], float), requires_grad=True)
+    generator = numpy.random.default_rng(3)
+    weight = torch.tensor(generator.normal(size=x.shape))
+    for function in (lambda x: torch.prod(x, 1), lambda x: torch.cumprod(x, 1)[:, -1:].sum(1)):
+        (first,) = grad(function(x).sum(), x, create_graph=True)
+        (second,) = grad((first * weight).sum(), x, create_graph=True)
+        (third,) = grad((second * weight).sum(), x)
+        others = [products_without(values, (k,)) for k in range(len(values))]
+        numpy.testing.assert_allclose(first.numpy(force=True)[0], others, atol=1e-12)
+        w = weight.numpy()[0]
+        pairs = [
+            sum(w[j] * products_without(values, (j, k)) for j in range(len(values)) if j != k)
+            for k in range(len(values))
+        ]
+        numpy.testing.assert_allclose(second.numpy(force=True)[0], pairs, atol=1e-12)
+        triples = [
+            sum(
+                w[i] * w[j] * products_without(values, (i, j, k))
+                for i in range(len(values))
+                for j in range(len(values))
+                if len({i, j, k}) == 3
+            )
+            for k in range(len(values))
+        ]
+        numpy.testing.assert_allclose(third.numpy()[0], triples, atol=1e-12)
+
+
+def products_without(values: Sequence[float], left_out: Sequence[int]) -> float:
+    return float(numpy.prod([value for k, value in enumerate(values) if k not in left_out]))

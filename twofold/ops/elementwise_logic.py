@@ -24,10 +24,10 @@ from twofold.dtypes import (
     uint32,
     uint64,
 )  # fmt: skip
-from twofold.errors import DTypeError
+from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
-from twofold.ops.base import Elementwise, apply, convert, elementwise, logical, ops, to_bool
+from twofold.ops.base import Elementwise, apply, convert, elementwise, logical, ops, publish, to_bool
 from twofold.ops.samples import Sample, elementwise_samples, reals
 
 
@@ -312,9 +312,10 @@ class nextafter:
 
 @elementwise
 class where:
-    """``input`` where ``condition`` is true, else ``other``."""
+    """``input`` where ``condition`` is true, else ``other``; ``condition`` alone: the places where it is true."""
 
     signature = "condition, input, other"
+    methods = ()
     operand_dtypes = (bool_, None, None)
     arity = 3
     vjp = lambda ct, y, c, a, b: (None, ops.where(c, ct, 0), ops.where(c, 0, ct))
@@ -322,8 +323,15 @@ class where:
     reference = numpy.where
 
     @staticmethod
-    def call(condition: Any, input: Any, other: Any) -> Any:
+    def call(condition: Any, input: Any = None, other: Any = None) -> Any:
+        if input is None and other is None:
+            return ops.nonzero(condition, as_tuple=True)
+        if input is None or other is None:
+            raise ArgumentError("takes one tensor or three", "Give both, input and other, or none.")
         return apply("where", condition, input, other)
+
+
+publish(lambda input, condition, other: apply("where", condition, input, other), (), ("where",))
 
 
 def _cast_reference(x: Any, dtype: DType) -> Any:

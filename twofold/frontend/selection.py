@@ -1,0 +1,48 @@
+"""Functions whose result has a shape that depends on values: they observe their operand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.ops.base import broadcast_shapes as common_shape
+from twofold.ops.base import ops, public
+
+Tensor = _core.Tensor
+
+
+@public("nonzero", methods=("nonzero",))
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of the elements that are not zero: one row each or, ``as_tuple``, one int64 tensor an axis.
+
+    >>> import twofold as torch
+    >>> torch.nonzero(torch.tensor([[0, 5], [7, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    array = input.detach().numpy()
+    places = numpy.nonzero(numpy.atleast_1d(array))
+    if as_tuple:
+        return tuple([_core.from_array(place, False) for place in places])
+    rows = numpy.stack(places, 1) if array.ndim else numpy.zeros((len(places[0]), 0), numpy.int64)
+    return _core.from_array(rows, False)
+
+
+@public("argwhere", methods=("argwhere",))
+def argwhere(input: Tensor) -> Tensor:
+    """The places of the elements that are not zero, one row each."""
+    return nonzero(input)
+
+
+@public("masked_select", methods=("masked_select",))
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where ``mask`` is true, in row-major order; the two broadcast.
+
+    >>> import twofold as torch
+    >>> torch.masked_select(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([True, False, True]))
+    tensor([1., 3.])
+    """
+    shape = common_shape(tuple(input.shape), tuple(mask.shape))
+    return ops.broadcast_to(input, shape)[ops.broadcast_to(mask, shape)]

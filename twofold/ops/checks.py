@@ -1,0 +1,78 @@
+"""Operations that return what they are given, or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import IndexRangeError
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import TensorType
+from twofold.ops import kernels
+from twofold.ops.base import Custom, apply, custom
+from twofold.ops.examples import example
+
+
+@custom
+class class_number(Custom):
+    """``target`` itself, if each is a class number in ``[0, count)`` or the number to ignore.
+
+    Inputs int64 ``(target, ignored number)``, attributes ``(count,)``.
+    """
+
+    functions = ()
+    differentiable = False
+    call = staticmethod(lambda target, ignore, count: apply("class_number", target, ignore, attrs=(count,)))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), inputs[0].type)
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        return (attrs[0],)
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 1 << 16
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b = builder
+        ignore = b.load(b.input(1), 0, int64)
+
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            at = b.add(b.begin, j)
+            number = b.load(b.input(0), at, int64, lanes, mask=mask)
+            outside = b.or_(b.cmp("lt", number, 0), b.cmp("ge", number, b.param(0)))
+            outside = b.and_(outside, b.cmp("ne", number, ignore))
+            outside = outside if mask is None else b.and_(outside, mask)
+            with b.if_(b.any_lane(outside)):
+                kernels.fail(b, b.reduce_lanes("max", number, outside))
+            b.store(b.buffer(2), at, number, mask=mask)
+
+        kernels.run(b, b.sub(b.end, b.begin), body)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        if not attrs[0]:
+            return f"class {index} of no classes", "Give scores with at least one class."
+        return (
+            f"class {index} does not exist, there are {attrs[0]} classes",
+            f"Use class numbers from 0 to {attrs[0] - 1}, or ignore_index for rows to leave out.",
+        )
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        target, ignore = arrays
+        outside = ((target < 0) | (target >= attrs[0])) & (target != ignore)
+        if outside.any():
+            raise IndexRangeError(*self.failure(int(target[outside].max()), (), attrs))
+        return target
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((5,), numpy.array([4, 0, -100, 1]), numpy.array(-100)),
+            example((3,), numpy.arange(33).reshape(3, 11) % 3, numpy.array(-1)),
+            example((3,), numpy.array(2), numpy.array(0)),
+            example((0,), numpy.zeros((0,), numpy.int64), numpy.array(0)),
+        ]
