@@ -28,7 +28,9 @@ def _unary(draw: Draw, x: Node) -> Node:
         if name == "exp":
             x = ops.tanh(x)  # keeps values in range
         return ops.__getattr__(name)(x)
-    return ops.__getattr__(draw(st.sampled_from(("abs", "square"))))(ops.remainder(convert(x, dtypes.int64), 7))
+    return ops.__getattr__(draw(st.sampled_from(("abs", "square"))))(
+        ops.remainder(convert(x, dtypes.int64), 7)
+    )
 
 
 def _binary(draw: Draw, x: Node, y: Node) -> Node | None:

@@ -12,7 +12,11 @@ from twofold.ir.graph import Graph
 from twofold.runtime.compile import CompiledProgram, compile_graph
 
 KERNEL = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.c_int64
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_int64,
+    ctypes.c_int64,
 )
 
 
@@ -33,7 +37,8 @@ def run_program(program: CompiledProgram, arrays: Sequence[Any], pieces: int = 1
     bases = {0: inputs, 1: outputs}
     for address, buffers, params, work, grain, _, host in program.instructions:
         pointers = [
-            arena.ctypes.data + index if kind == 2 else bases[kind][index].ctypes.data for kind, index in buffers
+            arena.ctypes.data + index if kind == 2 else bases[kind][index].ctypes.data
+            for kind, index in buffers
         ]
         if host is not None:
             host(*pointers)

@@ -19,7 +19,11 @@ from twofold.ir.interpret import evaluate, widen
 from twofold.runtime.compile import compile_graph
 from twofold.schedule.memory import last_uses
 
-EXAMPLES = settings(max_examples=int(os.environ.get("TWOFOLD_TEST_EXAMPLES", "40")), deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(
+    max_examples=int(os.environ.get("TWOFOLD_TEST_EXAMPLES", "40")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 def same(first: list[numpy.ndarray], second: list[numpy.ndarray]) -> bool:

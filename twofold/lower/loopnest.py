@@ -134,7 +134,7 @@ class LoopNest:
         outer: tuple[int, ...],
         inner: tuple[int, ...],
         steps: Sequence[Step],
-        stores: Sequence[Store],
+        stores: list[Store],
         kept: dict[int, int] | None = None,
     ) -> None:
         self.form = form
@@ -168,7 +168,11 @@ class LoopNest:
         """The axis that the sixteen lanes lie along, -1 if none does."""
         if self.form == "scalar":
             return -1
-        return len(self.outer) - 1 if self.form in ("columns", "strips") else len(self.outer) + len(self.inner) - 1
+        return (
+            len(self.outer) - 1
+            if self.form in ("columns", "strips")
+            else len(self.outer) + len(self.inner) - 1
+        )
 
     @property
     def piece(self) -> int:
@@ -255,7 +259,12 @@ class LoopNest:
                 assert step.access is not None
                 steps.append((step.kind, access_key(step.access, vector)))
         stores = tuple((store.step, store.row, access_key(store.access, vector)) for store in self.stores)
-        sizes = (len(self.outer), len(self.inner), self.depth if self.form in REDUCING_FORMS else 0, self.width)
+        sizes = (
+            len(self.outer),
+            len(self.inner),
+            self.depth if self.form in REDUCING_FORMS else 0,
+            self.width,
+        )
         return (self.form, sizes, tuple(steps), stores, tuple(self.kept.items()), tuple(self.transposed()))
 
     def text(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from twofold.lower.builder import Builder
+from twofold.lower.columns import emit_columns
 from twofold.lower.expression import Expression, Place, weight
 from twofold.lower.loopnest import LoopNest
-from twofold.lower.columns import emit_columns
 from twofold.lower.places import decompose, divide, of_level, once
 from twofold.lower.reducing import emit_rows
 from twofold.lower.tiles import emit_tiles

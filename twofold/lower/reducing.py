@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from twofold.lower.places import decompose, divide, once
-
 from twofold.dtypes import DType, int64
 from twofold.ir.node import Node
 from twofold.lower.builder import Builder
 from twofold.lower.expression import Expression, Place, weight
 from twofold.lower.loopnest import BLOCK, LoopNest
+from twofold.lower.places import decompose, divide, once
 from twofold.lower.values import LANES, Val
 
 COMBINERS = {"sum": "sum", "prod": "prod", "max": "max", "min": "min", "any": "or", "all": "and"}

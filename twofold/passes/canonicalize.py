@@ -83,7 +83,9 @@ _KINDS: dict[str, list[Rewrite]] = {"view": [_idle_view, _view_pair], "elementwi
 
 def _swaps_matrix(node: Node) -> bool:
     """Whether a view exchanges the last two axes and nothing else."""
-    mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) if node.op.kind == "view" else None
+    mapping = (
+        node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) if node.op.kind == "view" else None
+    )
     if mapping is None or len(node.inputs) != 1 or node.ndim < 2:
         return False
     last = node.ndim - 1
@@ -124,7 +126,9 @@ def transpose_products(graph: Graph) -> Graph:
             ]
             done[node.id] = make_node(product.op, product.attrs, swapped, node.type)
         else:
-            done[node.id] = node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+            done[node.id] = (
+                node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+            )
     return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
 
 

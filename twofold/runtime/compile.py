@@ -56,7 +56,9 @@ class CompiledProgram:
         for number, instruction in enumerate(schedule.instructions):
             buffers = tuple([_slot(key, offsets) for key in instruction.buffers])
             node = instruction.nodes[0]
-            self.labels.append(Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type))
+            self.labels.append(
+                Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type)
+            )
             address = 0 if instruction.key is None else _addresses[instruction.key]
             host = None if instruction.host is None else _on_arrays(instruction)
             work, grain = instruction.work, instruction.grain
@@ -103,7 +105,7 @@ def _array(pointer: int, type: TensorType) -> Any:
     """Memory seen as an array, without a copy."""
     if not type.size:
         return numpy.empty(type.shape, type.dtype.numpy)
-    memory = (ctypes.c_char * type.nbytes).from_address(pointer)
+    memory: Any = (ctypes.c_char * type.nbytes).from_address(pointer)
     return numpy.frombuffer(memory, type.dtype.numpy).reshape(type.shape)
 
 

@@ -52,7 +52,9 @@ def split_reductions(graph: Graph) -> Graph:
             partial = make_node(_of_blocks(node.op), node.attrs, (value,), type)
             done[node.id] = make_node(node.op, ((0,),), (partial,), node.type)
         else:
-            done[node.id] = node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+            done[node.id] = (
+                node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+            )
     return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
 
 

@@ -89,7 +89,20 @@ class Cluster:
     a matrix product 0 for its batch, 1 for its rows and 2 for its columns.
     """
 
-    __slots__ = ("blocked", "buffers", "cost", "groups", "kind", "level", "number", "placements", "rows", "sizes", "units", "users")
+    __slots__ = (
+        "blocked",
+        "buffers",
+        "cost",
+        "groups",
+        "kind",
+        "level",
+        "number",
+        "placements",
+        "rows",
+        "sizes",
+        "units",
+        "users",
+    )
 
     def __init__(self, kind: str, number: int, level: int) -> None:
         self.kind = kind
@@ -109,7 +122,10 @@ class Cluster:
         """Take ``unit`` in."""
         if joining.sizes != self.sizes or len(joining.old) != len(self.sizes):
             self.placements = {
-                number: [[(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]] for axes in place]
+                number: [
+                    [(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]]
+                    for axes in place
+                ]
                 for number, place in self.placements.items()
             }
         self.sizes, self.groups = joining.sizes, joining.groups
@@ -265,9 +281,9 @@ class Clustering:
         rank = len(joining.sizes)
         for term in unit.terms:
             if term.kind != "load" or self.home.get(term.node.id) is not cluster:
-                if cluster.kind == "contraction" and term.kind in ("load", "index"):
-                    if not _joinable(spread(term.strides, joining.new, rank), joining):
-                        return False
+                outside = cluster.kind == "contraction" and term.kind in ("load", "index")
+                if outside and not _joinable(spread(term.strides, joining.new, rank), joining):
+                    return False
                 continue
             member = self.unit_of[term.node.id]
             if term.offset or term.dynamic or member.is_blocked:
@@ -354,7 +370,7 @@ def _joinable(strides: Sequence[int], joining: Joining) -> bool:
     """Whether the axes of each group can be counted through as one."""
     assert joining.groups is not None
     for axis in range(len(strides) - 1):
-        if joining.groups[axis] == joining.groups[axis + 1]:
-            if strides[axis] != strides[axis + 1] * joining.sizes[axis + 1]:
-                return False
+        together = joining.groups[axis] == joining.groups[axis + 1]
+        if together and strides[axis] != strides[axis + 1] * joining.sizes[axis + 1]:
+            return False
     return True

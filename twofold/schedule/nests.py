@@ -157,7 +157,7 @@ class NestBuilder:
         kernel = Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
         if form in ("rows", "columns"):
             Keeping(nest, kernel).decide()
-        if form in ("columns", "strips") and nest.outer[-1] >= 30000 * LANES and _one_phase(nest):
+        if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
             nest.width = WIDE
         return kernel
 
@@ -328,7 +328,9 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merge
     # accesses that vary along both decide; one that repeats costs little either way
     outer_parts = [part for axis in outer for part in axis]
     inner_parts = [part for axis in inner for part in axis]
-    whole = [row for row in axes.rows if any(row[p] for p in outer_parts) and any(row[p] for p in inner_parts)]
+    whole = [
+        row for row in axes.rows if any(row[p] for p in outer_parts) and any(row[p] for p in inner_parts)
+    ]
     best, best_count = -1, sum(row[inner[-1][-1]] == 1 for row in whole)
     for number, axis in enumerate(outer):
         count = sum(row[axis[-1]] == 1 for row in whole)
@@ -428,7 +430,11 @@ class Keeping:
         shape_strides = tuple(reversed(strides))
         if nest.form == "columns":
             # adjacent columns are adjacent in memory
-            order = [*range(len(nest.outer) - 1), *range(len(nest.outer), len(shape_strides)), len(nest.outer) - 1]
+            order = [
+                *range(len(nest.outer) - 1),
+                *range(len(nest.outer), len(shape_strides)),
+                len(nest.outer) - 1,
+            ]
             lengths = (*nest.outer, *nest.inner)
             moved, count = [0] * len(lengths), 1
             for axis in reversed(order):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from twofold.ir.graph import Graph
@@ -26,7 +27,19 @@ class Instruction:
     ``key`` names the code and ``text`` makes its LLVM text; both are None for a host call, which has ``host``.
     """
 
-    __slots__ = ("buffers", "grain", "host", "key", "name", "nest", "nodes", "params", "scratch", "text", "work")
+    __slots__ = (
+        "buffers",
+        "grain",
+        "host",
+        "key",
+        "name",
+        "nest",
+        "nodes",
+        "params",
+        "scratch",
+        "text",
+        "work",
+    )
 
     def __init__(
         self,
@@ -84,7 +97,9 @@ class Schedule:
         if root.id in self._outputs:
             return [("output", self._outputs[root.id])]
         home = self.clustering.home[root.id]
-        if any(self.clustering.of_unit[user.number] is not home for user in self.analysis.users.get(root.id, ())):
+        if any(
+            self.clustering.of_unit[user.number] is not home for user in self.analysis.users.get(root.id, ())
+        ):
             self.sizes["value", root.id] = root.type.nbytes
             return [("value", root.id)]
         return []
@@ -108,7 +123,8 @@ class Schedule:
             self.sizes[names[key]] = size
             self._scratch += 1
         return [
-            names[key] if key in names else self.place(nodes[key[1]]) if key[0] == "value" else key for key in buffers
+            names[key] if key in names else self.place(nodes[key[1]]) if key[0] == "value" else key
+            for key in buffers
         ]
 
     def _loop(self, cluster: Cluster) -> None:
@@ -121,7 +137,7 @@ class Schedule:
             kernel.nodes,
             self._bound(kernel.buffers, kernel.scratch),
             nest.key(),
-            lambda: emit(nest),
+            partial(emit, nest),
             nest.parameters(),
             kernel.work,
             kernel.grain,
@@ -158,11 +174,17 @@ class Schedule:
             self._scratch += 1
         for call in made.calls:
             buffers = [roles[role] for role in call.buffers]
-            text = call.text
+            nodes = [member.root for member in cluster.units]
             instruction = Instruction(
-                call.name, [member.root for member in cluster.units], buffers, call.text_key,
-                lambda text=text: text, call.params, call.work, call.grain,
-            )  # fmt: skip
+                call.name,
+                nodes,
+                buffers,
+                call.text_key,
+                partial(str, call.text),
+                call.params,
+                call.work,
+                call.grain,
+            )
             instruction.nest = nest if call.name == "matmul" else None
             self.instructions.append(instruction)
 
@@ -222,7 +244,9 @@ def _in_order(analysis: Analysis, clustering: Clustering) -> list[Cluster]:
     for cluster in clustering.clusters:
         needs = set()
         for unit in cluster.units:
-            needs |= {clustering.home[node_id] for node_id in analysis.reads(unit) if node_id in clustering.home}
+            needs |= {
+                clustering.home[node_id] for node_id in analysis.reads(unit) if node_id in clustering.home
+            }
         needs.discard(cluster)
         waiting[cluster.number] = len(needs)
         for other in needs:

@@ -6,6 +6,7 @@ Every other value is computed inside the expressions that use it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
@@ -20,7 +21,6 @@ from twofold.schedule.views import (
     Views,
     compose,
     flat,
-    identity,
     row_major,
     view_forms,
     view_is_reshape,
@@ -116,7 +116,9 @@ class Analysis:
         self.views = Views(resolve=fuse)
         self.roots: dict[int, Node] = {}
         self.aliases: dict[int, Node] = {}  # operands that are views of a stored value, read in place
-        self.operands: dict[int, tuple[int, int, int]] = {}  # their strides: batch, row, column of a matrix product
+        self.operands: dict[
+            int, tuple[int, int, int]
+        ] = {}  # their strides: batch, row, column of a matrix product
         self.users: dict[int, list[Unit]] = {}
         self._costs: dict[int, int] = {}
         self._loads: dict[int, int] = {}
@@ -168,9 +170,11 @@ class Analysis:
             for form in forms or ():
                 for scalar, _ in form[2]:
                     owners.setdefault(self.views.base(scalar)[0].id, set()).update(own)
-            if forms is not None and base.op.kind == "elementwise" and _repeats(base, forms, operand.shape):
-                if not self._cheap(base):
-                    self.roots[base.id] = base
+            spreads = (
+                forms is not None and base.op.kind == "elementwise" and _repeats(base, forms, operand.shape)
+            )
+            if spreads and not self._cheap(base):
+                self.roots[base.id] = base
 
     def _inline(self, node: Node, own: set[int]) -> bool:
         """Whether ``node`` is computed inside the expressions of all its owners."""
@@ -216,8 +220,12 @@ class Analysis:
             return False
         by_axis = dict(terms)
         strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]
-        batch = [(operand.shape[axis], strides[axis]) for axis in range(operand.ndim - 2) if operand.shape[axis] != 1]
-        if any(stride != size * inner for (_, stride), (size, inner) in zip(batch, batch[1:])):
+        batch = [
+            (operand.shape[axis], strides[axis])
+            for axis in range(operand.ndim - 2)
+            if operand.shape[axis] != 1
+        ]
+        if any(stride != size * inner for (_, stride), (size, inner) in pairwise(batch)):
             return False
         if base.op.name != "input":
             self.roots[base.id] = base
@@ -246,7 +254,7 @@ class Analysis:
     # Expressions
 
     def _units(self) -> list[Unit]:
-        units = []
+        units: list[Unit] = []
         outputs_seen: set[int] = set()
         for node in self.order:
             if node.id in self.roots:

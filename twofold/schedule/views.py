@@ -54,7 +54,7 @@ def weighted(parts: Sequence[tuple[int, Form]], constant: int = 0) -> Form:
             terms[axis] = terms.get(axis, 0) + weight * coefficient
         if run_time:
             dynamic += tuple((node, weight * step) for node, step in run_time)
-    return constant, tuple(sorted((item for item in terms.items() if item[1]))), dynamic
+    return constant, tuple(sorted(item for item in terms.items() if item[1])), dynamic
 
 
 def compose(inner: Forms, outer: Forms) -> Forms:
@@ -106,7 +106,7 @@ def through_reshape(before: Shape, after: Shape, forms: Forms, domain: Sequence[
     while left > 0 or right > 0:
         low, high = left, right
         left_size = right_size = 1
-        while low == left and high == right or left_size != right_size:
+        while (low == left and high == right) or left_size != right_size:
             if (left_size <= right_size and left > 0) or right == 0:
                 left -= 1
                 left_size *= before[left]
