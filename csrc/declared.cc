@@ -215,14 +215,19 @@ std::unique_ptr<Specialisation> Specialiser::run() {
   }
   auto made = std::make_unique<Specialisation>();
   made->types = types_;
+  std::vector<Ref> refs(outputs_.size());
+  for (size_t i = 0; i < refs.size(); ++i) {
+    if (!reference(Leaf{outputs_[i], 0}, outputs_[i]->type, &refs[i])) return nullptr;
+  }
+  // In order of declaration, as define-by-run returns what lives, so that both ways make one executable.
   std::vector<Ref> wanted;
-  for (const auto& output : outputs_) {
-    Ref ref;
-    if (!reference(Leaf{output, 0}, output->type, &ref)) return nullptr;
+  std::copy_if(refs.begin(), refs.end(), std::back_inserter(wanted), [](Ref ref) { return ref >= 0; });
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  for (Ref ref : refs) {
     if (ref >= 0) {
-      auto place = std::find(wanted.begin(), wanted.end(), ref);
+      auto place = std::lower_bound(wanted.begin(), wanted.end(), ref);
       made->outputs.push_back({static_cast<int32_t>(place - wanted.begin()), -1, ValueRef()});
-      if (place == wanted.end()) wanted.push_back(ref);
     } else {
       const LeafSource& source = sources_[static_cast<size_t>(~ref)];
       made->outputs.push_back({-1, source.input, source.captured.value});

@@ -74,7 +74,7 @@ def load_task(mnist: str | PathLike[str] | None, epochs: int | None) -> Task:
     """MNIST from a directory, or the digits that ship with the package.
 
     >>> load_task(None, None).steps
-    460
+    440
     """
     if mnist is None:
         train, test = split_digits()
