@@ -148,6 +148,16 @@ bool Specialiser::record(Value* value) {
   }
   Ref made;
   recorder_.record_known(signature, refs.data(), refs.size(), mask, value->location, &made);
+  if (!mask && targets_.count(value)) {
+    // No gradient passes through this call, so the walk would not stop at it: a copy stands in as the target.
+    Operation* copy = operation_of(hooks.copy);
+    Type* type = signature->output;
+    Signature* copying = copy ? signature_of(copy, no_attributes(), &type, 1, nullptr) : nullptr;
+    if (!copying) return false;
+    mask = Entry::mask_bit(0);
+    const Ref original = made;
+    recorder_.record_known(copying, &original, 1, mask, value->location, &made);
+  }
   refs_[value] = made;
   if (mask && signature->differentiable) flows_.insert(value);
   if (targets_.count(value)) {

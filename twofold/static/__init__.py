@@ -179,14 +179,26 @@ def executing_eagerly() -> Any:
 
 
 logging = SimpleNamespace(
-    DEBUG=10, INFO=20, WARN=30, ERROR=40, FATAL=50, set_verbosity=lambda level: None, get_verbosity=lambda: 40,
-    debug=lambda *words: None, info=lambda *words: None, warn=lambda *words: None, warning=lambda *words: None,
+    DEBUG=10,
+    INFO=20,
+    WARN=30,
+    ERROR=40,
+    FATAL=50,
+    set_verbosity=lambda level: None,
+    get_verbosity=lambda: 40,
+    debug=lambda *words: None,
+    info=lambda *words: None,
+    warn=lambda *words: None,
+    warning=lambda *words: None,
     error=lambda *words: None,
-)  # fmt: skip
+)
 errors = SimpleNamespace(
     InvalidArgumentError=InvalidArgumentError, FailedPreconditionError=GraphError, OpError=GraphError
 )
 test = SimpleNamespace(is_gpu_available=lambda *rest, **more: False, is_built_with_cuda=lambda: False)
-compat = SimpleNamespace(v1=sys.modules[__name__], as_bytes=lambda text: text.encode() if isinstance(text, str) else text,
-                         as_str=lambda text: text.decode() if isinstance(text, bytes) else text)  # fmt: skip
+compat = SimpleNamespace(
+    v1=sys.modules[__name__],
+    as_bytes=lambda text: text.encode() if isinstance(text, str) else text,
+    as_str=lambda text: text.decode() if isinstance(text, bytes) else text,
+)
 sys.modules[__name__ + ".compat.v1"] = sys.modules[__name__]

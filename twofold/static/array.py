@@ -272,7 +272,7 @@ builtin_slice = type(numpy.s_[:])
 def _index(value: Any, *parts: Any, form: Any) -> Any:
     key = _restored(form, [int(numbers(part)) for part in parts])
     if isinstance(value, Node):
-        return getitem(value, key, None, None)
+        return getitem(value, key, numpy.asarray, numpy.asarray)
     return _index_tensor(value, key)
 
 
@@ -319,7 +319,7 @@ def strided_slice_of(tensor: Any, key: Any) -> Any:
     ).outputs[0]
 
 
-class _Frozen(tuple):  # type: ignore[type-arg]
+class _Frozen(tuple):
     """A tuple that argument handling leaves alone."""
 
 

@@ -186,9 +186,14 @@ def _source(value: Any) -> Source:
 
 
 def cond(
-    pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, strict: bool = False,
-    name: str | None = None, fn1: Any = None, fn2: Any = None,
-) -> Any:  # fmt: skip
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Any = None,
+    fn2: Any = None,
+) -> Any:
     """What ``true_fn`` or ``false_fn`` declares, whichever ``pred`` chooses in a run; only that one is computed.
 
     ``pred`` is computed first, in a run of its own. Both functions must return tensors of the same dtypes.

@@ -116,7 +116,8 @@ def convert_to_tensor(
     if isinstance(found, Tensor):
         if dtype is not None and found.dtype is not as_dtype(dtype):
             raise ValueError(
-                f"convert_to_tensor: {describe(found)} is not of {as_dtype(dtype).name}, at {here()}. Use tf.cast for it."
+                f"convert_to_tensor: {describe(found)} is not of {as_dtype(dtype).name}, at {here()}. "
+                "Use tf.cast for it."
             )
         return _in_graph(found)
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
@@ -158,7 +159,8 @@ class Arguments:
         found = owner_of(tensor)
         if found is None:
             raise TypeError(
-                f"a tensor that is not in a graph was given ({tensor.type_}), at {here()}. Declare it with twofold.static."
+                f"a tensor that is not in a graph was given ({tensor.type_}), at {here()}. "
+                "Declare it with twofold.static."
             )
         if host:
             self.host.add(len(self.sources))
@@ -190,7 +192,8 @@ def _tensor_argument(value: Any, dtype: DType | None) -> Any:
             else array.astype(dtype.numpy)
         )
     raise TypeError(
-        f"a value of type {type(value).__name__} does not become a tensor, at {here()}. Give numbers, an array or a tensor."
+        f"a value of type {type(value).__name__} does not become a tensor, at {here()}. "
+        "Give numbers, an array or a tensor."
     )
 
 
@@ -293,7 +296,7 @@ _NAME_PARAMETER = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, defa
 
 
 def numbers(value: Any) -> Any:
-    """The numbers of a shape, axis or the like, whatever holds them: Python, NumPy, a bound tensor, or lists of those."""
+    """The numbers of a shape, axis or the like: Python's, NumPy's, those of a bound tensor, or lists of them."""
     if isinstance(value, Tensor):
         return value.detach().numpy().tolist()
     if isinstance(value, numpy.ndarray):

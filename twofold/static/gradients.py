@@ -25,7 +25,8 @@ def _source(value: Any, what: str) -> Source:
     found = owner_of(tensor) if isinstance(tensor, Tensor) else None
     if found is None:
         raise TypeError(
-            f"gradients: {what} of type {type(value).__name__} is not a tensor of a graph, at {here()}. Give tensors or variables."
+            f"gradients: {what} of type {type(value).__name__} is not a tensor of a graph, at "
+            f"{here()}. Give tensors or variables."
         )
     return found
 
@@ -82,8 +83,8 @@ def gradients(
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     x = tf.constant(3.0)
-    ...     print(session.run(tf.gradients(x * x, x)))
-    [6.0]
+    ...     print(session.run(tf.gradients(x * x, x)[0]))
+    6.0
     """
     roots = [_source(y, "one of ys") for y in _as_list(ys)]
     targets = [_source(x, "one of xs") for x in _as_list(xs)]

@@ -59,10 +59,29 @@ class Operation:
     """
 
     __slots__ = (
-        "__weakref__", "arguments", "body", "branches", "constant", "control_inputs", "draws", "graph", "host", "inputs",
-        "keywords", "name", "number", "observe", "outputs", "python", "reads_state", "sources", "string", "type",
-        "updates", "variable",
-    )  # fmt: skip
+        "__weakref__",
+        "arguments",
+        "body",
+        "branches",
+        "constant",
+        "control_inputs",
+        "draws",
+        "graph",
+        "host",
+        "inputs",
+        "keywords",
+        "name",
+        "number",
+        "observe",
+        "outputs",
+        "python",
+        "reads_state",
+        "sources",
+        "string",
+        "type",
+        "updates",
+        "variable",
+    )
 
     def __init__(self, graph: Graph, type: str, name: str) -> None:
         self.graph = graph
@@ -204,7 +223,8 @@ class Graph:
         if isinstance(item, (Tensor, Operation)):
             return item
         raise TypeError(
-            f"a value of type {type(item).__name__} is neither a tensor nor an operation. Fetch one of those, or its name."
+            f"a value of type {type(item).__name__} is neither a tensor nor an operation. Fetch "
+            "one of those, or its name."
         )
 
     # Names

@@ -147,18 +147,30 @@ def _infer_sizes(operation: Operation, types: Sequence[TensorType]) -> list[Tens
         except TwofoldError as error:
             first_error = first_error or error
             continue
-        return [tensor_type(a.dtype, _shape(a.shape, b.shape, low, high)) for a, b in zip(first, second)]
+        small = _tiny(operation, types, unknown) or first
+        return [
+            tensor_type(a.dtype, _shape(a.shape, b.shape, low, high, c.shape))
+            for a, b, c in zip(first, second, small)
+        ]
     assert first_error is not None
     raise first_error
 
 
-def _shape(a: Shape, b: Shape, low: Sizes, high: Sizes) -> Shape:
-    if len(a) != len(b):
+def _tiny(operation: Operation, types: Sequence[TensorType], unknown: list[int]) -> list[TensorType] | None:
+    """The types for sizes of 1, which show what depends on the size after all, such as ``x[:10]``."""
+    try:
+        return _typed(operation, types, dict.fromkeys(unknown, 1)) if unknown else None
+    except (TwofoldError, Unforeseen):
+        return None
+
+
+def _shape(a: Shape, b: Shape, low: Sizes, high: Sizes, small: Shape) -> Shape:
+    if len(a) != len(b) or len(a) != len(small):
         return UNKNOWN_RANK
     sizes = []
-    for m, n in zip(a, b):
+    for m, n, s in zip(a, b, small):
         name = next((name for name in low if low[name] == m and high[name] == n and m != n), None)
-        sizes.append(m if m == n else new_unknown_size() if name is None else name)
+        sizes.append(m if m == n == s else new_unknown_size() if name is None else name)
     return tuple(sizes)
 
 
@@ -187,6 +199,7 @@ def type_of(value: Any) -> TensorType:
     if isinstance(value, Node):
         return value.type
     if isinstance(value, Tensor):
+        value._realise()
         return value.type_
     array = numpy.asarray(value)
     return _core.from_array(array, False).type_

@@ -14,8 +14,8 @@ from twofold.static.graph import Tensor, local, name_of, operation_of, owner_of
 from twofold.static.session import evaluate
 from twofold.static.shapes import TensorShape, shape_of_sizes
 
-_plain_shape = Tensor.shape.__get__
-_plain_getitem = Tensor.__getitem__
+_plain_shape = vars(Tensor)["shape"].__get__
+_plain_getitem: Callable[[Tensor, Any], Tensor] = Tensor.__getitem__
 
 
 def _shape(self: Tensor) -> Any:
@@ -51,6 +51,13 @@ def _consumers(self: Tensor) -> list[Any]:
     ]
 
 
+def _value_index(self: Tensor) -> int:
+    found = owner_of(self)
+    if found is None:
+        raise AttributeError("the tensor has no name, as it is not in a graph")
+    return found[1]
+
+
 def _in_place(plain: Callable[..., Any], assigning: Callable[..., Any]) -> Callable[..., Any]:
     """``x += y`` gives a declared tensor a new name, as in TensorFlow, and changes any other."""
 
@@ -66,20 +73,27 @@ def install() -> None:
         setattr(
             Tensor, f"__i{name}__", _in_place(getattr(Tensor, f"__{name}__"), getattr(Tensor, f"__i{name}__"))
         )
-    Tensor.shape = property(_shape, doc="Sizes of the axes.")
-    Tensor.__getitem__ = _getitem
-    Tensor.name = property(name_of, doc="Name in its graph.")
-    Tensor.op = property(operation_of, doc="The operation that computes it.")
-    Tensor.graph = property(lambda self: operation_of(self).graph, doc="Its graph.")
-    Tensor.value_index = property(lambda self: owner_of(self)[1], doc="Which output of its operation it is.")  # type: ignore[index]
-    Tensor.eval = evaluate
-    Tensor.get_shape = _get_shape
-    Tensor.set_shape = _set_shape
-    Tensor.consumers = _consumers
+    shown: dict[str, Any] = {
+        "shape": property(_shape, doc="Sizes of the axes."),
+        "__getitem__": _getitem,
+        "name": property(name_of, doc="Name in its graph."),
+        "op": property(operation_of, doc="The operation that computes it."),
+        "graph": property(lambda self: operation_of(self).graph, doc="Its graph."),
+        "value_index": property(_value_index, doc="Which output of its operation it is."),
+        "eval": evaluate,
+        "get_shape": _get_shape,
+        "set_shape": _set_shape,
+        "consumers": _consumers,
+    }
+    for name, member in shown.items():
+        setattr(Tensor, name, member)
     members: dict[str, Any] = {
-        "as_numpy_dtype": property(lambda self: self.numpy.type), "base_dtype": property(lambda self: self),
-        "is_floating": property(lambda self: self.kind == "f"), "is_integer": property(lambda self: self.kind in "iu"),
-        "is_bool": property(lambda self: self.kind == "b"), "size": property(lambda self: self.itemsize),
-    }  # fmt: skip
+        "as_numpy_dtype": property(lambda self: self.numpy.type),
+        "base_dtype": property(lambda self: self),
+        "is_floating": property(lambda self: self.kind == "f"),
+        "is_integer": property(lambda self: self.kind in "iu"),
+        "is_bool": property(lambda self: self.kind == "b"),
+        "size": property(lambda self: self.itemsize),
+    }
     for name, member in members.items():
         setattr(DType, name, member)

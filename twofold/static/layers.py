@@ -16,10 +16,21 @@ from twofold.static.variables import update
 
 
 def dense(
-    inputs: Any, units: int, activation: Any = None, use_bias: bool = True, kernel_initializer: Any = None,
-    bias_initializer: Any = None, kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
+    inputs: Any,
+    units: int,
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Any:
     """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own."""
     tensor = convert_to_tensor(inputs)
     width = tensor.type_.shape[-1] if tensor.type_.ndim else -1
@@ -79,11 +90,22 @@ def dropout(
 
 
 def batch_normalization(
-    inputs: Any, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
-    beta_initializer: Any = None, gamma_initializer: Any = None, moving_mean_initializer: Any = None,
-    moving_variance_initializer: Any = None, training: Any = False, trainable: bool = True, name: str | None = None,
-    reuse: Any = None, **options: Any,
-) -> Any:  # fmt: skip
+    inputs: Any,
+    axis: int = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = None,
+    gamma_initializer: Any = None,
+    moving_mean_initializer: Any = None,
+    moving_variance_initializer: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+    **options: Any,
+) -> Any:
     """Normalised over all axes but the last; in training by the batch, otherwise by moving averages.
 
     The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step.
@@ -92,55 +114,24 @@ def batch_normalization(
     ndim = tensor.type_.ndim
     if axis % ndim != ndim - 1:
         raise GraphError(f"batch_normalization: axis {axis} is not the last, at {here()}", "Transpose first.")
-    width = tensor.type_.shape[-1]
-    with variable_scope(name, "batch_normalization", reuse=reuse):
-        gamma = (
-            get_variable(
-                "gamma",
-                [width],
-                tensor.dtype,
-                gamma_initializer or initializers.ones_initializer(),
-                trainable=trainable,
-            )
-            if scale
-            else None
-        )
-        beta = (
-            get_variable(
-                "beta",
-                [width],
-                tensor.dtype,
-                beta_initializer or initializers.zeros_initializer(),
-                trainable=trainable,
-            )
-            if center
-            else None
-        )
-        mean = get_variable(
-            "moving_mean",
-            [width],
-            tensor.dtype,
-            moving_mean_initializer or initializers.zeros_initializer(),
-            trainable=False,
-        )
-        variance = get_variable(
-            "moving_variance",
-            [width],
-            tensor.dtype,
-            moving_variance_initializer or initializers.ones_initializer(),
-            trainable=False,
-        )
 
-        def by_batch() -> Any:
+    def variable(kind: str, initializer: Any, changes: bool) -> Any:
+        return get_variable(kind, [tensor.type_.shape[-1]], tensor.dtype, initializer, trainable=changes)
+
+    one, zero = initializers.ones_initializer(), initializers.zeros_initializer()
+    with variable_scope(name, "batch_normalization", reuse=reuse):
+        gamma = variable("gamma", gamma_initializer or one, trainable) if scale else None
+        beta = variable("beta", beta_initializer or zero, trainable) if center else None
+        mean = variable("moving_mean", moving_mean_initializer or zero, False)
+        variance = variable("moving_variance", moving_variance_initializer or one, False)
+
+        def by_batch() -> list[Any]:
             centre, spread = nn.moments(tensor, list(range(ndim - 1)))
             return [nn.batch_normalization(tensor, centre, spread, beta, gamma, epsilon), centre, spread]
 
-        def by_average() -> Any:
-            return [
-                nn.batch_normalization(tensor, mean, variance, beta, gamma, epsilon),
-                mean.value(),
-                variance.value(),
-            ]
+        def by_average() -> list[Any]:
+            made = nn.batch_normalization(tensor, mean, variance, beta, gamma, epsilon)
+            return [made, mean.value(), variance.value()]
 
         if isinstance(training, (bool, int)):
             made, centre, spread = by_batch() if training else by_average()
@@ -153,8 +144,5 @@ def batch_normalization(
     return made
 
 
-def _moved(state: Any, value: Any, momentum: Any) -> Any:
-    return ops.add(
-        ops.multiply(state, momentum),
-        ops.multiply(value, ops.subtract(1.0, momentum) if hasattr(momentum, "dtype") else 1.0 - momentum),
-    )
+def _moved(state: Any, value: Any, momentum: float) -> Any:
+    return ops.add(ops.multiply(state, momentum), ops.multiply(value, 1.0 - momentum))

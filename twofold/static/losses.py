@@ -65,9 +65,12 @@ def _collected(made: Any, collection: str) -> Any:
 
 
 def compute_weighted_loss(
-    losses: Any, weights: Any = 1.0, scope: Any = None, loss_collection: str = GraphKeys.LOSSES,
+    losses: Any,
+    weights: Any = 1.0,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:  # fmt: skip
+) -> Any:
     """``losses * weights``, summed and divided by the number of weights that are not 0 (see ``Reduction``)."""
     return _finish(convert_to_tensor(losses), weights, scope, loss_collection, reduction)
 
@@ -83,9 +86,13 @@ def _sparse_mean(labels: Any, logits: Any) -> Any:
 
 
 def sparse_softmax_cross_entropy(
-    labels: Any, logits: Any, weights: Any = 1.0, scope: Any = None, loss_collection: str = GraphKeys.LOSSES,
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:  # fmt: skip
+) -> Any:
     """Cross entropy with class numbers; unweighted, the very operation that ``nn.CrossEntropyLoss`` is."""
     plain = isinstance(weights, (int, float)) and weights == 1
     if plain and reduction not in (Reduction.NONE, Reduction.SUM):
@@ -95,9 +102,14 @@ def sparse_softmax_cross_entropy(
 
 
 def softmax_cross_entropy(
-    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:  # fmt: skip
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:
     """Cross entropy with rows of probabilities, through which no derivative flows."""
     labels = math.cast(convert_to_tensor(onehot_labels), as_tensor(logits).dtype)
     if label_smoothing:
@@ -108,9 +120,14 @@ def softmax_cross_entropy(
 
 
 def sigmoid_cross_entropy(
-    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:  # fmt: skip
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:
     """Cross entropy of each element with ``sigmoid(logits)``."""
     labels = math.cast(convert_to_tensor(multi_class_labels), as_tensor(logits).dtype)
     if label_smoothing:
@@ -123,9 +140,13 @@ def _difference_loss(name: str, function: Any, doc: str) -> Any:
     body = operation(name)(function)
 
     def loss(
-        labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None, loss_collection: str = GraphKeys.LOSSES,
+        labels: Any,
+        predictions: Any,
+        weights: Any = 1.0,
+        scope: Any = None,
+        loss_collection: str = GraphKeys.LOSSES,
         reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         value = convert_to_tensor(predictions)
         target = math.cast(convert_to_tensor(labels), value.dtype)
         return _finish(body(target, value), weights, scope, loss_collection, reduction)

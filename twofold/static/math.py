@@ -142,9 +142,13 @@ def _reduction(type: str, function: Callable[..., Any], doc: str) -> Callable[..
     reduce = operation(type)(body)
 
     def reduction(
-        input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: Any = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
         keep_dims: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         axes = reduction_indices if axis is None else axis
         return reduce(input_tensor, axes, bool(keep_dims if keepdims is None else keepdims), name=name)
 
@@ -235,9 +239,16 @@ def _matmul(a: Any, b: Any, transpose_a: Number = False, transpose_b: Number = F
 
 
 def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False, adjoint_b: bool = False,
-    a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
     """Matrix product of the last two axes, after transposing either operand.
 
     >>> import twofold.static as tf
@@ -313,7 +324,7 @@ def global_norm(t_list: Tensors) -> Any:
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """Tensors scaled down together so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
+    """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
     given = [value for value in t_list if value is not None]
     norm = global_norm(given) if use_norm is None else use_norm
     return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm

@@ -115,14 +115,17 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
         array = numpy.asarray(None)
     if array.dtype.kind not in "biuf":
         raise GraphError(
-            f"feed: a value of type {type(value).__name__} ({array.dtype}) does not become numbers for {describe(tensor)}, at {here()}",
-            f"Feed numbers that fit {dtype.name}{shape_text(tensor.type_.shape)}; lists must have rows of equal length.",
+            f"feed: a value of type {type(value).__name__} ({array.dtype}) does not become "
+            f"numbers for {describe(tensor)}, at {here()}",
+            f"Feed numbers that fit {dtype.name}{shape_text(tensor.type_.shape)}; lists must "
+            "have rows of equal length.",
         )
     if array.dtype.kind == "f" and dtype.kind in "iub":
         whole = array.astype(dtype.numpy)
         if not numpy.array_equal(whole, array):
             raise GraphError(
-                f"feed: values {array.dtype}{shape_text(array.shape)} have fractions that {describe(tensor)} would lose, at {here()}",
+                f"feed: values {array.dtype}{shape_text(array.shape)} have fractions that "
+                f"{describe(tensor)} would lose, at {here()}",
                 "Convert them yourself, or declare the placeholder with a floating dtype.",
             )
         array = whole
@@ -148,7 +151,8 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     if len(results) != len(operation.outputs):
         raise GraphError(
-            f"{operation.name} ({operation.where}): the function returned {len(results)} values for {len(operation.outputs)} dtypes",
+            f"{operation.name} ({operation.where}): the function returned {len(results)} values "
+            f"for {len(operation.outputs)} dtypes",
             "Return one value for each dtype in Tout.",
         )
     found = []
@@ -156,7 +160,8 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
         array = numpy.asarray(value)
         if array.dtype != tensor.dtype.numpy:
             raise GraphError(
-                f"{operation.name} ({operation.where}): the function returned {array.dtype} where Tout says {tensor.dtype.name}",
+                f"{operation.name} ({operation.where}): the function returned {array.dtype} "
+                f"where Tout says {tensor.dtype.name}",
                 "Convert the result, or change Tout.",
             )
         found.append(array)

@@ -54,8 +54,13 @@ def _random(
     type: str, name: str, shape: Any, dtype: Any, low: Any, high: Any, seed: int | None, label: str | None
 ) -> Any:
     keywords = {
-        "name": name, "shape": shape, "dtype": as_dtype(dtype), "low": as_tensor(low), "high": as_tensor(high), "key": next_key(seed),
-    }  # fmt: skip
+        "name": name,
+        "shape": shape,
+        "dtype": as_dtype(dtype),
+        "low": as_tensor(low),
+        "high": as_tensor(high),
+        "key": next_key(seed),
+    }
     return define(type, _draw, (), keywords, label or type, frozenset({"shape"}), True).outputs[0]
 
 

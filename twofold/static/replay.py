@@ -113,7 +113,8 @@ class Walk:
             (operation, k) not in self.fed for k in range(len(operation.outputs))
         ):
             raise GraphError(
-                f"placeholder {describe(operation.outputs[0])} is not fed, but {above.name} ({above.where}) needs it, at {here()}",
+                f"placeholder {describe(operation.outputs[0])} is not fed, but {above.name} "
+                f"({above.where}) needs it, at {here()}",
                 f"Add it to feed_dict: run(..., feed_dict={{{operation.name.split('/')[-1]}: value}}).",
             )
 
@@ -182,6 +183,9 @@ class Replay:
                 f"{operation.name}, declared at {operation.where}: {error.what}, at {here()}", error.fix
             ) from None
         made = [value if isinstance(value, Tensor) else _core.from_array(value, False) for value in made]
+        for value in made:
+            if not value._is_symbolic:
+                value._realise()  # so that nothing stays behind in the trace of the define-by-run program around
         for variable, value in zip(operation.updates, made):
             self.state[variable] = value
         return made

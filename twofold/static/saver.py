@@ -84,9 +84,16 @@ class Saver:
         self.last_checkpoints: list[str] = []
 
     def save(
-        self, sess: Any, save_path: str, global_step: Any = None, latest_filename: str | None = None, meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True, write_state: bool = True, **options: Any,
-    ) -> str:  # fmt: skip
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        **options: Any,
+    ) -> str:
         """Write all variables to ``save_path`` (``-step`` is added) at once or not at all; the path.
 
         Raises GraphError for a variable without a value.

@@ -109,13 +109,7 @@ def variable_scope(
     )
     graph.variable_scopes.append(made)
     try:
-        with graph.name_scope(
-            part.split("/")[-1]
-            if part and not isinstance(name_or_scope, VariableScope)
-            else None
-            if not part
-            else part
-        ) as scope:
+        with graph.name_scope(part or graph.get_name_scope() + "/") as scope:
             made.original_name_scope = scope
             yield made
     finally:
@@ -169,7 +163,8 @@ def get_variable(
     if found is not None and scope.reuse:
         if shape is not None and not found.shape.is_compatible_with(shape):
             raise ValueError(
-                f"get_variable: variable {found.describe()} is shared with another shape, {TensorShape(shape)}, at {here()}. Use its shape."
+                f"get_variable: variable {found.describe()} is shared with another shape, "
+                f"{TensorShape(shape)}, at {here()}. Use its shape."
             )
         return found
     if found is not None:
@@ -181,8 +176,16 @@ def get_variable(
         raise ValueError(
             f"get_variable: variable '{full}' does not exist, at {here()}. Drop reuse=True, or use reuse=tf.AUTO_REUSE."
         )
-    made = _new_variable(graph, full, shape, as_dtype(dtype or scope.dtype or float32), initializer or scope.initializer,
-                         trainable is not False, collections, constraint)  # fmt: skip
+    made = _new_variable(
+        graph,
+        full,
+        shape,
+        as_dtype(dtype or scope.dtype or float32),
+        initializer or scope.initializer,
+        trainable is not False,
+        collections,
+        constraint,
+    )
     graph.variable_store[full] = made
     penalty = regularizer or scope.regularizer
     if penalty is not None and (loss := penalty(made)) is not None:

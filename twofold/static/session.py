@@ -40,7 +40,7 @@ class _Fetches:
     def _structure(self, item: Any) -> Callable[[Sequence[Any]], Any]:
         if isinstance(item, Mapping):
             parts = {key: self._structure(value) for key, value in item.items()}
-            kind = type(item) if type(item) is not dict else dict
+            kind: Any = type(item)
             return lambda arrays: kind((key, part(arrays)) for key, part in parts.items())
         if isinstance(item, (list, tuple)):
             nested = [self._structure(value) for value in item]

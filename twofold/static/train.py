@@ -38,9 +38,16 @@ class Optimizer:
         return self._name
 
     def minimize(
-        self, loss: Any, global_step: Any = None, var_list: Any = None, gate_gradients: Any = 1, aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None,
-    ) -> Operation:  # fmt: skip
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: Any = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
         """An operation that takes one step; raises ValueError where no variable influences ``loss``."""
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         if all(gradient is None for gradient, _ in pairs):
@@ -51,9 +58,14 @@ class Optimizer:
         return self.apply_gradients(pairs, global_step, name)
 
     def compute_gradients(
-        self, loss: Any, var_list: Any = None, gate_gradients: Any = 1, aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False, grad_loss: Any = None,
-    ) -> list[tuple[Any, Variable]]:  # fmt: skip
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: Any = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Variable]]:
         """Pairs of gradient (None without a path) and variable; of all trainable variables unless given."""
         loss = loss() if callable(loss) and not hasattr(loss, "type_") else loss
         chosen = (
@@ -84,12 +96,12 @@ class Optimizer:
             for slot, value in self._slot_values().items():
                 self._slot(variable, slot, value)
         self._prepare(pairs[0][1])
-        with graph.name_scope(name or self._name):
+        with graph.name_scope(name or self._name) as scope:
             updates: list[Any] = [self._apply(gradient, variable) for gradient, variable in pairs]
             updates += self._finish()
             if global_step is not None:
                 updates.append(assign_add(global_step, 1))
-        made = group(*updates, name=name or self._name)
+        made = group(*updates, name=scope)
         graph.add_to_collection(GraphKeys.TRAIN_OP, made)
         return made
 
@@ -144,8 +156,14 @@ class Optimizer:
         self, type: str, variable: Variable, slots: Sequence[str], body: Any, gradient: Any, **numbers: Any
     ) -> Operation:
         states = [variable, *[self._slots[variable, slot] for slot in slots]]
-        return update(type, states, body, [gradient], {key: as_tensor(value) for key, value in numbers.items()},
-                      f"update_{variable.op.name}/{type}")  # fmt: skip
+        return update(
+            type,
+            states,
+            body,
+            [gradient],
+            {key: as_tensor(value) for key, value in numbers.items()},
+            f"update_{variable.op.name}/{type}",
+        )
 
 
 def _descended(p: Any, g: Any, lr: Any) -> list[Any]:
@@ -236,9 +254,15 @@ class AdamOptimizer(Optimizer):
     """
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8, use_locking: bool = False,
-        name: str = "Adam", formulation: str = "tensorflow",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+        formulation: str = "tensorflow",
+    ) -> None:
         super().__init__(use_locking, name)
         if formulation not in _ADAM:
             raise ValueError(f"AdamOptimizer: formulation is {formulation!r}. Use 'tensorflow' or 'pytorch'.")
@@ -260,8 +284,18 @@ class AdamOptimizer(Optimizer):
         return super().variables() + ([] if self._step is None else [self._step])
 
     def _apply(self, gradient: Any, variable: Variable) -> Operation:
-        return self._update("ApplyAdam", variable, ("m", "v"), self._body, gradient, lr=self._rate, beta1=self._beta1,
-                            beta2=self._beta2, epsilon=self._epsilon, step=self._count)  # fmt: skip
+        return self._update(
+            "ApplyAdam",
+            variable,
+            ("m", "v"),
+            self._body,
+            gradient,
+            lr=self._rate,
+            beta1=self._beta1,
+            beta2=self._beta2,
+            epsilon=self._epsilon,
+            step=self._count,
+        )
 
 
 def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
@@ -270,7 +304,7 @@ def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
 
 
 class AdagradOptimizer(Optimizer):
-    """``accumulated += gradient ** 2; variable -= learning_rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
+    """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
 
     def __init__(
         self,
@@ -315,9 +349,15 @@ class RMSPropOptimizer(Optimizer):
     """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``."""
 
     def __init__(
-        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10, use_locking: bool = False,
-        centered: bool = False, name: str = "RMSProp",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
         super().__init__(use_locking, name)
         self._rate, self._decay, self._momentum, self._epsilon, self._centered = (
             learning_rate,
@@ -333,8 +373,17 @@ class RMSPropOptimizer(Optimizer):
     def _apply(self, gradient: Any, variable: Variable) -> Operation:
         slots = ("rms", "momentum", "mg") if self._centered else ("rms", "momentum")
         body = _rmsprop_centered if self._centered else _rmsprop
-        return self._update("ApplyRMSProp", variable, slots, body, gradient, lr=self._rate, decay=self._decay,
-                            momentum=self._momentum, epsilon=self._epsilon)  # fmt: skip
+        return self._update(
+            "ApplyRMSProp",
+            variable,
+            slots,
+            body,
+            gradient,
+            lr=self._rate,
+            decay=self._decay,
+            momentum=self._momentum,
+            epsilon=self._epsilon,
+        )
 
 
 def _decayed(rate: Any, step: Any, steps: Any, factor: Any, staircase: bool) -> Any:

@@ -38,9 +38,7 @@ class Variable:
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     count = tf.Variable(1.0, name="count")
     ...     session.run(tf.global_variables_initializer())
-    ...     session.run(count.assign_add(2.0))
-    ...     print(count.name, session.run(count))
-    3.0
+    ...     print(count.name, session.run(count.assign_add(2.0)))
     count:0 3.0
     """
 
@@ -221,8 +219,15 @@ def _same(value: Any) -> Any:
     return ops.positive(value)
 
 
-def update(type: str, variables: Sequence[Variable], body: Callable[..., Any], inputs: Sequence[Any], keywords: dict[str, Any],
-           name: str | None, reads_state: bool = True) -> Operation:  # fmt: skip
+def update(
+    type: str,
+    variables: Sequence[Variable],
+    body: Callable[..., Any],
+    inputs: Sequence[Any],
+    keywords: dict[str, Any],
+    name: str | None,
+    reads_state: bool = True,
+) -> Operation:
     """An operation that writes ``variables``: ``body(*their values, *inputs, **keywords)`` gives the new ones."""
     collected = Arguments()
     positional = tuple(collected.template(item, False) for item in inputs)
