@@ -30,7 +30,8 @@ struct CachedTrace {
   std::vector<Ref> outputs;            // entries the executable returns: the living, then the kept
   size_t living = 0;
   bool keeps_history = false;
-  ExecutableRef executable;
+  ExecutableRef executable;            // shared by all traces that are equal once dead entries are gone
+  std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
   std::weak_ptr<CachedTrace> next;
 };
 

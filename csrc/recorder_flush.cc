@@ -22,7 +22,7 @@ std::unordered_map<std::string, std::shared_ptr<CachedTrace>>& traces() {
 }
 
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::vector<BufferRef>& results) {
-  const auto& source = cached.executable->canonical.leaf_source;
+  const auto& source = cached.leaf_source;
   constexpr size_t kOnStack = 128;
   void* pointers_on_stack[kOnStack];
   Buffer* spare_on_stack[kOnStack];
@@ -123,7 +123,10 @@ std::shared_ptr<CachedTrace> Recorder::build_trace() {
   cached->events = events_;
   cached->consumed = consumed_;
   if (!plan_outputs(*cached)) return nullptr;
-  if (!cached->outputs.empty()) cached->executable = executable_of(CanonicalTrace(cached->trace, cached->outputs));
+  if (cached->outputs.empty()) return cached;
+  CanonicalTrace canonical(cached->trace, cached->outputs);
+  cached->leaf_source = canonical.leaf_source;
+  cached->executable = executable_of(std::move(canonical));
   return cached;
 }
 

@@ -256,6 +256,13 @@ def test_memory_stays_constant_over_many_steps():
         assert after[name] == before[name], name
 
 
+def test_traces_with_dead_entries_share_machine_code_but_not_leaves():
+    assert torch.full((1,), 5.0).tolist() == [5]
+    x = torch.full((2,), 6.0)
+    del x
+    assert torch.full((1,), 7.0).tolist() == [7]
+
+
 def test_writes_through_data_change_a_leaf():
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     for _ in range(3):
