@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from twofold.dtypes import bool_
+from twofold.dtypes import bool_, float32
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
 from twofold.ir.types import Shape, tensor_type
 from twofold.ops.base import ops
-from twofold.passes.rules import Rewrite, Rule, by_operation, rewrite_bottom_up
+from twofold.passes.rules import Rewrite, Rule, by_operation, rewrite_bottom_up, shows_its_input
 
 
 def canonicalize(graph: Graph) -> Graph:
@@ -35,8 +35,8 @@ def _rules() -> dict[str, list[Rewrite]]:
             Rule(lambda x: ops.multiply(1.0, x), same),
             Rule(lambda x: ops.divide(x, 1.0), same),
             Rule(lambda x: ops.subtract(x, 0.0), lambda x: x),
-            Rule(lambda x: ops.logical_not(ops.logical_not(x)), same, dtype=bool_),
-            Rule(lambda c, x: ops.where(c, x, x), lambda c, x: x, variables=2),
+            Rule(lambda x: ops.logical_not(ops.logical_not(x)), same, dtypes=(bool_,)),
+            Rule(lambda c, x: ops.where(c, x, x), lambda c, x: x, 2, (bool_, float32)),
         ]
     )
 
@@ -61,13 +61,7 @@ def _is_reshape(node: Node) -> bool:
 
 def _idle_view(node: Node) -> Node | None:
     """A view that shows its input as it is."""
-    below = node.inputs[0]
-    if below.type is not node.type:
-        return None
-    mapping = node.op.index_map(node.attrs, below.shape, node.shape)
-    if mapping is None or all(found == (axis, 1, 0) for axis, found in enumerate(mapping)):
-        return below
-    return None
+    return node.inputs[0] if shows_its_input(node) else None
 
 
 def _view_pair(node: Node) -> Node | None:

@@ -31,11 +31,11 @@ class Rule:
         left: Callable[..., Node],
         right: Callable[..., Node | None],
         variables: int = 1,
-        dtype: DType = float32,
+        dtypes: Sequence[DType] = (float32, float32),
     ) -> None:
         self._right = right
         self._variables = variables
-        self.pattern = left(*(input_node(k, tensor_type(dtype)) for k in range(variables)))
+        self.pattern = left(*(input_node(k, tensor_type(dtypes[k])) for k in range(variables)))
 
     def __call__(self, node: Node) -> Node | None:
         """What ``node`` becomes if the left side matches it."""
@@ -54,11 +54,21 @@ def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
         while node.op.kind == "view":
             node = node.inputs[0]
         return node.op is pattern.op and node.attrs[0] == pattern.attrs[0]
+    while node.op is not pattern.op and shows_its_input(node):
+        node = node.inputs[0]
     if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
         return False
     if node.attrs != pattern.attrs and node.op.kind != "elementwise":
         return False
     return all(_matches(part, value, found) for part, value in zip(pattern.inputs, node.inputs))
+
+
+def shows_its_input(node: Node) -> bool:
+    """Whether a node is a view of all elements of its first input at their places."""
+    if node.op.kind != "view" or node.inputs[0].type is not node.type:
+        return False
+    mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape)
+    return mapping is None or all(tuple(found) == (axis, 1, 0) for axis, found in enumerate(mapping))
 
 
 def by_operation(rules: Iterable[Rule]) -> dict[str, list[Rewrite]]:

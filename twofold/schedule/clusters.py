@@ -28,7 +28,7 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
     >>> refine((6, 4), (2, 12))
     ([2, 3, 4], [[(0, 3), (1, 1)], [(2, 1)]], [[(0, 1)], [(1, 4), (2, 1)]])
     """
-    if first == second:
+    if list(first) == list(second):
         return list(first), [[(k, 1)] for k in range(len(first))], [[(k, 1)] for k in range(len(first))]
     sides = (first, second)
     at = [len(first), len(second)]
@@ -45,7 +45,7 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
     advance(1)
     while at[0] >= 0 or at[1] >= 0:
         ones = [side for side in (0, 1) if at[side] >= 0 and rest[side] == 1]
-        size, used = 1, ones[:1]
+        size, used = 1, ones
         if not ones:
             size, used = min(rest), [0, 1]
             if min(at) < 0 or size == 0 or max(rest) % size:

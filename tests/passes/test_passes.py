@@ -1,0 +1,140 @@
+"""Passes keep every bit, end, and do what they say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "schedule"))
+
+from random_graphs import arrays_for, graphs
+from runner import run_program
+
+from twofold.dtypes import DType, bool_, float16, float32, float64, int32, int64
+from twofold.ir.bind import constant, input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.types import tensor_type
+from twofold.ir.verify import verify
+from twofold.ops.base import ops
+from twofold.passes import pipeline
+from twofold.passes.canonicalize import canonicalize, transpose_products
+from twofold.passes.fold import fold
+from twofold.passes.stabilize import stabilize
+from twofold.runtime import compile as compiler
+
+
+def build(function: Callable[..., Node], *types: tuple[DType, tuple[int, ...]]) -> Graph:
+    made = [tensor_type(dtype, shape) for dtype, shape in types]
+    return Graph(made, [function(*(input_node(k, type) for k, type in enumerate(made)))])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs())
+def test_every_pass_keeps_every_bit(graph: Graph) -> None:
+    arrays = arrays_for(graph)
+    found = run_program(compiler.compile_graph(graph), arrays)
+    after = pipeline.run_passes(graph)
+    verify(after)
+    assert [node.type for node in after.outputs] == [node.type for node in graph.outputs]
+    keep, pipeline.PASSES = pipeline.PASSES, ()
+    try:
+        plain = run_program(compiler.compile_graph(graph), arrays)
+    finally:
+        pipeline.PASSES = keep
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(found, plain, strict=True))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs())
+def test_passes_reach_a_fixed_point(graph: Graph) -> None:
+    once = pipeline.run_passes(graph)
+    assert pipeline.run_passes(once).outputs == once.outputs
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: ops.negative(ops.negative(x)),
+        lambda x: x * 1.0,
+        lambda x: x / 1.0,
+        lambda x: x - 0.0,
+        lambda x: ops.stop_gradient(x),
+        lambda x: ops.reshape(ops.reshape(x, (6,)), (2, 3)),
+        lambda x: ops.cast(ops.cast(x, float64), float32),
+        lambda x: ops.where(x > 0, x, x),
+    ],
+)
+def test_what_does_nothing_vanishes(function: Callable[[Node], Node]) -> None:
+    graph = build(function, (float32, (2, 3)))
+    (found,) = canonicalize(graph).outputs
+    assert found is input_node(0, graph.input_types[0])
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (lambda x: x + 0.0, float32),  # -0.0 becomes 0.0
+        (lambda x: ops.cast(ops.cast(x, float16), float32), float32),
+        (lambda x: ops.cast(ops.cast(x, float32), int64), int64),
+        (lambda x: ops.cast(ops.cast(x, bool_), int32), int32),
+        (lambda x: ops.exp(ops.log(x)), float32),
+    ],
+)
+def test_what_changes_bits_stays(function: Callable[[Node], Node], dtype: DType) -> None:
+    graph = build(function, (dtype, (3,)))
+    assert canonicalize(graph).outputs == graph.outputs
+
+
+def test_reshape_of_reshape_is_one() -> None:
+    graph = build(lambda x: ops.reshape(ops.reshape(x, (6,)), (3, 2)), (float32, (2, 3)))
+    assert len(canonicalize(graph).nodes()) == 2
+
+
+def test_exact_constant_expressions_are_folded_and_others_are_not() -> None:
+    whole = Graph([], [ops.multiply(constant(6, int64), constant(7, int64))])
+    assert fold(whole).outputs == (constant(42, int64),)
+    wraps = Graph([], [ops.add(constant(2**31 - 1, int32), constant(1, int32))])
+    assert fold(wraps).outputs == (constant(-(2**31), int32),)
+    inexact = Graph([], [ops.exp(constant(1.0, float32))])
+    assert fold(inexact).outputs == inexact.outputs
+
+
+def test_a_product_that_is_only_read_transposed_is_turned() -> None:
+    graph = build(
+        lambda a, b: ops.relu(ops.permute(ops.matmul(a, b), (1, 0))), (float32, (5, 4)), (float32, (4, 3))
+    )
+    (relu,) = transpose_products(graph).outputs
+    assert relu.inputs[0].op.kind == "contraction"
+    both = build(lambda a, b: ops.matmul(a, b), (float32, (5, 4)), (float32, (4, 5)))
+    product = both.outputs[0]
+    kept = Graph(both.input_types, [product + ops.permute(product, (1, 0))])
+    assert transpose_products(kept).outputs == kept.outputs
+
+
+@pytest.mark.parametrize(
+    ("function", "points"),
+    [
+        (lambda x: ops.log(ops.exp(x)), [-200.0, 200.0]),
+        (lambda x: ops.log(ops.sigmoid(x)), [-200.0, 5.0]),
+        (lambda x: ops.log(1.0 + ops.exp(x)), [-5.0, 200.0]),
+        (lambda x: ops.log(ops.softmax(x, 0)), [0.0, -200.0]),
+    ],
+)
+def test_stabilised_formulas_do_not_overflow(function: Callable[[Node], Node], points: list[float]) -> None:
+    graph = build(function, (float32, (2,)))
+    (found,) = run_program(compiler.compile_graph(stabilize(graph)), [numpy.array(points, numpy.float32)])
+    assert numpy.isfinite(found).all()
+
+
+def test_passes_do_not_recurse() -> None:
+    node = input_node(0, tensor_type(float32, (2,)))
+    for _ in range(20_000):
+        node = ops.tanh(ops.negative(ops.negative(node)))
+    after = pipeline.run_passes(Graph([node.type], [node]))
+    assert len(after.nodes()) == 20_001
