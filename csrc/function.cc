@@ -166,7 +166,7 @@ bool quick_feed(PyObject* object, Type* declared, ValueRef* out) {
   for (int64_t i = 0; list && i < count; ++i) {
     if (!PyFloat_CheckExact(PyList_GET_ITEM(object, i))) return false;
   }
-  ValueRef value(new_value(type_of(declared->dtype, &count, list ? 1 : 0)));
+  ValueRef value(new_value(type_of(declared->dtype, &count, list ? 1 : 0, declared->weak && !list)));
   value->buffer = BufferRef(new_buffer(static_cast<size_t>(value->type->nbytes)));
   for (int64_t i = 0; i < count; ++i) {
     double number = PyFloat_AS_DOUBLE(list ? PyList_GET_ITEM(object, i) : object);

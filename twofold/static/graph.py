@@ -72,6 +72,7 @@ class Operation:
         "keywords",
         "name",
         "number",
+        "number_of",
         "observe",
         "outputs",
         "python",
@@ -104,6 +105,9 @@ class Operation:
         self.observe: Callable[..., None] | None = None
         self.python: Callable[..., Any] | None = None
         self.string: Any = None
+        self.number_of: Callable[[Any], float] | None = (
+            None  # of the variables: a number that each run is given
+        )
         self.branches: tuple[Any, ...] = ()
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

@@ -19,6 +19,7 @@ from twofold.static.graph import Operation, Slot, local
 Tensor = _core.Tensor
 _SAMPLES = (1009, 2003)
 _RANKS = 5
+_SMALL = 17
 Sizes = dict[int, int]
 Source = tuple[Operation, int]
 
@@ -92,12 +93,24 @@ def _unknown_sizes(sources: Sequence[Source]) -> Iterator[int]:
             left += [owner for owner, _ in operation.sources]
 
 
-def _assignments(unknown: list[int], known: list[int], base: int) -> Iterator[Sizes]:
-    yield {name: base + 6 * place for place, name in enumerate(unknown)}
+_ROUND = (5040, 10080)
+
+
+def _assignments(unknown: list[int], known: list[int]) -> Iterator[tuple[Sizes, Sizes]]:
+    """Pairs of sizes to try: all different, all equal, equal to known ones, and round numbers, which divide well."""
+
+    def spread(base: int, step: int) -> Sizes:
+        return {name: base + step * place for place, name in enumerate(unknown)}
+
+    low, high = _SAMPLES
+    yield spread(low, 6), spread(high, 6)
     if unknown:
-        yield dict.fromkeys(unknown, base)
+        yield dict.fromkeys(unknown, low), dict.fromkeys(unknown, high)
         for size in known:
-            yield dict.fromkeys(unknown, size)
+            yield dict.fromkeys(unknown, size), dict.fromkeys(unknown, size)
+        yield spread(_ROUND[0], _ROUND[0]), spread(_ROUND[1], _ROUND[1])
+        for size in range(1, _SMALL):
+            yield dict.fromkeys(unknown, size), dict.fromkeys(unknown, size)
 
 
 def infer(operation: Operation) -> list[TensorType]:
@@ -137,8 +150,7 @@ def _infer_sizes(operation: Operation, types: Sequence[TensorType]) -> list[Tens
     unknown = list(dict.fromkeys([*unknown, *_unknown_sizes(hosts)]))
     known = list(dict.fromkeys(size for type in types for size in type.shape if size >= 0))
     first_error: TwofoldError | None = None
-    pairs = zip(_assignments(unknown, known, _SAMPLES[0]), _assignments(unknown, known, _SAMPLES[1]))
-    for low, high in pairs:
+    for low, high in _assignments(unknown, known):
         try:
             first = _typed(operation, types, low)
             second = _typed(operation, types, high) if unknown else first

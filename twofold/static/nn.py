@@ -8,7 +8,8 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.static import math
-from twofold.static.array import _indices, gather, top_k
+from twofold.static.array import _indices, gather
+from twofold.static.array import top_k as top_k
 from twofold.static.define import (
     Number,
     as_tensor,
@@ -19,10 +20,13 @@ from twofold.static.define import (
     operation,
     sizes,
 )
-from twofold.static.math import _unary, log_sigmoid, sigmoid, softplus, tanh
-from twofold.static.random import multinomial, next_key
-
-__all__ = ["gather", "log_sigmoid", "multinomial", "sigmoid", "softplus", "tanh", "top_k"]
+from twofold.static.math import _unary
+from twofold.static.math import log_sigmoid as log_sigmoid
+from twofold.static.math import sigmoid as sigmoid
+from twofold.static.math import softplus as softplus
+from twofold.static.math import tanh as tanh
+from twofold.static.random import multinomial as multinomial
+from twofold.static.random import next_key
 
 relu = _unary("Relu", lambda features: ops.relu(features), "max(x, 0).")
 relu6 = _unary("Relu6", lambda features: ops.relu6(features), "x limited to 0 ... 6.")

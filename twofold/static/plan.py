@@ -31,6 +31,7 @@ class Plan:
         "fetch",
         "function",
         "keep",
+        "numbers",
         "observers",
         "reads",
         "request",
@@ -50,11 +51,13 @@ class Plan:
         operations = self.walk.operations
         self.draws = self.walk.draws
         self.reads = tuple(self.walk.reads)
+        self.numbers = self.walk.numbers
         self.written = tuple(dict.fromkeys(variable for op in operations for variable in op.updates))
         self.observers = [operation for operation in operations if operation.observe is not None]
         self.arrays = len(request.fetches) + sum(len(operation.sources) for operation in self.observers)
         types = [owner.outputs[index].type_ for owner, index in request.feeds]
         types += [variable.type_ for variable in self.reads]
+        types += [operation.outputs[0].type_ for operation in self.numbers]
         types += [tensor_type(int64)] if self.draws else []
         self.function = _core.function(
             tuple(_core.placeholder(type) for type in types), (), False, self.specialise
@@ -64,7 +67,7 @@ class Plan:
     @property
     def needs_nothing(self) -> bool:
         """Whether a run is no more than feeds in and arrays out."""
-        return not (self.reads or self.written or self.observers or self.draws)
+        return not (self.reads or self.numbers or self.written or self.observers or self.draws)
 
     def specialise(self, types: tuple[TensorType, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The graph for inputs of ``types``; raises GraphError for a feed that does not fit its tensor."""

@@ -59,6 +59,7 @@ class Walk:
         self.fed = set(request.feeds)
         self.operations: list[Operation] = []
         self.reads: dict[Any, None] = {}
+        self.numbers: list[Operation] = []
         self.draws = False
         self._collect()
 
@@ -73,6 +74,8 @@ class Walk:
             self._check(operation, above or operation)
             self.operations.append(operation)
             self.draws = self.draws or operation.draws
+            if operation.number_of is not None:
+                self.numbers.append(operation)
             if operation.reads_state:
                 self.reads.update(dict.fromkeys(operation.updates))
             if operation.variable is not None and not operation.updates:
@@ -120,7 +123,7 @@ class Walk:
 
 
 class Replay:
-    """One replay, for the types of the inputs: feeds, then variables read, then the number of the run."""
+    """One replay, for the types of the inputs: feeds, variables read, numbers given, the number of the run."""
 
     def __init__(
         self, walk: Walk, reads: Sequence[Any], written: Sequence[Any], types: Sequence[TensorType]
@@ -132,6 +135,7 @@ class Replay:
         self.fed = dict(zip(walk.request.feeds, self.inputs))
         self.before = dict(zip(reads, self.inputs[feeds:]))
         self.state: dict[Any, Any] = dict(self.before)
+        self.numbers = dict(zip(walk.numbers, self.inputs[feeds + len(reads) :]))
         self.counter = self.inputs[-1] if walk.draws else None
         self.values: dict[Operation, list[Any]] = {}
         self.targets = {source for op in walk.operations if op.type == "Gradients" for source in op.sources}
@@ -171,6 +175,8 @@ class Replay:
             return [operation.constant]
         if operation.variable is not None and not operation.updates:
             return [self.before[operation.variable]]
+        if operation in self.numbers:
+            return [self.numbers[operation]]
         if operation.branches:
             return [self._value(source) for source in self.walk.sources_of(operation)]
         values = [self._input(operation, k, source) for k, source in enumerate(operation.sources)]

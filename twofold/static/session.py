@@ -126,6 +126,8 @@ class BaseSession:
                 if feed_dict
                 else tuple([state[v] for v in plan.reads])
             )
+            if plan.numbers:
+                feeds += tuple([operation.number_of(state) for operation in plan.numbers])
             if plan.draws:
                 self._runs += 1
                 feeds += (self._runs,)
@@ -229,7 +231,9 @@ class BaseSession:
 
     def _execute(self, plan: Plan, values: tuple[Any, ...], number: int) -> list[Any]:
         from_state = [self._value_of(variable) for variable in plan.reads]
-        tail = (*from_state, number) if plan.draws else tuple(from_state)
+        tail = (*from_state, *[operation.number_of(self._state) for operation in plan.numbers])
+        if plan.draws:
+            tail += (number,)
         self._graph.running += 1
         try:
             return list(plan.fetch((*repaired(plan, values), *tail), plan.arrays))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.dtypes import float32, int64
+from twofold.dtypes import float32, float64, int64
 from twofold.errors import GraphError
+from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.control import group
@@ -233,14 +234,26 @@ class MomentumOptimizer(Optimizer):
 
 def _adam(rule: str) -> Any:
     def body(
-        p: Any, m: Any, v: Any, g: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, step: Any
+        p: Any,
+        m: Any,
+        v: Any,
+        g: Any,
+        lr: Any,
+        beta1: Any,
+        beta2: Any,
+        epsilon: Any,
+        correction1: Any,
+        correction2: Any,
     ) -> list[Any]:
         mean = apply("adam_mean", g, m, beta1)
         square = apply("adam_square", g, v, beta2)
-        first, second = (ops.subtract(1.0, ops.pow(beta, step)) for beta in (beta1, beta2))
-        return [apply(rule, p, mean, square, lr, first, second, epsilon), mean, square]
+        return [apply(rule, p, mean, square, lr, correction1, correction2, epsilon), mean, square]
 
     return body
+
+
+def _correction(beta: Any, step: Any) -> Any:
+    return ops.subtract(1.0, ops.pow(beta, ops.cast(step, beta.dtype)))
 
 
 _ADAM = {"tensorflow": _adam("adam_parameter_late_epsilon"), "pytorch": _adam("adam_parameter")}
@@ -278,6 +291,7 @@ class AdamOptimizer(Optimizer):
             with first.graph.name_scope(None), first.graph.control_dependencies(None):
                 self._step = Variable(constant(0, int64), False, name=f"{self._name}/step")
         self._count = assign_add(self._step, 1)
+        self._corrections = [self._correction(beta) for beta in (self._beta1, self._beta2)]
 
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps."""
@@ -294,8 +308,22 @@ class AdamOptimizer(Optimizer):
             beta1=self._beta1,
             beta2=self._beta2,
             epsilon=self._epsilon,
-            step=self._count,
+            correction1=self._corrections[0],
+            correction2=self._corrections[1],
         )
+
+    def _finish(self) -> list[Any]:
+        return [self._count]
+
+    def _correction(self, beta: Any) -> Any:
+        """``1 - beta ** step``: given to each run as a number, so that no precision of the step is lost."""
+        step = self._step
+        assert step is not None
+        if not isinstance(beta, (int, float)):
+            return define("BiasCorrection", _correction, (as_tensor(beta), self._count), {}, None).outputs[0]
+        made = step.graph.add("BiasCorrection", None, [tensor_type(float64, (), True)], ())
+        made.number_of = lambda state: 1 - beta ** (state[step].item() + 1)
+        return made.outputs[0]
 
 
 def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:

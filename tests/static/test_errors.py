@@ -1,0 +1,187 @@
+"""The texts of errors, frozen: what, both sides, the lines, and what to change."""
+
+import inspect
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def line(offset=0):
+    return inspect.currentframe().f_back.f_lineno + offset
+
+
+def text_of(call, kind=RuntimeError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_missing_feed(session):
+    made = line(1)
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    used = line(1)
+    y = tf.reduce_sum(x)
+    run = line(1)
+    assert text_of(lambda: session.run(y)) == (
+        f"placeholder 'x:0' float32[?,3] (test_errors.py:{made}) is not fed, but Sum (test_errors.py:{used}) needs it, "
+        f"at test_errors.py:{run}. Add it to feed_dict: run(..., feed_dict={{x: value}})."
+    )
+
+
+def test_feed_of_another_shape(session):
+    made = line(1)
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    run = line(1)
+    assert text_of(lambda: session.run(x + 1.0, {x: numpy.zeros((2, 4))})) == (
+        f"feed: a value float32[2,4] does not fit 'x:0' float32[?,3] (test_errors.py:{made}), at test_errors.py:{run}. "
+        "Feed an array of its shape, or declare it with None where sizes vary."
+    )
+    run = line(1)
+    assert text_of(lambda: session.run([x * 2.0, x], {x: [1.0, 2.0]})) == (
+        f"feed: a value float32[2] does not fit 'x:0' float32[?,3] (test_errors.py:{made}), at test_errors.py:{run}. "
+        "Feed an array of its shape, or declare it with None where sizes vary."
+    )
+
+
+def test_feeds_that_lose_something(session):
+    made = line(1)
+    n = tf.placeholder(tf.int32, [None], name="n")
+    assert session.run(n + 1, {n: [1.0, 2.0]}).tolist() == [2, 3]
+    run = line(1)
+    assert text_of(lambda: session.run(n, {n: [1.5]})) == (
+        f"feed: values float64[1] have fractions that 'n:0' int32[?] (test_errors.py:{made}) would lose, "
+        f"at test_errors.py:{run}. Convert them yourself, or declare the placeholder with a floating dtype."
+    )
+    run = line(1)
+    assert text_of(lambda: session.run(n, {n: "text"})) == (
+        f"feed: a value of type str (<U4) does not become numbers for 'n:0' int32[?] (test_errors.py:{made}), "
+        f"at test_errors.py:{run}. Feed numbers that fit int32[?]; lists must have rows of equal length."
+    )
+    assert "does not become numbers" in text_of(lambda: session.run(n, {n: [[1], [2, 3]]}))
+
+
+def test_feeds_and_fetches_of_names_that_are_not_there(session):
+    tf.constant(1.0, name="here")
+    run = line(1)
+    assert text_of(lambda: session.run("there:0")) == (
+        f"fetch: The name 'there' refers to an operation that is not in the graph. At test_errors.py:{run}. "
+        "Use a name that the graph has."
+    )
+    assert text_of(lambda: session.run("here:0", {"there:0": 1.0})).startswith("feed: The name 'there'")
+    assert text_of(lambda: session.run("here:3")).startswith(
+        "fetch: The name 'here:3' refers to output 3 of an operation with 1."
+    )
+    run = line(1)
+    assert text_of(lambda: session.run(3), TypeError) == (
+        "fetch: a value of type int is neither a tensor nor an operation. Fetch one of those, or its name. "
+        f"At test_errors.py:{run}."
+    )
+
+
+def test_another_graph(session):
+    with tf.Graph().as_default():
+        made = line(1)
+        x = tf.constant(1.0, name="x")
+    run = line(1)
+    assert text_of(lambda: session.run(x)) == (
+        f"fetch: 'x' (test_errors.py:{made}) is not in the graph of this session, at test_errors.py:{run}. "
+        "Make the session with tf.Session(graph=...) of its graph, or inside that graph's as_default()."
+    )
+    run = line(1)
+    assert text_of(lambda: tf.constant(1.0) + x) == (
+        f"add: an input, x (test_errors.py:{made}), belongs to another graph, "
+        f"at test_errors.py:{run}. Declare both in one graph."
+    )
+
+
+def test_closed_session():
+    x = tf.constant(1.0)
+    with tf.Session() as session:
+        session.run(x)
+    run = line(1)
+    assert text_of(lambda: session.run(x)) == (
+        f"run: the session is closed, at test_errors.py:{run}. Make a new one, or move the run into its 'with' block."
+    )
+
+
+def test_variable_without_value(session):
+    made = line(1)
+    v = tf.Variable(tf.zeros([2, 3]), name="v")
+    run = line(1)
+    assert text_of(lambda: session.run(v * 2.0)) == (
+        f"variable 'v' float32[2,3] (test_errors.py:{made}) has no value in this session, at test_errors.py:{run}. "
+        "Run tf.global_variables_initializer() first, or restore it with a Saver."
+    )
+    run = line(1)
+    assert text_of(lambda: v.assign([1.0])) == (
+        f"Assign: 'Const:0' float32[1] (test_errors.py:{run}) "
+        f"does not fit variable 'v' float32[2,3] (test_errors.py:{made}), "
+        f"at test_errors.py:{run}. Make dtype and shape equal; tf.cast and tf.reshape convert."
+    )
+
+
+def test_finalised_graph():
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(1.0)
+        graph.finalize()
+        run = line(1)
+        assert text_of(lambda: x + 1.0) == (
+            f"add cannot be added to the graph, as it was finalised, "
+            f"at test_errors.py:{run}. Declare it before finalize()."
+        )
+        assert text_of(lambda: tf.nn.relu(x)).startswith(
+            "Relu cannot be added to the graph, as it was finalised"
+        )
+        with tf.Session(graph=graph) as session:
+            assert session.run(x) == 1.0
+
+
+def test_shapes_are_checked_where_they_are_declared(session):
+    a = tf.placeholder(tf.float32, [None, 3], name="a")
+    made = line(1)
+    b = tf.placeholder(tf.float32, [4, 4], name="b")
+    run = line(1)
+    assert text_of(lambda: tf.matmul(a, b)) == (
+        f"MatMul: inner sizes differ, 3 against 4: 'a:0' float32[?,3] (test_errors.py:{made - 2}), "
+        f"'b:0' float32[4,4] (test_errors.py:{made}), at test_errors.py:{run}. "
+        "Transpose other or make its first axis 3."
+    )
+
+
+def test_sizes_that_do_not_meet_name_the_declaration(session):
+    a, b = tf.placeholder(tf.float32, [None], name="a"), tf.placeholder(tf.float32, [None], name="b")
+    made = line(1)
+    c = tf.add(a, b)
+    found = text_of(lambda: session.run(c, {a: [1.0, 2.0], b: [1.0, 2.0, 3.0]}))
+    assert found.startswith(
+        f"Add, declared at test_errors.py:{made}: add: sizes on axis -1 differ, 2 against 3"
+    )
+
+
+def test_values_are_not_there_before_a_run(session):
+    x = tf.placeholder(tf.float32, [], name="x")
+    assert "is not computed yet, as it depends on a placeholder" in text_of(lambda: bool(x > 0))
+    with pytest.raises(ValueError, match=r"eval\(\) needs a session"), tf.Graph().as_default():
+        constant = tf.constant(1.0)
+        tf.get_default_session().close()
+        from_stack = tf.Session()
+        del from_stack
+        _without_default(constant)
+
+
+def _without_default(tensor):
+    from twofold.static.graph import local
+
+    before, local.sessions = local.sessions, []
+    try:
+        tensor.eval()
+    finally:
+        local.sessions = before

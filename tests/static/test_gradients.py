@@ -1,0 +1,98 @@
+"""Gradients against formulas and differences, and what TensorFlow says about unconnected tensors."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def difference(session, y, x, value, step=1e-5):
+    found = numpy.zeros(value.shape)
+    for place in numpy.ndindex(value.shape):
+        moved = [value.copy(), value.copy()]
+        moved[0][place] += step
+        moved[1][place] -= step
+        high, low = (numpy.sum(session.run(y, {x: m})) for m in moved)
+        found[place] = (high - low) / (2 * step)
+    return found
+
+
+FUNCTIONS = {
+    "softmax": lambda x: tf.nn.softmax(x) * tf.constant([1.0, -2.0, 3.0], tf.float64),
+    "matmul": lambda x: tf.matmul(x, x, transpose_b=True),
+    "reshape": lambda x: tf.square(tf.reshape(x, [-1])) * 2.0,
+    "slices": lambda x: x[0] * x[:, 1:2],
+    "gather": lambda x: tf.square(tf.gather(x, [1, 0, 1])),
+    "concat": lambda x: tf.concat([x, tf.exp(x)], 1),
+    "split": lambda x: tf.multiply(*tf.split(x, [1, 1], 0)),
+    "mean": lambda x: tf.square(tf.reduce_mean(x, 0)),
+    "max": lambda x: tf.reduce_max(x, 1),
+    "where": lambda x: tf.where(x > 0.1, x * x, -x),
+    "clip": lambda x: tf.clip_by_value(x, -0.4, 0.4) * x,
+    "moments": lambda x: tf.nn.moments(x, [0])[1],
+    "stack": lambda x: tf.stack([x, x * x], 1),
+    "entropy": lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 2], logits=x),
+    "sigmoid": lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.ones_like(x), logits=x),
+    "norm": lambda x: tf.nn.l2_normalize(x, 1),
+    "tile": lambda x: tf.square(tf.tile(x, [2, 1])),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("shape", [[2, 3], [None, 3]], ids=["known", "unknown"])
+def test_against_differences(session, name, shape):
+    x = tf.placeholder(tf.float64, shape)
+    value = numpy.random.default_rng(4).uniform(-1, 1, (2, 3))
+    y = FUNCTIONS[name](x)
+    (g,) = tf.gradients(y, x)
+    numpy.testing.assert_allclose(
+        session.run(g, {x: value}), difference(session, y, x, value), rtol=1e-5, atol=1e-7
+    )
+
+
+def test_sums_over_ys_and_weights_them(session):
+    x = tf.constant([1.0, 2.0])
+    y, z = x * x, 3.0 * x
+    assert session.run(tf.gradients([y, z], x)[0]).tolist() == [5.0, 7.0]
+    assert session.run(
+        tf.gradients([y, z], x, [tf.constant([1.0, 0.5]), tf.constant([0.0, 2.0])])[0]
+    ).tolist() == [2.0, 8.0]
+
+
+def test_none_where_there_is_no_path(session):
+    x, n, other = tf.constant(2.0), tf.constant(2), tf.constant(1.0)
+    y = x * tf.cast(tf.cast(x, tf.int32), tf.float32) + tf.stop_gradient(x * x)
+    found = tf.gradients(y, [x, n, other])
+    assert found[1:] == [None, None] and session.run(found[0]) == 2.0
+    assert tf.gradients(tf.stop_gradient(x), x) == [None]
+    with pytest.raises(RuntimeError, match="is not a floating tensor"):
+        tf.gradients(n, x)
+
+
+def test_inner_tensors_and_second_derivatives(session):
+    x, w = tf.placeholder(tf.float32, [None]), tf.Variable(3.0)
+    h = x * 2.0
+    y = tf.reduce_sum(h * h * w)
+    dh, dw = tf.gradients(y, [h, w])
+    (second,) = tf.gradients(tf.reduce_sum(dh * dh), w)
+    session.run(w.initializer)
+    found = session.run([dh, dw, second], {x: [1.0, 2.0]})
+    assert found[0].tolist() == [12.0, 24.0] and found[1:] == [20.0, 480.0]
+
+
+def test_gradients_can_be_clipped_and_applied(session):
+    w, unused = tf.Variable([3.0, 4.0]), tf.Variable(1.0)
+    optimizer = tf.train.GradientDescentOptimizer(1.0)
+    pairs = optimizer.compute_gradients(0.5 * tf.reduce_sum(w * w))
+    assert pairs[1] == (None, unused)
+    clipped, norm = tf.clip_by_global_norm([pair[0] for pair in pairs], 1.0)
+    train = optimizer.apply_gradients(zip(clipped, [w, unused]))
+    session.run(tf.global_variables_initializer())
+    assert session.run([norm, train]) == [5.0, None]
+    numpy.testing.assert_allclose(session.run(w), [2.4, 3.2], rtol=1e-6)

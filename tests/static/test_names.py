@@ -1,0 +1,142 @@
+"""Names, scopes, collections and what tensors show."""
+
+import pytest
+
+import twofold.static as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def test_names_are_those_of_tensorflow(graph):
+    a, b = tf.placeholder(tf.float32, [2, 2]), tf.placeholder(tf.float32, [2, 2], name="b")
+    made = [a, b, tf.placeholder(tf.float32), tf.matmul(a, b), tf.matmul(a, b), a + b, a - b, a * b, a / b]
+    made += [
+        tf.reduce_mean(a),
+        tf.nn.relu(a),
+        tf.argmax(a, 1),
+        tf.cast(a, tf.int32),
+        tf.constant(1.0),
+        tf.concat([a, b], 0),
+    ]
+    assert [tensor.name for tensor in made] == [
+        "Placeholder:0",
+        "b:0",
+        "Placeholder_1:0",
+        "MatMul:0",
+        "MatMul_1:0",
+        "add:0",
+        "sub:0",
+        "mul:0",
+        "truediv:0",
+        "Mean:0",
+        "Relu:0",
+        "ArgMax:0",
+        "Cast:0",
+        "Const:0",
+        "concat:0",
+    ]
+    assert (
+        a.op.type == "Placeholder"
+        and a.graph is graph
+        and made[3].op.inputs == (a.op.outputs[0], b.op.outputs[0])
+    )
+    assert graph.get_tensor_by_name("MatMul_1:0") is made[4].op.outputs[0]
+    assert tf.split(tf.zeros([4, 2]), 2)[1].name == "split:1"
+
+
+def test_scopes_are_unique_and_can_be_entered_again():
+    with tf.name_scope("layer") as scope:
+        assert scope == "layer/" and tf.constant(1.0).name == "layer/Const:0"
+        with tf.name_scope("inner"):
+            assert tf.constant(1.0, name="x").name == "layer/inner/x:0"
+    with tf.name_scope("layer"):
+        assert tf.constant(1.0).name == "layer_1/Const:0"
+    with tf.name_scope(scope):
+        assert tf.constant(1.0).name == "layer/Const_1:0"
+
+
+def test_training_operations_and_variables_have_tensorflows_names():
+    w = tf.Variable(1.0, name="w")
+    assert (w.name, w.initializer.name, tf.Variable(2.0).name, tf.Variable(2.0).name) == (
+        "w:0",
+        "w/Assign",
+        "Variable:0",
+        "Variable_1:0",
+    )
+    assert tf.train.AdamOptimizer().minimize(w * w).name == "Adam"
+    assert tf.train.GradientDescentOptimizer(0.1).minimize(w * w).name == "GradientDescent"
+    assert tf.global_variables_initializer().name == "init"
+
+
+def test_variable_scopes_share_by_name():
+    with tf.variable_scope("a"):
+        with tf.variable_scope("b"):
+            v = tf.get_variable("v", [2])
+        assert v.name == "a/b/v:0"
+    with tf.variable_scope("a/b", reuse=True):
+        assert tf.get_variable("v") is v
+    with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
+        new = tf.get_variable("new", [1])
+        assert tf.get_variable("new", [1]) is new
+    x = tf.placeholder(tf.float32, [None, 3])
+    tf.layers.dense(x, 2)
+    tf.layers.dense(x, 2)
+    assert [v.name for v in tf.trainable_variables()][-4:] == [
+        "dense/kernel:0",
+        "dense/bias:0",
+        "dense_1/kernel:0",
+        "dense_1/bias:0",
+    ]
+    with pytest.raises(ValueError, match="already exists"), tf.variable_scope("a/b"):
+        tf.get_variable("v", [2])
+    with pytest.raises(ValueError, match="does not exist"), tf.variable_scope("a", reuse=True):
+        tf.get_variable("missing", [2])
+    with pytest.raises(ValueError, match="another shape"), tf.variable_scope("a/b", reuse=True):
+        tf.get_variable("v", [3])
+
+
+def test_collections(graph):
+    v = tf.Variable(1.0, trainable=False, name="counter")
+    w = tf.Variable(1.0, name="weight")
+    assert tf.global_variables() == [v, w] and tf.trainable_variables() == [w]
+    assert tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope="wei") == [w]
+    tf.add_to_collection("mine", 3)
+    assert tf.get_collection("mine") == [3] and "mine" in graph.get_all_collection_keys()
+
+
+def test_shapes_show_what_is_known():
+    x = tf.placeholder(tf.float32, [None, 4])
+    shapes = {
+        "reshape": tf.reshape(x, [-1, 2]),
+        "transpose": tf.transpose(x),
+        "concat": tf.concat([x, x], 1),
+        "mean": tf.reduce_mean(x, 0),
+        "product": tf.matmul(x, tf.zeros([4, 3])),
+        "row": x[0],
+        "column": x[:, 1],
+        "part": x[1:3],
+        "zeros": tf.zeros([tf.shape(x)[0], 3]),
+        "expand": tf.expand_dims(x, 1),
+        "one_hot": tf.one_hot(tf.argmax(x, 1), 5),
+        "keep": tf.reduce_sum(x, 1, keepdims=True),
+    }
+    assert {name: tensor.shape.as_list() for name, tensor in shapes.items()} == {
+        "reshape": [None, 2],
+        "transpose": [4, None],
+        "concat": [None, 8],
+        "mean": [4],
+        "product": [None, 3],
+        "row": [4],
+        "column": [None],
+        "part": [None, 4],
+        "zeros": [None, 3],
+        "expand": [None, 1, 4],
+        "one_hot": [None, 5],
+        "keep": [None, 1],
+    }
+    assert int(x.get_shape()[1]) == 4 and x.shape[0].value is None and str(x.shape) == "(?, 4)"
+    assert x.dtype == tf.float32 and x.dtype.as_numpy_dtype(1) == 1.0

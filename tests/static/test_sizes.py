@@ -1,0 +1,93 @@
+"""Unknown sizes: one program for all of them, the numbers of known ones, and no new machine code."""
+
+import numpy
+import pytest
+
+import twofold
+import twofold.static as tf
+from twofold.runtime import jit
+
+
+def network(batch):
+    x, y = tf.placeholder(tf.float32, [batch, 8]), tf.placeholder(tf.int64, [batch])
+    random = numpy.random.default_rng(0)
+    w = tf.Variable(random.standard_normal((8, 5)).astype("f"))
+    flat = tf.reshape(tf.reshape(x, [-1, 2, 4]), [tf.shape(x)[0], 8])
+    logits = tf.matmul(tf.nn.relu(flat), w)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return x, y, loss, tf.gradients(loss, w)[0], tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7, 33])
+def test_unknown_sizes_give_the_bits_of_known_ones(batch):
+    random = numpy.random.default_rng(batch)
+    xs, ys = random.standard_normal((batch, 8)).astype("f"), random.integers(0, 5, batch)
+    found = []
+    for size in (None, batch):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, y, loss, gradient, train = network(size)
+            session.run(tf.global_variables_initializer())
+            found.append(
+                [value.tobytes() for value in session.run([loss, gradient, train], {x: xs, y: ys})[:2]]
+            )
+    assert found[0] == found[1]
+
+
+def test_a_new_batch_size_compiles_no_machine_code(monkeypatch):
+    random = numpy.random.default_rng(0)
+
+    def feed(batch):
+        return {x: random.standard_normal((batch, 8)).astype("f"), y: random.integers(0, 5, batch)}
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y, loss, _, train = network(None)
+        session.run(tf.global_variables_initializer())
+        for batch in (20, 33, 47):
+            for _ in range(3):
+                session.run([loss, train], feed(batch))
+            twofold.wait_for_compiler()
+
+        def compiled(self, texts):
+            raise AssertionError(f"machine code for a new size: {list(texts)}")
+
+        monkeypatch.setattr(jit.Jit, "_compile", compiled)
+        for batch in (21, 50, 64):
+            for _ in range(3):
+                session.run([loss, train], feed(batch))
+            twofold.wait_for_compiler()
+
+
+def test_shapes_that_are_computed():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, n = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [])
+        rows = tf.shape(x)[0]
+        fetches = [
+            tf.zeros([rows, 2]),
+            tf.random_normal(tf.shape(x)),
+            tf.fill([rows * 2], 7.0),
+            tf.one_hot(tf.range(rows), 4),
+            tf.tile(x, [1, rows]),
+            tf.reshape(x, tf.stack([3, rows])),
+            tf.slice(x, [0, 1], [rows, 2]),
+            tf.shape(x),
+            tf.size(x),
+        ]
+        for count in (2, 5):
+            shapes = [numpy.shape(value) for value in session.run(fetches, {x: numpy.ones((count, 3))})]
+            assert shapes == [
+                (count, 2),
+                (count, 3),
+                (2 * count,),
+                (count, 4),
+                (count, 3 * count),
+                (3, count),
+                (count, 2),
+                (2,),
+                (),
+            ]
+        for count in (3, 4):
+            assert session.run(tf.range(n) * 2, {n: count}).tolist() == [2 * k for k in range(count)]
+            assert session.run(tf.reshape(x, [n, -1]), {n: count, x: numpy.ones((4, 3))}).shape == (
+                count,
+                12 // count,
+            )

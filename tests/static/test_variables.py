@@ -1,0 +1,133 @@
+"""Variables: their values in a session, the order of updates, saving."""
+
+import os
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def test_initial_values_of_every_kind(session):
+    made = [
+        tf.Variable(2),
+        tf.Variable(2.5),
+        tf.Variable([[1.0]]),
+        tf.Variable(numpy.float64(1)),
+        tf.Variable(lambda: tf.ones([2])),
+        tf.Variable(tf.zeros([3]), dtype=tf.float32),
+        tf.Variable(True),
+    ]
+    session.run(tf.global_variables_initializer())
+    values = session.run(made)
+    assert [value.dtype.name for value in values] == [
+        "int32",
+        "float32",
+        "float32",
+        "float64",
+        "float32",
+        "float32",
+        "bool",
+    ]
+    assert [value.shape for value in values] == [(), (), (1, 1), (), (2,), (3,), ()]
+
+
+def test_each_session_has_its_own_values():
+    v = tf.Variable(1.0)
+    with tf.Session() as a, tf.Session() as b:
+        a.run(v.initializer)
+        b.run(v.initializer)
+        a.run(v.assign(5.0))
+        assert (a.run(v), b.run(v)) == (5.0, 1.0)
+
+
+def test_reads_see_the_state_before_the_run_and_updates_follow_each_other(session):
+    v = tf.Variable(1.0)
+    first = v.assign_add(1.0)
+    second = v.assign(v * 10.0)
+    third = tf.assign_sub(v, 3.0)
+    session.run(v.initializer)
+    assert session.run([v, first, second, third, v + 0.5]) == [1.0, 2.0, 10.0, 7.0, 1.5]
+    assert session.run(v) == 7.0
+
+
+def test_under_control_dependencies_reads_see_the_update(session):
+    v = tf.Variable(1.0)
+    update = v.assign_add(1.0)
+    with tf.control_dependencies([update]):
+        after, doubled = v.read_value(), v * 2.0
+    session.run(v.initializer)
+    assert session.run([v, after, doubled]) == [1.0, 2.0, 4.0]
+    assert session.run(v) == 2.0
+
+
+def test_nobody_outside_can_change_a_variable(session):
+    v = tf.Variable(tf.zeros([200]))
+    p = tf.placeholder(tf.float32, [200])
+    session.run(v.initializer)
+    for fetched in (session.run(v), session.run(v.assign_add(tf.ones([200])))):
+        fetched[:] = 7.0
+    fed = numpy.full(200, 3.0, numpy.float32)
+    assert session.run(v)[0] == 1.0
+    session.run(v.assign(p), {p: fed})
+    fed[:] = 8.0
+    assert session.run(v)[0] == 3.0
+
+
+def test_load_and_group(session):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable(0)
+    session.run(tf.global_variables_initializer())
+    v.load([3.0, 4.0], session)
+    assert session.run(tf.group(v.assign_add([1.0, 1.0]), w.assign_add(2))) is None
+    numpy.testing.assert_array_equal(session.run(v), [4.0, 5.0])
+    assert session.run(w) == 2
+    with pytest.raises(
+        RuntimeError, match=r"a value float32\[3\] does not fit variable 'Variable' float32\[2\]"
+    ):
+        v.load([1.0, 2.0, 3.0], session)
+
+
+def test_checkpoints_come_back_and_damage_is_told(session, tmp_path):
+    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3, name="w")
+    saver = tf.train.Saver(max_to_keep=2)
+    session.run(tf.global_variables_initializer())
+    paths = [saver.save(session, str(tmp_path / "model"), global_step=step) for step in (1, 2, 3)]
+    assert [os.path.exists(path) for path in paths] == [False, True, True]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[-1] == str(tmp_path / "model-3")
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "model-2", "model-3"]
+    session.run([v.assign([0.0, 0.0]), w.assign(0)])
+    saver.restore(session, paths[-1])
+    assert session.run(v).tolist() == [1.0, 2.0] and session.run(w) == 3
+    content = bytearray((tmp_path / "model-3").read_bytes())
+    content[-20] ^= 1
+    (tmp_path / "model-3").write_bytes(content)
+    with pytest.raises(RuntimeError, match="is damaged, as its checksum is wrong"):
+        saver.restore(session, paths[-1])
+    (tmp_path / "other").write_bytes(b"text")
+    with pytest.raises(RuntimeError, match="is not a checkpoint of this library"):
+        saver.restore(session, str(tmp_path / "other"))
+    with pytest.raises(ValueError, match="there is no checkpoint"):
+        saver.restore(session, str(tmp_path / "missing"))
+    x = tf.Variable(1.0, name="x")
+    with pytest.raises(RuntimeError, match="has no variable 'x'"):
+        tf.train.Saver([x]).restore(session, paths[1])
+
+
+def test_moving_averages_of_batch_normalization(session):
+    x, training = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.bool, [])
+    y = tf.layers.batch_normalization(x, momentum=0.5, training=training)
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    session.run(tf.global_variables_initializer())
+    batch = numpy.array([[1.0, 2.0], [3.0, 6.0]], numpy.float32)
+    found, _ = session.run([y, updates], {x: batch, training: True})
+    numpy.testing.assert_allclose(found, [[-1, -1], [1, 1]], atol=1e-2)
+    mean, variance = (v for v in tf.global_variables() if "moving" in v.name)
+    numpy.testing.assert_allclose(session.run(mean), [1.0, 2.0])
+    numpy.testing.assert_allclose(session.run(variance), [1.0, 2.5])
+    numpy.testing.assert_allclose(session.run(y, {x: batch, training: False})[0], [0.0, 0.0], atol=1e-6)
