@@ -170,7 +170,7 @@ def _block(x: Node) -> Node:
 def test_views_with_offsets_steps_and_flips_are_read_where_they_lie() -> None:
     generator = numpy.random.default_rng(0)
     array = generator.normal(size=(20, 30)).astype(numpy.float32)
-    graph, program = compiled(
+    _, program = compiled(
         lambda x: [ops.flip(x, (1,)) * 2.0, ops.flip(_block(x), (0,)) + 1.0, ops.diagonal(x) * 3.0],
         (float32, (20, 30)),
     )
