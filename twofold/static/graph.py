@@ -105,9 +105,7 @@ class Operation:
         self.observe: Callable[..., None] | None = None
         self.python: Callable[..., Any] | None = None
         self.string: Any = None
-        self.number_of: Callable[[Any], float] | None = (
-            None  # of the variables: a number that each run is given
-        )
+        self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
