@@ -18,6 +18,8 @@ MOST_INSTRUCTIONS = 5000
 MOST_BUFFERS = 64
 """Of one kernel, counted before equal ones are found."""
 
+_NOTHING = -1
+
 Placement = list[list[tuple[int, int]]]
 """For each loop axis of a unit: the axes of the cluster it runs over, each with the factor of its index."""
 
@@ -183,7 +185,8 @@ class Clustering:
             if other is not cluster:
                 other.users.add(cluster)
         if cluster.kind == "loop":
-            for node_id in reads:
+            # what reads nothing, such as a constant that must lie in memory, finds its like
+            for node_id in reads or (_NOTHING,):
                 self._readers.setdefault(node_id, []).append(cluster)
 
     def _settle(self, unit: Unit, cluster: Cluster) -> None:
@@ -195,7 +198,7 @@ class Clustering:
         """The cluster that ``unit`` joins: one that it reads from, else one that reads the same values."""
         tried = set()
         found = sorted(before.values(), key=lambda cluster: (-cluster.level, -cluster.number))
-        for node_id in reads:
+        for node_id in reads or (_NOTHING,):
             found += self._readers.get(node_id, ())[-4:]
         for cluster in found:
             if cluster.number in tried:

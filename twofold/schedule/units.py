@@ -213,10 +213,11 @@ class Analysis:
     def _read_strided(self, operand: Node) -> bool:
         """Have a matrix product read ``operand`` where its base lies, if strides suffice for that."""
         base, forms = self.views.base(operand)
-        if forms is None or base.op.kind == "view" or (base.op.kind == "source" and base.op.name != "input"):
+        if forms is None:
             return False
         constant, terms, dynamic = flat(forms, base.shape)
-        if constant or dynamic:
+        base = _below_reshapes(base)
+        if constant or dynamic or base.op.kind == "view" or (base.op.kind == "source" and base.op.name != "input"):
             return False
         by_axis = dict(terms)
         strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]
@@ -240,9 +241,7 @@ class Analysis:
 
     def _store_operand(self, operand: Node) -> None:
         """Have ``operand`` of a product or custom operation in memory, where possible without a copy."""
-        base = operand
-        while base.op.kind == "view" and view_is_reshape(base):
-            base = base.inputs[0]
+        base = _below_reshapes(operand)
         if base.op.kind not in ("view", "source") or base.op.name == "input":
             if base.op.name != "input":
                 self.roots[base.id] = base
@@ -286,6 +285,13 @@ class Analysis:
     def in_memory(self, node: Node) -> bool:
         """Whether expressions read ``node`` rather than compute it."""
         return node.id in self.roots or node.op.name == "input"
+
+
+def _below_reshapes(node: Node) -> Node:
+    """The value whose elements ``node`` has, all of them in the same order."""
+    while node.op.kind == "view" and view_is_reshape(node):
+        node = node.inputs[0]
+    return node
 
 
 def _repeats(base: Node, forms: Forms, shape: tuple[int, ...]) -> bool:
