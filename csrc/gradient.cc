@@ -274,6 +274,8 @@ bool Walker::run(std::vector<FoundGradient>* found) {
 
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
   if (request.root->consumed) return raise(kSecondPass);
+  if (!recorder.wait_until_free()) return false;
+  Recorder::Busy busy(recorder);
   return Walker(recorder, request).run(found);
 }
 

@@ -3,12 +3,22 @@
 #include "recorder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <unordered_map>
 
 #include "location.h"
 
 namespace twofold {
+
+bool rest_without_lock() {
+  Py_BEGIN_ALLOW_THREADS
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  Py_END_ALLOW_THREADS
+  return PyErr_CheckSignals() == 0;
+}
+
 namespace {
 
 constexpr size_t kMostInputs = 16;
@@ -33,6 +43,17 @@ bool Recorder::is_traced() {
 }
 
 Recorder::Recorder() { reset(nullptr); }
+
+Recorder::Busy::Busy(Recorder& recorder) : recorder_(recorder) {
+  if (recorder_.busy_++ == 0) recorder_.busy_thread_ = PyThread_get_thread_ident();
+}
+
+bool Recorder::wait_until_free() {
+  while (busy_ && busy_thread_ != PyThread_get_thread_ident()) {
+    if (!rest_without_lock()) return false;
+  }
+  return true;
+}
 
 Ref Recorder::new_leaf(Type* type, Leaf leaf) {
   size_t number = leaves_.size();
@@ -87,18 +108,11 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
   for (size_t i = 0; i < count; ++i) {
     Value* value = inputs[i].value;
     if (!value) continue;
-    if (value->pending && value->owner == this && value->stamp != stamp_) {
-      PyErr_SetString(PyExc_RuntimeError, "a value is used while the run that computes it is still going on");
-      return false;
-    }
-    if (value->failed) {
-      PyErr_SetString(PyExc_RuntimeError, "this value was never computed: the run that was to compute it raised an error");
-      return false;
-    }
-    if (value->pending && (value->owner != this || (value->is_leaf && value->requires_grad && grad_enabled))) {
+    if (value->failed) return realise(value);
+    if (value->pending && (value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled))) {
       // Another thread's value, or a parameter updated in this very trace: a step ends here.
       *again = true;
-      return value->owner->flush();
+      return realise(value);
     }
   }
   for (size_t i = 0; i < count; ++i) {
@@ -158,6 +172,7 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
   uint64_t mask;
   bool again = true;
   while (again) {
+    if (busy_ && !wait_until_free()) return ValueRef();
     if (!references(inputs, count, refs, &mask, &again)) return ValueRef();
   }
   ++recorded;
@@ -173,6 +188,7 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
   }
   std::vector<Type*> types(count);
   for (size_t i = 0; i < count; ++i) types[i] = trace_.type_of_ref(refs[i]);
+  Busy busy(*this);
   Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
   if (!signature) return ValueRef();
   uint32_t location = capture_location();

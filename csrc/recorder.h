@@ -82,6 +82,20 @@ class Recorder {
   void leave_prediction();
   void forget_prediction() { if (predicted_) leave_prediction(); }
 
+  // Python code may run while a trace is looked at or changed; other threads then keep their hands off it.
+  class Busy {
+   public:
+    explicit Busy(Recorder& recorder);
+    ~Busy() { --recorder_.busy_; }
+    Busy(const Busy&) = delete;
+
+   private:
+    Recorder& recorder_;
+  };
+  // Waits, without the interpreter lock, while another thread is busy here; false with a Python error set.
+  bool wait_until_free();
+  bool in_flight(const Value* value) const { return value->stamp != stamp_; }
+
   bool grad_enabled = true;
   // Whether each operation is to run at once: asked for, or because a debugger steps through the program.
   bool runs_at_once() const { return eager || (tracing_possible && is_traced()); }
@@ -104,6 +118,8 @@ class Recorder {
   void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living);
   std::string raw_key() const;
 
+  int busy_ = 0;
+  unsigned long busy_thread_ = 0;
   std::shared_ptr<CachedTrace> predicted_;   // null while a new trace is recorded
   bool leaf_mismatch_ = false;
   uint32_t position_ = 0;
@@ -117,9 +133,12 @@ class Recorder {
   std::shared_ptr<CachedTrace> last_;
 };
 
+// Lets other threads go on for a moment; false with a Python error set.
+bool rest_without_lock();
 // Replaces the value's memory by a private copy if somebody outside may write to it.
 ValueRef stable_value(Value* value);
-bool realise(Value* value);  // false with a Python error set
+// Computes a pending value, or waits for the thread that does; false with a Python error set.
+bool realise(Value* value);
 size_t cached_trace_count();
 void clear_cached_traces();
 

@@ -199,8 +199,13 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
 }
 
 bool Recorder::flush() {
+  if (busy_ && !wait_until_free()) return false;
   if (position_ == 0) return true;
-  std::shared_ptr<CachedTrace> cached = finish_trace();
+  std::shared_ptr<CachedTrace> cached;
+  {
+    Busy busy(*this);
+    cached = finish_trace();
+  }
   if (!cached) return false;
   std::vector<ValueRef> living;
   living.reserve(cached->living);
@@ -248,7 +253,17 @@ ValueRef stable_value(Value* value) {
 }
 
 bool realise(Value* value) {
-  if (value->pending && !value->owner->flush()) return false;
+  while (value->pending) {
+    Recorder* owner = value->owner;
+    if (!owner->in_flight(value)) {
+      if (!owner->flush()) return false;
+    } else if (owner == &Recorder::current()) {
+      PyErr_SetString(PyExc_RuntimeError, "a value is used while the run that computes it is still going on");
+      return false;
+    } else if (!rest_without_lock()) {
+      return false;
+    }
+  }
   if (value->failed) {
     PyErr_SetString(PyExc_RuntimeError, "this value was never computed: the run that was to compute it raised an error");
     return false;

@@ -20,6 +20,8 @@ class NestEpilogue:
         self.nest = nest
         self.buffers = buffers
         self.params = len(nest.parameters())
+        self._builder: Builder | None = None
+        self._values: dict[int, Val] = {}
         self.key = "epilogue " + hashlib.sha256(repr(nest.key()).encode()).hexdigest()
 
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
@@ -58,20 +60,23 @@ class NestEpilogue:
                 varying.add(number)
             else:
                 uniform.append(number)
-        with at_entry(code.b):
-            values, _ = once(code, uniform, ends=False)
-        return values
+        if self._builder is not code.b:
+            self._builder, self._values = code.b, {}
+            with at_entry(code.b):
+                self._values, _ = once(code, uniform, ends=False)
+        return dict(self._values)
 
 
 @contextmanager
 def at_entry(b: Builder) -> Iterator[None]:
-    """Within it, instructions go to the entry block, after what stands there and before all else."""
-    lines, known, scopes, block = b._lines, b._known, b._scopes, b._block
+    """Within it, instructions go to the entry of the kernel, after what stands there and before all else.
+
+    Used once for a builder: a branch ends the block that is called entry.
+    """
+    lines, known, scopes, before = b._lines, b._known, b._scopes, b._block
     # what is known where the kernel stands now need not be known at its entry
     b._lines, b._known, b._scopes, b._block = b._entry, {}, [], "entry"
     try:
         yield
-        if b._block != "entry":
-            raise RuntimeError("the entry of a kernel may not branch")
     finally:
-        b._lines, b._known, b._scopes, b._block = lines, known, scopes, block
+        b._lines, b._known, b._scopes, b._block = lines, known, scopes, before
