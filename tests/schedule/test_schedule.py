@@ -205,3 +205,18 @@ def test_small_kernels_are_not_cut(threads: int) -> None:
     schedule = Schedule(run_passes(graph_of(lambda x: ops.softmax(x, -1), (float32, (16, 10)))))
     (found,) = schedule.instructions
     assert found.grain >= found.work
+
+
+@pytest.mark.parametrize("name", ["sin", "tanh", "sqrt"])
+def test_a_scalar_expression_beside_a_product_is_computed_once_and_may_branch(name: str) -> None:
+    function = getattr(ops, name)
+    graph = graph_of(
+        lambda x, w, s: ops.matmul(x, w) * function(s), (float32, (20, 7)), (float32, (7, 30)), (float32, ())
+    )
+    assert "epilogue" in kernels(graph)
+    generator = numpy.random.default_rng(0)
+    arrays = [
+        numpy.asarray(generator.uniform(0.5, 1, type.shape), numpy.float32) for type in graph.input_types
+    ]
+    fused, single = run_graph(graph, arrays), run_graph(graph, arrays, fuse=False)
+    assert fused[0].tobytes() == single[0].tobytes()
