@@ -74,10 +74,10 @@ def calls(program: CompiledProgram, arrays: list[numpy.ndarray]) -> Callable[[],
             (ctypes.c_void_p * len(pointers))(*pointers),
             (ctypes.c_int64 * (len(params) + 1))(*params),
         )
-        prepared.append((KERNEL(address), table, numbers, work))
+        prepared.append((KERNEL(address), table, numbers, work, (memory, arena)))
 
     def run() -> None:
-        for kernel, table, numbers, work in prepared:
+        for kernel, table, numbers, work, _ in prepared:
             kernel(table, numbers, 0, work)
 
     return run
