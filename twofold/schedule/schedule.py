@@ -202,6 +202,8 @@ class Schedule:
         root = unit.root
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
+        # an empty result has a place, too: a reduction of it may read it
+        buffers = [*self._operands(unit), self._result(unit)]
         if work == 0:
             return
 
@@ -212,7 +214,6 @@ class Schedule:
 
         dtypes = tuple(type.dtype for type in (*types, result))
         key = ("custom", op.name, dtypes, typed_attributes(tuple(op.code_key(attrs, types, result))))
-        buffers = [*self._operands(unit), self._result(unit)]
         params = op.parameters(attrs, types, result)
         self.instructions.append(Instruction(op.name, [root], buffers, key, text, params, work, grain))
 

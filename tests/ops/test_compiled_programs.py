@@ -1,0 +1,132 @@
+"""Random programs of any registered operations, with their gradients: equal bits on every tier and thread count."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import samples as sampled
+from test_compiled import tensor_of, tier
+
+import twofold as torch
+from twofold import _core
+from twofold.ir.op import REGISTRY
+from twofold.ops.samples import Sample
+
+SAMPLES = {
+    name: [s for s in REGISTRY[name].samples() if all(a.size <= 400 for a in s.arrays)]
+    for name in sampled.operations_with_samples()
+    if REGISTRY[name].kind != "host"
+}
+NAMES = [name for name, found in SAMPLES.items() if found]
+
+
+class Step(NamedTuple):
+    """A sample call of an operation; each operand is an earlier value in the shape that is needed, or new."""
+
+    name: str
+    number: int
+    operands: tuple[int | None, ...]
+
+    @property
+    def sample(self) -> Sample:
+        return SAMPLES[self.name][self.number]
+
+
+@st.composite
+def programs(draw: Any, most: int = 24) -> list[Step]:
+    """Sample calls in a row, most operands being results of earlier ones."""
+    steps: list[Step] = []
+    for _ in range(draw(st.integers(2, most))):
+        name = draw(st.sampled_from(NAMES))
+        number = draw(st.integers(0, len(SAMPLES[name]) - 1))
+        back = st.one_of(st.integers(1, min(4, len(steps))), st.none()) if steps else st.none()
+        count = len(SAMPLES[name][number].arrays)
+        steps.append(Step(name, number, tuple(draw(back) for _ in range(count))))
+    return steps
+
+
+def fitted(value: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """The elements of ``value`` in another shape: the first ones or, where there are too few, the first one."""
+    if tuple(value.shape) == shape:
+        return value
+    count = prod(shape)
+    flat = value.reshape(-1)
+    if flat.shape[0] >= count:
+        return flat[:count].reshape(shape)
+    return flat[:1].expand(shape) if flat.shape[0] else torch.zeros(shape, dtype=value.dtype)
+
+
+def run(steps: Sequence[Step]) -> list[Any]:
+    """Values and gradients of a program, as arrays."""
+    values: list[torch.Tensor] = []
+    leaves: list[torch.Tensor] = []
+    for step in steps:
+        operands = []
+        for back, array, dtype in zip(step.operands, step.sample.arrays, step.sample.dtypes):
+            earlier = None if back is None else values[-back]
+            if earlier is not None and (earlier.dtype is dtype or (earlier.dtype.kind == dtype.kind == "f")):
+                if dtype.kind not in "iu":  # an integer may be an index, which must fit
+                    operands.append(fitted(earlier, array.shape).to(dtype))
+                    continue
+            leaf = tensor_of(array, dtype)
+            if dtype.kind == "f":
+                leaf.requires_grad = True
+                leaves.append(leaf)
+            operands.append(leaf)
+        made = _core.record(REGISTRY[step.name], step.sample.attrs, operands)
+        values.append(made)
+    roots = [value for value in values if value.requires_grad]
+    if roots:
+        total = sum(
+            (root.to(torch.float64).tanh().sum() for root in roots[-3:]), torch.zeros((), dtype=torch.float64)
+        )
+        total.backward()
+    grads = [leaf.grad for leaf in leaves if leaf.grad is not None]
+    return [value.detach()._numpy().copy() for value in [*values, *grads]]
+
+
+def same(found: Sequence[Any], wanted: Sequence[Any]) -> list[int]:
+    """The numbers of the results that differ in more than the payload of a NaN."""
+    differ = []
+    assert len(found) == len(wanted)
+    for number, (one, other) in enumerate(zip(found, wanted)):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        if one.tobytes() != other.tobytes():
+            bits = one.view(f"u{one.itemsize}") != other.view(f"u{one.itemsize}")
+            if one.dtype.kind == "f":
+                bits &= ~(numpy.isnan(one) & numpy.isnan(other))
+            elif one.dtype == numpy.uint16:
+                bits &= ~(((one & 0x7FFF) > 0x7F80) & ((other & 0x7FFF) > 0x7F80))
+            if bits.any():
+                differ.append(number)
+    return differ
+
+
+@settings(
+    max_examples=int(os.environ.get("TWOFOLD_TEST_EXAMPLES", "40")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(programs())
+def test_any_program_has_the_same_bits_fused(steps: list[Step]) -> None:
+    threads = _core.threads()
+    with tier("first_sight"):
+        plain = run(steps)
+    try:
+        for count in (1, 2):
+            _core.set_threads(count)
+            with tier("fused"):
+                assert not same(run(steps), plain)
+    finally:
+        _core.set_threads(threads)
