@@ -94,7 +94,7 @@ BY_NAME = {dtype.name: dtype for dtype in ALL}
 _BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 
 
-class Size(tuple):  # type: ignore[type-arg]
+class Size(tuple):
     """A shape: a tuple of sizes.
 
     >>> Size((2, 3)).numel()

@@ -80,7 +80,8 @@ MISTAKES = {
     "index": (
         IndexError,
         lambda: torch.ones(2)[5],
-        "__getitem__: index 5 of axis 0 with size 2: self float32[2] (here.py:N), at here.py:N. Use an index from -2 to 1.",
+        "__getitem__: index 5 of axis 0 with size 2: self float32[2] (here.py:N), at here.py:N. "
+        "Use an index from -2 to 1.",
     ),
     "index at run time": (
         IndexError,
@@ -90,7 +91,8 @@ MISTAKES = {
     "axis": (
         IndexError,
         lambda: torch.ones(2, 3).sum(5),
-        "sum: axis 5 is outside a tensor with 2 axes: input float32[2,3] (here.py:N), at here.py:N. Use an axis from -2 to 1.",
+        "sum: axis 5 is outside a tensor with 2 axes: input float32[2,3] (here.py:N), at here.py:N. "
+        "Use an axis from -2 to 1.",
     ),
     "reshape": (
         RuntimeError,

@@ -33,8 +33,8 @@ def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
     declared = [0]
 
     def declare(*args: Any, **kwargs: Any) -> Any:
-        bound = all([isinstance(value, Tensor) and not value._is_symbolic for value in args])
-        gradient = _core.grad_enabled() and any([getattr(value, "requires_grad", False) for value in args])
+        bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in args)
+        gradient = _core.grad_enabled() and any(getattr(value, "requires_grad", False) for value in args)
         if kwargs or not args or not bound or gradient or declared[0] >= _MOST_DECLARATIONS:
             return model(*args, **kwargs)
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)

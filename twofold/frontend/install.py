@@ -54,7 +54,8 @@ def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
 def symbolic_observed(tensor: Tensor, what: str) -> None:
     """Raise: a value above which a placeholder stands was asked for."""
     raise GraphError(
-        f"{what}: {tensor.type_} ({tensor._where}) is not computed yet, as it depends on a placeholder, at {tracing.here()}",
+        f"{what}: {tensor.type_} ({tensor._where}) is not computed yet, as it depends on a placeholder, "
+        f"at {tracing.here()}",
         "Fetch it with Session.run(tensor, feed_dict={...}); for a branch on its value use cond.",
     )
 

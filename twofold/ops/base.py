@@ -555,6 +555,7 @@ class ruled:
     index_map = lambda before, after, name, attrs: None
     reference = lambda value, *rest: value
 
+    @staticmethod
     def vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
         *inputs, name, attrs = rest
         return (None, *REGISTRY[name].vjp(attrs, ct, y, tuple(inputs)))

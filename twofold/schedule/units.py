@@ -217,7 +217,12 @@ class Analysis:
             return False
         constant, terms, dynamic = flat(forms, base.shape)
         base = _below_reshapes(base)
-        if constant or dynamic or base.op.kind == "view" or (base.op.kind == "source" and base.op.name != "input"):
+        if (
+            constant
+            or dynamic
+            or base.op.kind == "view"
+            or (base.op.kind == "source" and base.op.name != "input")
+        ):
             return False
         by_axis = dict(terms)
         strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.dtypes import (
     DType,
@@ -160,6 +160,12 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 def get_collection_ref(key: str) -> list[Any]:
     """The list that holds a collection of the default graph."""
     return get_default_graph().get_collection_ref(key)
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """The names that the modules of the package publish."""
 
 
 def disable_v2_behavior() -> None:

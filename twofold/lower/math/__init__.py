@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twofold.lower.control import Control
 from twofold.lower.emitter import Operand
-from twofold.lower.math import exponential, logarithm, special, trigonometric  # noqa: F401
+from twofold.lower.math import exponential, logarithm, special, trigonometric
 from twofold.lower.math.core import FUNCTIONS
 from twofold.lower.values import Val
 
