@@ -17,6 +17,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
+from twofold.passes.stabilize import stabilize
 from twofold.runtime.compile import compile_graph
 from twofold.runtime.unknown import infer_unknown
 
@@ -70,8 +71,12 @@ def locate_error(error: TwofoldError, function: Any, arguments: tuple[Any, ...])
 
 
 def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
-    """The closed primitive graph that one call of ``op`` computes."""
-    return Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
+    """The closed primitive graph that one call of ``op`` computes.
+
+    It is stabilised here, before any tier sees it, so that a rule that changes bits changes them in both.
+    """
+    graph = Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
+    return stabilize(graph)
 
 
 def expand(

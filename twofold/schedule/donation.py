@@ -13,11 +13,17 @@ from twofold.schedule.schedule import Instruction
 
 
 def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
-    """Pairs (input, output), each input and each output at most once; empty if a kernel may fail half-way."""
-    if any(instruction.nest is None and instruction.host is not None for instruction in instructions):
-        return []
-    if any(instruction.nodes[0].op.kind == "custom" for instruction in instructions):
-        return []
+    """Pairs (input, output), each input and each output at most once.
+
+    A kernel that may report an error, or a host function, must not come later: what failed is run once more to
+    find the line, and needs its inputs whole.
+    """
+    fallible = [
+        number
+        for number, instruction in enumerate(instructions)
+        if instruction.host is not None or instruction.nodes[0].op.kind == "custom"
+    ]
+    first = max(fallible, default=-1) + 1
     last_read: dict[int, int] = {}
     for number, instruction in enumerate(instructions):
         for kind, index in instruction.buffers:
