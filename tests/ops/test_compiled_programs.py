@@ -75,10 +75,10 @@ def run(steps: Sequence[Step]) -> list[Any]:
         operands = []
         for back, array, dtype in zip(step.operands, step.sample.arrays, step.sample.dtypes):
             earlier = None if back is None else values[-back]
-            if earlier is not None and (earlier.dtype is dtype or (earlier.dtype.kind == dtype.kind == "f")):
-                if dtype.kind not in "iu":  # an integer may be an index, which must fit
-                    operands.append(fitted(earlier, array.shape).to(dtype))
-                    continue
+            # an integer may be an index, which must fit
+            if earlier is not None and dtype.kind in "bf" and earlier.dtype.kind == dtype.kind:
+                operands.append(fitted(earlier, array.shape).to(dtype))
+                continue
             leaf = tensor_of(array, dtype)
             if dtype.kind == "f":
                 leaf.requires_grad = True
