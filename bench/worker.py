@@ -10,9 +10,9 @@ import json
 import os
 import resource
 import sys
-from pathlib import Path
 import time
 import traceback
+from pathlib import Path
 from typing import Any, TextIO
 
 from frameworks import FRAMEWORKS

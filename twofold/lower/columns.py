@@ -42,17 +42,17 @@ class ColumnEmitter:
         self.low, self.high = low, high
         self.values = dict(uniform)
         at_columns = Place(column, LANES, mask, pointers, self.values)
-        done: set[int] = set()
+        self.done: set[int] = set()
         for phase in range(plan.count):
             code.evaluate(plan.rows[phase], at_columns)
             if plan.reductions[phase] or plan.stores[phase]:
-                self._phase(phase, done)
-                done.update(plan.elements[phase])
+                self._phase(phase)
+                self.done.update(plan.elements[phase])
         for number, store in enumerate(nest.stores):
             if store.row:
                 code.store(number, at_columns)
 
-    def _phase(self, phase: int, done: set[int]) -> None:
+    def _phase(self, phase: int) -> None:
         code, nest, plan = self.code, self.code.nest, self.plan
         steps = plan.reductions[phase]
         accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps])
@@ -60,12 +60,7 @@ class ColumnEmitter:
 
         def body(element: Val, pointers: Pointers, held: Sequence[Val]) -> list[Val]:
             place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
-            for number in plan.elements[phase]:
-                how = nest.kept.get(number)
-                if number in done and how is not None:
-                    place.values[number] = code.reload(how, place)
-                else:
-                    code.evaluate([number], place)
+            self._evaluate(phase, place)
             for number in plan.stores[phase]:
                 code.store(number, place)
             values = [code.widened(place.values[nest.steps[number].args[0]]) for number in steps]
@@ -76,6 +71,15 @@ class ColumnEmitter:
         )
         results = accumulators.in_order(totals, pairs[1::2])
         self.values.update(zip(steps, results, strict=True))
+
+    def _evaluate(self, phase: int, place: Place) -> None:
+        """The values at one element of each column; what an earlier phase kept is loaded."""
+        for number in self.plan.elements[phase]:
+            how = self.code.nest.kept.get(number)
+            if number in self.done and how is not None:
+                place.values[number] = self.code.reload(how, place)
+            else:
+                self.code.evaluate([number], place)
 
     def _memory(self, phase: int, accumulators: Accumulators) -> dict[tuple[int, int, int], Val]:
         depth = max(self.code.nest.depth, 0)
@@ -151,7 +155,7 @@ class ColumnEmitter:
             for lane in range(LANES):
                 pointers = self._moved(self.pointers, [last], [b.add(element, lane)])
                 place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
-                code.evaluate(self.plan.elements[phase], place)
+                self._evaluate(phase, place)
                 value = b.splat(code.widened(place.values[nest.steps[number].args[0]]))
                 sums.append(b.combine(combiner(node), held[lane], value))
             b.loop_next(sums)
