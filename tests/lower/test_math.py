@@ -54,7 +54,7 @@ UNARY: dict[str, tuple[Callable[[numpy.ndarray], numpy.ndarray], float, float | 
     "acos": (numpy.arccos, 0.51, 1.0),
     "atan": (numpy.arctan, 0.51, 1.0),
     "erf": (scipy.special.erf, 1.2, None),
-    "erfc": (scipy.special.erfc, 0.51, None),
+    "erfc": (scipy.special.erfc, 3.5, None),
     "erfinv": (lambda x: numpy.copysign(scipy.special.erfinv(x), x), 0.51, None),
     "cbrt": (numpy.cbrt, 0.51, 4.0),
     "lgamma": (reference_lgamma, 0.51, None),
@@ -238,3 +238,14 @@ def test_sigmoid_keeps_its_subnormal_tail() -> None:
     x = numpy.array([-100.0, -95.0, -103.0], numpy.float32)
     result = evaluate("sigmoid", dtypes.float32, x)
     assert (result > 0).all() and (result < 1.2e-38).all()
+
+
+def test_erfc_keeps_its_subnormal_tail() -> None:
+    x = numpy.linspace(9.0, 10.3, 5001).astype(numpy.float32)
+    result = evaluate("erfc", dtypes.float32, x)
+    exact = scipy.special.erfc(x.astype(numpy.float64))
+    subnormal = exact < 1.1754944e-38
+    assert (numpy.abs(result - exact)[subnormal] <= 2 * 1.4e-45).all()
+    assert_close(result, exact, 3.5, x)
+    ends = evaluate("erfc", dtypes.float32, numpy.array([0.0, -0.0, INF, -INF, 11.0, -11.0, NAN]))
+    assert ends[:6].tolist() == [1.0, 1.0, 0.0, 2.0, 0.0, 2.0] and numpy.isnan(ends[6])

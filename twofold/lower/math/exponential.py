@@ -43,15 +43,18 @@ EXP_DOUBLE = (
 _TANH_SINGLE = (-0.33333328, 0.13333113, -0.053935457, 0.021640798, -0.008034159, 0.0020161956)
 
 
-def _reduce(b: Control, fmt: Format, x: Val) -> tuple[Val, Val]:
-    """(n, exp(r) - 1) with x = n log 2 + r, |r| <= log(2) / 2, and n an integer vector.
+def _reduce(b: Control, fmt: Format, x: Val, rest: Val | None = None) -> tuple[Val, Val]:
+    """(n, exp(r) - 1) with x + rest = n log 2 + r, |r| <= log(2) / 2, and n an integer vector.
 
-    Adding 1.5 * 2**mantissa rounds to the nearest integer and leaves it in the low bits.
+    ``rest`` holds digits below the last place of ``x``. Adding 1.5 * 2**mantissa rounds to the
+    nearest integer and leaves it in the low bits.
     """
     shifted = b.fma(x, LOG2_E, fmt.round_magic)
     whole = b.sub(shifted, fmt.round_magic)
     r = b.fma(whole, -fmt.ln2_high, x)
     r = b.fma(whole, -fmt.ln2_low, r)
+    if rest is not None:
+        r = b.add(r, rest)
     q = horner(b, EXP_SINGLE if fmt is SINGLE else EXP_DOUBLE, r)
     magic = b.bitcast(b.const(fmt.round_magic, fmt.dtype, x.lanes), fmt.bits)
     n = b.sub(b.bitcast(shifted, fmt.bits), magic)
@@ -64,10 +67,24 @@ def exp(b: Control, x: Val) -> Val:
     fmt = format_of(x)
     low, high = (-104.0, 89.0) if fmt is SINGLE else (-746.0, 710.0)
     n, p = _reduce(b, fmt, clamp(b, x, low, high))
-    # 2**n itself may be out of range at both ends; of the two products only the last one rounds
+    return _times_power(b, fmt, b.add(p, 1.0), n)
+
+
+def _times_power(b: Control, fmt: Format, x: Val, n: Val) -> Val:
+    """x * 2**n, where 2**n itself may be out of range at both ends; only the last product rounds."""
     half = b.shr(n, 1)
     first, second = scale_exponent(b, fmt, half), scale_exponent(b, fmt, b.sub(n, half))
-    return b.mul(b.mul(b.add(p, 1.0), first), second)
+    return b.mul(b.mul(x, first), second)
+
+
+def exp_times(b: Control, x: Val, rest: Val, factor: Val) -> Val:
+    """factor * exp(x + rest) for -104 <= x <= 0 and a factor near 1, right down to subnormal results.
+
+    The factor joins before 1 is added to exp(r) - 1, which spares a rounding.
+    """
+    fmt = format_of(x)
+    n, p = _reduce(b, fmt, x, rest)
+    return _times_power(b, fmt, b.fma(p, factor, factor), n)
 
 
 def exp_bounded(b: Control, x: Val) -> Val:
