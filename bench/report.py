@@ -126,7 +126,7 @@ def tables(results: dict[str, Any], floors: Floors, machine: str) -> str:
     first, sizes = results.get("first_step") or {}, results.get("footprint") or {}
     trained = results.get("train_mnist_64") or {}
     lines = [
-        f"Machine: {machine}; {floors.flops / 1e9:.0f} GFLOP/s in NumPy's matrix product, "
+        f"Machine: {machine}; {floors.flops / 1e9:.0f} GFLOP/s in the fastest matrix product, "
         f"{floors.bandwidth / 1e9:.0f} GB/s copied, {floors.operator * 1e9:.1f} ns for `c = x * w` on Python "
         f"floats, {floors.function * 1e9:.0f} ns for an empty function of six arguments.",
         "",

@@ -42,7 +42,7 @@ size_t round_capacity(size_t nbytes, size_t* size_class) {
 
 bool Buffer::shared_outside() const {
   if (exports > 0) return true;
-  return owner != nullptr && !read_only && Py_REFCNT(owner) > 1;
+  return owner != nullptr && (Py_REFCNT(owner) > 1 || (base != nullptr && Py_REFCNT(base) > 1));
 }
 
 void* pool_allocate(size_t nbytes, size_t* capacity) {
@@ -120,11 +120,12 @@ Buffer* new_buffer(size_t nbytes) {
   return buffer;
 }
 
-Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, bool read_only) {
+Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only) {
   auto* buffer = new Buffer();
   buffer->data = data;
   buffer->nbytes = nbytes;
   buffer->owner = owner;
+  buffer->base = base;
   buffer->read_only = read_only;
   Py_INCREF(owner);
   return buffer;

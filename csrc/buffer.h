@@ -18,6 +18,7 @@ struct Buffer {
   size_t nbytes = 0;
   size_t capacity = 0;         // of the pool block; 0 for memory owned by somebody else
   PyObject* owner = nullptr;   // keeps foreign memory alive
+  PyObject* base = nullptr;    // whose memory the owner shows, if it is a view; kept alive by the owner
   bool read_only = false;
 
   // True while somebody outside may write to this memory.
@@ -32,7 +33,7 @@ struct PoolStatistics { size_t in_use, cached, peak; };
 PoolStatistics pool_statistics();
 
 Buffer* new_buffer(size_t nbytes);
-Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, bool read_only);
+Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only);
 void destroy_buffer(Buffer* buffer) noexcept;
 
 class BufferRef {

@@ -123,7 +123,7 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
   try {
     if (share_memory && dense == array && aligned) {
       value->buffer = BufferRef(foreign_buffer(PyArray_DATA(dense), static_cast<size_t>(type->nbytes), object,
-                                               !PyArray_ISWRITEABLE(dense)));
+                                               PyArray_BASE(dense), !PyArray_ISWRITEABLE(dense)));
     } else {
       value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
       std::memcpy(value->buffer->data, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));

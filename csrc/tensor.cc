@@ -299,7 +299,7 @@ bool assign(PyTensor* tensor, ValueRef value) {
     view->seen = view->root->version;
     return true;
   }
-  if (tensor->value->buffer && tensor->value->buffer->shared_outside()) return write_into(tensor, std::move(value));
+  if (tensor->value->buffer && !tensor->value->buffer->read_only && tensor->value->buffer->shared_outside()) return write_into(tensor, std::move(value));
   Value* old = tensor->value;
   if (old->is_leaf && old->requires_grad) {
     value->requires_grad = value->is_leaf = true;

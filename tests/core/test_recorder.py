@@ -175,6 +175,17 @@ def test_shared_memory_with_numpy_both_ways():
     assert ours.tolist() == [9, 5, 5]
 
 
+def test_a_view_of_an_array_is_shared_with_the_array():
+    whole = numpy.zeros((4, 3), numpy.float32)
+    part = torch.from_numpy(whole[1])
+    doubled = part + 1
+    whole[1] = 5
+    assert doubled.tolist() == [1, 1, 1]
+    assert part.tolist() == [5, 5, 5]
+    part.mul_(2)
+    assert whole[1].tolist() == [10, 10, 10]
+
+
 def test_read_only_arrays_stay_unchanged():
     array = numpy.ones(3, numpy.float32)
     array.flags.writeable = False

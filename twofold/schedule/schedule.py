@@ -189,8 +189,7 @@ class Schedule:
             self.instructions.append(instruction)
 
     def _operands(self, unit: Unit) -> list[BufferKey]:
-        found = (self.analysis.aliases.get(operand.id, operand) for operand in unit.root.inputs)
-        return [self.place(node) for node in found]
+        return [self.place(node) for node in self.analysis.stored_operands(unit)]
 
     def _result(self, unit: Unit) -> BufferKey:
         place = self.place(unit.root)

@@ -115,7 +115,8 @@ class Analysis:
         self.by_id = {node.id: node for node in self.order}
         self.views = Views(resolve=fuse)
         self.roots: dict[int, Node] = {}
-        self.aliases: dict[int, Node] = {}  # operands that are views of a stored value, read in place
+        self._dense: dict[int, Node] = {}  # operands that are reshapes of a stored value, read in place
+        self._strided: dict[int, Node] = {}  # operands of matrix products that are any views of one
         self.operands: dict[
             int, tuple[int, int, int]
         ] = {}  # their strides: batch, row, column of a matrix product
@@ -235,7 +236,7 @@ class Analysis:
             return False
         if base.op.name != "input":
             self.roots[base.id] = base
-        self.aliases[operand.id] = base
+        self._strided[operand.id] = base
         self.operands[operand.id] = (batch[-1][1] if batch else 0, strides[-2], strides[-1])
         return True
 
@@ -251,7 +252,7 @@ class Analysis:
             if base.op.name != "input":
                 self.roots[base.id] = base
             if base is not operand:
-                self.aliases[operand.id] = base
+                self._dense[operand.id] = base
             return
         self.roots[operand.id] = operand
 
@@ -285,7 +286,14 @@ class Analysis:
         """The ids of the values that a unit reads from memory or from its neighbours in a kernel."""
         if unit.is_loop:
             return {term.node.id for term in unit.loads()}
-        return {self.aliases.get(operand.id, operand).id for operand in unit.root.inputs}
+        return {value.id for value in self.stored_operands(unit)}
+
+    def stored_operands(self, unit: Unit) -> list[Node]:
+        """The values in memory that a unit that is no loop reads in place of its operands."""
+        found = [self._dense.get(operand.id, operand) for operand in unit.root.inputs]
+        if unit.kind == "contraction":
+            found = [self._strided.get(operand.id, value) for operand, value in zip(unit.root.inputs, found)]
+        return found
 
     def in_memory(self, node: Node) -> bool:
         """Whether expressions read ``node`` rather than compute it."""
