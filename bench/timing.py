@@ -91,7 +91,7 @@ class Floors:
 
 
 def _generated_product(size: int) -> float:
-    """Floating-point operations a second of Twofold's matrix product, 0 without Twofold: the faster one is the floor."""
+    """Floating-point operations a second of Twofold's matrix product; 0 where it is not installed."""
     if twofold is None:
         return 0.0
     left, right = (twofold.ones(size, size) for _ in range(2))
