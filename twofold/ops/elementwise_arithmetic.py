@@ -461,7 +461,7 @@ class hypot:
 
 @elementwise
 class copysign:
-    """``input`` with the sign of ``other``."""
+    """``input`` with the sign of ``other``; that of a NaN, which no computation fixes, counts as positive."""
 
     signature = "input, other"
     result_dtype = to_float
@@ -470,8 +470,8 @@ class copysign:
         ops.where(ops.equal(a, 0), 0, ops.where(ops.equal(ops.signbit(a), ops.signbit(b)), ct, -ct)),
         None,
     )
-    lower = lambda b, x, y: b.copysign(x, y)
-    reference = numpy.copysign
+    lower = lambda b, x, y: b.copysign(x, b.select(b.is_nan(y), 1.0, y))
+    reference = lambda x, y: numpy.copysign(x, numpy.where(numpy.isnan(y), 1.0, y))
 
 
 @elementwise

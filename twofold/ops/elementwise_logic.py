@@ -264,15 +264,21 @@ class isfinite:
 _BITS = {2: int16, 4: int32, 8: int64}
 
 
+def _lower_signbit(b: Any, x: Any) -> Any:
+    if x.dtype.kind != "f":
+        return b.cmp("lt", x, 0)
+    return b.and_(b.cmp("lt", b.bitcast(x, _BITS[x.dtype.itemsize]), 0), b.not_(b.is_nan(x)))
+
+
 @elementwise
 class signbit:
-    """Whether the sign is negative, that of -0.0 included."""
+    """Whether the sign is negative, that of -0.0 included; that of a NaN, which no computation fixes, is not."""
 
     kinds = "iuf"
     result_dtype = to_bool
     differentiable = False
-    lower = lambda b, x: b.cmp("lt", b.bitcast(x, _BITS[x.dtype.itemsize]) if x.dtype.kind == "f" else x, 0)
-    reference = lambda x: numpy.signbit(x) if x.dtype.kind == "f" else x < 0
+    lower = _lower_signbit
+    reference = lambda x: numpy.signbit(x) & ~numpy.isnan(x) if x.dtype.kind == "f" else x < 0
 
 
 def _lower_nextafter(b: Any, x: Any, y: Any) -> Any:

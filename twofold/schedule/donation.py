@@ -34,7 +34,8 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     for number, instruction in enumerate(instructions):
         for source, target in _candidates(instruction):
             if (
-                last_read[source] == number
+                number >= first
+                and last_read[source] == number
                 and source not in taken
                 and all(target != other for _, other in found)
             ):
