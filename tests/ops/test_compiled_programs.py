@@ -130,3 +130,63 @@ def test_any_program_has_the_same_bits_fused(steps: list[Step]) -> None:
                 assert not same(run(steps), plain)
     finally:
         _core.set_threads(threads)
+
+
+def both_tiers(program: Any) -> list[list[Any]]:
+    found = []
+    for name in ("first_sight", "fused"):
+        with tier(name):
+            found.append([value.detach()._numpy().copy() for value in program()])
+    return found
+
+
+def test_a_reduction_reads_the_empty_result_of_a_custom_operation() -> None:
+    x = torch.tensor(numpy.ones((5, 17), numpy.float32), requires_grad=True)
+    nothing = torch.tensor(numpy.zeros((0,), numpy.int64))
+
+    def program() -> list[torch.Tensor]:
+        x.grad = None
+        total = torch.exp(x.index_select(0, nothing) * 2).sum()
+        total.backward()
+        return [total, x.grad]
+
+    for found in both_tiers(program):
+        assert found[0] == 0
+        assert not found[1].any()
+
+
+def test_a_view_is_read_in_place_by_a_product_and_whole_by_a_custom_operation() -> None:
+    number = torch.tensor(numpy.float32(1.5))
+    left = torch.tensor(numpy.ones((2, 3), numpy.float32))
+
+    def program() -> list[torch.Tensor]:
+        wide = (number - 1.0).reshape(1).expand(3, 5)
+        return [left @ wide, torch.cumsum(wide, 0), torch.cat([wide, wide * 2])]
+
+    plain, fused = both_tiers(program)
+    assert not same(fused, plain)
+    numpy.testing.assert_array_equal(fused[1], numpy.cumsum(numpy.full((3, 5), 0.5), 0))
+
+
+def test_sums_of_columns_of_values_kept_from_an_earlier_phase() -> None:
+    x = torch.tensor(numpy.random.default_rng(0).normal(size=(40, 30)).astype(numpy.float32))
+
+    def program() -> list[torch.Tensor]:
+        half = (x + 1).to(torch.bfloat16)
+        return [half, half.std(0), half.var(0)]
+
+    plain, fused = both_tiers(program)
+    assert not same(fused, plain)
+
+
+def test_the_sign_of_a_nan_is_no_result() -> None:
+    zero = torch.tensor(numpy.zeros(3, numpy.float32))
+
+    def program() -> list[torch.Tensor]:
+        nan = zero / zero
+        return [torch.signbit(nan), torch.copysign(zero + 1, nan), torch.copysign(zero + 1, -nan)]
+
+    plain, fused = both_tiers(program)
+    assert not same(fused, plain)
+    assert not plain[0].any()
+    assert (plain[2] == 1).all()
