@@ -279,8 +279,10 @@ Program* program_of(Signature* s) {
   if (!s->program) {
     Owned result(PyObject_CallFunctionObjArgs(hooks.compile_signature, s->graph, nullptr));
     if (!result) return nullptr;
-    s->program = program_from_python(result.object);
-    if (!s->program) return nullptr;
+    ProgramRef made = program_from_python(result.object);
+    if (!made) return nullptr;
+    // Another thread may have been quicker, and may be running its program now.
+    if (!s->program) s->program = std::move(made);
   }
   return s->program.get();
 }
