@@ -110,7 +110,7 @@ class Recorder {
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location);
   Ref new_leaf(Type* type, Leaf leaf);
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
-  std::shared_ptr<CachedTrace> finish_trace();
+  std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
   std::shared_ptr<CachedTrace> build_trace();
   bool plan_outputs(CachedTrace& cached) const;
   bool mark_kept(const CachedTrace& cached, std::vector<char>& kept) const;

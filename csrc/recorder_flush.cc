@@ -94,7 +94,7 @@ std::string Recorder::raw_key() const {
   return key;
 }
 
-std::shared_ptr<CachedTrace> Recorder::finish_trace() {
+std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held) {
   if (predicted_) {
     const CachedTrace& p = *predicted_;
     if (position_ == p.trace.entries.size() && leaves_.size() == p.trace.leaves.size() &&
@@ -105,6 +105,10 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace() {
     leave_prediction();
   }
   ++other_flushes;
+  // Planning calls Python, where the garbage collector may drop handles: what lives now lives until it is delivered.
+  for (size_t i = 0; i < position_; ++i) {
+    if (alive_[i]) held.push_back(share(live_[i]));
+  }
   consumed_.resize(position_, 0);
   std::string key = raw_key();
   auto found = traces().find(key);
@@ -202,9 +206,10 @@ bool Recorder::flush() {
   if (busy_ && !wait_until_free()) return false;
   if (position_ == 0) return true;
   std::shared_ptr<CachedTrace> cached;
+  std::vector<ValueRef> held;
   {
     Busy busy(*this);
-    cached = finish_trace();
+    cached = finish_trace(held);
   }
   if (!cached) return false;
   std::vector<ValueRef> living;

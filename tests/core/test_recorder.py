@@ -9,6 +9,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core
+from twofold.runtime.tracing import expand_gradient
 
 
 def test_a_repeated_trace_is_predicted():
@@ -272,6 +273,24 @@ def test_traces_with_dead_entries_share_machine_code_but_not_leaves():
     x = torch.full((2,), 6.0)
     del x
     assert torch.full((1,), 7.0).tolist() == [7]
+
+
+def test_handles_may_die_while_a_run_is_planned():
+    kept = {}
+
+    def drop(*arguments):
+        kept.clear()
+        return expand_gradient(*arguments)
+
+    _core.set_hook("expand_gradient", drop)
+    try:
+        w = torch.ones(7, 5, requires_grad=True)
+        kept["value"] = torch.atan(w * 3.5)
+        result = torch.sinh(w).sum()
+        assert result.item() == pytest.approx(35 * numpy.sinh(1.0))
+    finally:
+        _core.set_hook("expand_gradient", expand_gradient)
+    assert not kept
 
 
 def test_writes_through_data_change_a_leaf():

@@ -17,11 +17,28 @@ import samples as sampled
 
 import twofold as torch
 from twofold import _core
-from twofold.dtypes import ALL, DType, bfloat16, bool_, float16, float32, float64
+from twofold.autodiff.reverse import closed_graph
+from twofold.dtypes import (
+    ALL,
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int32,
+    int64,
+    uint8,
+)  # fmt: skip
 from twofold.errors import TwofoldError
-from twofold.ir.interpret import narrow, widen
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.op import REGISTRY
+from twofold.ir.types import tensor_type
+from twofold.ops.base import apply, filled, ops
 from twofold.ops.samples import Sample
+from twofold.runtime.compile import compile_graph
 
 NAMES = sampled.operations_with_samples()
 ELEMENTWISE = [name for name in NAMES if REGISTRY[name].kind == "elementwise"]
@@ -261,6 +278,50 @@ def test_special_values(name: str) -> None:
     check_bits(fused, alone, samples, "fused among neighbours")
 
 
+def scalar_calls(op: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+    """Calls with a Python number in the place of each operand in turn: attributes, arguments, types."""
+    count = len(op.parameter_names())
+    numbers: tuple[Any, ...] = (True, 2, 0, -1, 0.5, -3.0, numpy.inf)
+    for dtype in (float32, float64, float16, bfloat16, int32, uint8, bool_):
+        array = narrow(numpy.array([0.5, 1.5, -0.25, 3.0, 0.0]), dtype)
+        for place in range(count):
+            for number in numbers:
+                kind = {bool: bool_, int: int64, float: float64}[type(number)]
+                weak, strong = tensor_type(kind, (), True), tensor_type(dtype, array.shape)
+                arguments = [number if k == place else array for k in range(count)]
+                types = [weak if k == place else strong for k in range(count)]
+                for attrs in list(dict.fromkeys(sample.attrs for sample in op.samples()))[:2]:
+                    try:
+                        closed_graph(op, attrs, types)
+                    except TwofoldError:
+                        continue
+                    yield attrs, arguments, types
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if len(REGISTRY[name].parameter_names()) > 1])
+def test_python_numbers_as_operands(name: str) -> None:
+    op: Any = REGISTRY[name]
+    calls = list(scalar_calls(op))
+    found = []
+    for way in ("fused", "first_sight"):
+        with tier(way):
+            made = [
+                _core.record(
+                    op, attrs, [a if t.weak else tensor_of(a, t.dtype) for a, t in zip(arguments, types)]
+                )
+                for attrs, arguments, types in calls
+            ]
+            found.append([[result._numpy().copy()] for result in made])
+    samples = [
+        Sample(attrs, tuple(numpy.asarray(a) for a in arguments), tuple(t.dtype for t in types))
+        for attrs, arguments, types in calls
+    ]
+    check_bits(found[0], found[1], samples, "fused")
+    for (attrs, _, types), sample, (value,) in zip(calls, samples, found[1]):
+        graph = closed_graph(op, attrs, types)
+        check_reference(op, sample, graph.outputs[0].dtype, value, evaluate(graph, sample.arrays)[0])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_views_as_inputs(name: str) -> None:
     op: Any = REGISTRY[name]
@@ -269,3 +330,15 @@ def test_views_as_inputs(name: str) -> None:
     ranks = {id(big): [a.ndim for a in s.arrays] for big, s in zip(bigger, samples)}
     plain = define_by_run(call(op), samples)
     check_bits(declared(through_views(op, ranks), bigger, "fused"), plain, samples, "fused with views")
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_neighbours_share_a_kernel(name: str) -> None:
+    op: Any = REGISTRY[name]
+    sample = max(op.samples(), key=lambda found: sampled.result_type(op, found).size)
+    inputs = [input_node(k, type) for k, type in enumerate(sample.types)]
+    one = filled(1, sampled.result_type(op, sample).dtype, ())
+    result = op.build(sample.attrs, inputs)
+    total = apply("sum", ops.multiply(result, one), attrs=((result.ndim - 1,),))
+    program = compile_graph(Graph(sample.types, [result, total]))
+    assert len(program.instructions) == 1

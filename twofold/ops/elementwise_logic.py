@@ -397,7 +397,7 @@ class cast(Elementwise):
 
 @elementwise
 class bitcast(Elementwise):
-    """The bits of each element read as ``dtype``, which has the same size."""
+    """The bits of each element read as ``dtype``, which has the same size; those of a computed NaN may be any."""
 
     functions = ("bitcast",)
     methods = ()
