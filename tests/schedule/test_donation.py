@@ -31,7 +31,9 @@ def test_an_input_that_is_read_elsewhere_keeps_its_memory():
 def test_no_memory_changes_hands_before_a_kernel_that_may_fail():
     table, places = tensor_type(float32, (40, 50)), tensor_type(int64, (3,))
     program = compiled(lambda p, k: [p * 2, ops.index_select(ops.exp(p), 0, k)], table, places)
-    fallible = [k for k, item in enumerate(program.schedule.instructions) if item.nodes[0].op.kind == "custom"]
+    fallible = [
+        k for k, item in enumerate(program.schedule.instructions) if item.nodes[0].op.kind == "custom"
+    ]
     writer = [k for k, item in enumerate(program.schedule.instructions) if ("output", 0) in item.buffers]
     assert (0, 0) not in program.donations or min(writer) > max(fallible)
 
