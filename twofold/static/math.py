@@ -335,14 +335,18 @@ def _scaled(t: Any, clip_norm: Any, norm: Any) -> Any:
     return apply("multiply", t, apply("divide", clip_norm, ops.maximum(norm, clip_norm)))
 
 
-def _cumulative(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+def _cumulative(
+    type: str, function: Callable[..., Any], start: Callable[..., Any], doc: str
+) -> Callable[..., Any]:
     @operation(type)
     def body(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
         place = int(numbers(axis))
         value = ops.flip(x, place) if reverse else x
         made = function(value, place)
-        if exclusive:
-            made = apply("subtract", made, value)
+        size = value.shape[place]
+        if exclusive and size:
+            first, rest = ops.narrow(value, place, 0, 1), ops.narrow(made, place, 0, size - 1)
+            made = ops.cat([start(first), rest], place)
         return ops.flip(made, place) if reverse else made
 
     body.__doc__ = doc
@@ -352,9 +356,15 @@ def _cumulative(type: str, function: Callable[..., Any], doc: str) -> Callable[.
 cumsum = _cumulative(
     "Cumsum",
     lambda x, axis: ops.cumsum(x, axis),
+    lambda x: ops.zeros_like(x),
     "Running sums along ``axis``; ``exclusive`` leaves out the element itself.",
 )
-cumprod = _cumulative("Cumprod", lambda x, axis: ops.cumprod(x, axis), "Running products along ``axis``.")
+cumprod = _cumulative(
+    "Cumprod",
+    lambda x, axis: ops.cumprod(x, axis),
+    lambda x: ops.ones_like(x),
+    "Running products along ``axis``; ``exclusive`` leaves out the element itself.",
+)
 
 
 @operation("Cast")
