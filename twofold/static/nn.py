@@ -115,7 +115,7 @@ def _sparse_cross_entropy(labels: Any, logits: Any) -> Any:
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
-    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; NaN for no class."""
+    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
     _need_names(_sentinel, labels, logits)
     return _sparse_cross_entropy(_indices(labels), logits, name=name)
 
