@@ -120,6 +120,13 @@ PUBLIC: dict[str, Any] = {}
 """Every public function by name, as users get it."""
 
 
+def namespace(name: str) -> dict[str, Any]:
+    """The public functions whose names start with ``name`` and a dot, by the rest of their names."""
+    start = name + "."
+    found = {whole.removeprefix(start): made for whole, made in PUBLIC.items() if whole.startswith(start)}
+    return {short: made for short, made in found.items() if short.isidentifier()}
+
+
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return self._assign(function(self, *args, **kwargs))

@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-globals().update(PUBLIC)
+globals().update({name: made for name, made in PUBLIC.items() if name.isidentifier()})
 globals().update(_activations())
 
 # Fixed operands go to the recorder without a detour through the public function.

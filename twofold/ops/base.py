@@ -32,7 +32,7 @@ from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.samples import Domain, elementwise_samples, reals, reduction_samples
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
-"""Every public function by name (aliases included)."""
+"""Every public function by name (aliases included); ``special.erf`` stands in the module ``twofold.special``."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """Every public method and operator by name; the tensor comes first (reflected operators are swapped)."""
@@ -160,6 +160,11 @@ def _promote(a: DType, b: DType) -> DType:
     except TypeError:
         what = f"{a.name} and {b.name} have no common dtype"
         raise DTypeError(what, "Cast one of them first with .to().") from None
+
+
+def no_slope(cotangent: Node, output: Node, *inputs: Node) -> tuple[Any, ...]:
+    """The ``vjp`` of a function that is constant between its jumps: zeros."""
+    return tuple(filled(0, node.dtype, node.shape) for node in inputs)
 
 
 # Result dtypes: from the common dtype of the operands, the dtype to compute in and the dtype of the result
@@ -455,7 +460,7 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
             and op.signature
             and "methods" not in vars(body)
         ):
-            op.methods = op.functions
+            op.methods = tuple(name for name in op.functions if "." not in name)
         if isinstance(op, Elementwise) and "inplace" not in vars(body):
             op.inplace = op.result_dtype in (same, to_float)
         register(op)
@@ -470,7 +475,7 @@ def _publish(op: Any) -> None:
         count = len(op.parameter_names())
         op.arity = count if op.functions else None
         op.call = _plain_call(op, count) if op.functions else _attribute_call(op)
-    op.call.__name__ = op.functions[0] if op.functions else op.name
+    op.call.__name__ = op.functions[0].rpartition(".")[2] if op.functions else op.name
     op.call.__qualname__ = op.call.__name__
     op.call.__doc__ = op.doc
     publish(op.call, op.functions, op.methods, op.operators, op.reflected)

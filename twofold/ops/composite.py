@@ -93,6 +93,7 @@ def _softmax_samples() -> Any:
 class softmax:
     """``exp(x) / sum(exp(x))`` along ``dim``, computed from ``x`` minus its maximum."""
 
+    functions = ("softmax", "special.softmax")
     methods = ("softmax",)
     call = _axis_call("softmax")
     compute = _softmax
@@ -105,6 +106,7 @@ class softmax:
 class log_softmax:
     """``x - log(sum(exp(x)))`` along ``dim``, computed from ``x`` minus its maximum."""
 
+    functions = ("log_softmax", "special.log_softmax")
     methods = ("log_softmax",)
     call = _axis_call("log_softmax")
 

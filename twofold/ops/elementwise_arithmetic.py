@@ -510,6 +510,7 @@ class trunc:
 class round_:
     """Nearest integer, halves to even; with ``decimals``, to that many decimal places. Integers stay."""
 
+    functions = ("round", "special.round")
     kinds = "iuf"
     arity = 1
     differentiable = False

@@ -25,6 +25,7 @@ class exp:
 class exp2:
     """2 to the power of each element."""
 
+    functions = ("exp2", "special.exp2")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (y * math.log(2)),)
     lower = lambda b, x: b.math("exp2", x)
@@ -35,6 +36,7 @@ class exp2:
 class expm1:
     """``exp(input) - 1``, accurate near 0."""
 
+    functions = ("expm1", "special.expm1")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (y + 1),)
     lower = lambda b, x: b.math("expm1", x)
@@ -56,6 +58,7 @@ class log:
 class log1p:
     """``log(1 + input)``, accurate near 0."""
 
+    functions = ("log1p", "special.log1p")
     result_dtype = to_float
     domain = (reals(-0.8, 9),)
     vjp = lambda ct, y, x: (ct / (x + 1),)
@@ -245,7 +248,7 @@ def _sigmoid_reference(x: Any) -> Any:
 class sigmoid:
     """``1 / (1 + exp(-input))``."""
 
-    functions = ("sigmoid", "expit")
+    functions = ("sigmoid", "special.expit")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * y * (1 - y),)
     lower = lambda b, x: b.math("sigmoid", x)
@@ -278,6 +281,7 @@ _erfc_of_array = numpy.vectorize(math.erfc, otypes=[float])
 class erf:
     """Error function."""
 
+    functions = ("erf", "special.erf")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (2 / math.sqrt(math.pi)) * ops.exp(-x * x),)
     lower = lambda b, x: b.math("erf", x)
@@ -288,6 +292,7 @@ class erf:
 class erfc:
     """``1 - erf(input)``, accurate where it is small."""
 
+    functions = ("erfc", "special.erfc")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (-2 / math.sqrt(math.pi)) * ops.exp(-x * x),)
     lower = lambda b, x: b.math("erfc", x)
@@ -316,6 +321,7 @@ class logaddexp:
 class logit:
     """``log(input / (1 - input))``; with ``eps``, of the input limited to [eps, 1 - eps]."""
 
+    functions = ("logit", "special.logit")
     signature = "input"
     methods = ("logit",)
     domain = (reals(0.1, 0.9),)
@@ -340,6 +346,7 @@ def _logit(x: Any) -> Any:
 class sinc:
     """``sin(pi * input) / (pi * input)``, 1 at 0."""
 
+    functions = ("sinc", "special.sinc")
     signature = "input"
     methods = ("sinc",)
     domain = (nonzero(-3, 3),)
@@ -355,6 +362,7 @@ def _sinc(angle: Any) -> Any:
 class xlogy:
     """``input * log(other)``, 0 where ``input`` is 0."""
 
+    functions = ("xlogy", "special.xlogy")
     signature = "input, other"
     methods = ("xlogy",)
     domain = (nonzero(-3, 3), reals(0.1, 3))

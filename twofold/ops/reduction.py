@@ -386,6 +386,7 @@ def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
 class logsumexp:
     """``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
+    functions = ("logsumexp", "special.logsumexp")
     signature = "input"
     samples = lambda: reduction_samples("fi", reals(-3, 3), True)
     reference = lambda x, axes, keepdims: numpy.log(

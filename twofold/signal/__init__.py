@@ -1,0 +1,3 @@
+"""Signal processing: ``signal.windows``."""
+
+from twofold.signal import windows as windows
