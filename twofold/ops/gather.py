@@ -357,10 +357,10 @@ class gather:
 
     @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
-        index = need_index(index)
-        x, index = _same_outside(strong(x), index, axis)
+        shape = index.shape
+        x, index = _same_outside(strong(x), need_index(index), axis)
         flat = apply("gather_block", ops.reshape(x, _three(x, axis)), ops.reshape(index, _three(index, axis)))
-        return ops.reshape(flat, index.shape)
+        return ops.reshape(flat, shape)
 
     reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
     samples = lambda: [
@@ -372,8 +372,8 @@ class gather:
 
 def _same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
     """``x`` cut to the size of ``index`` on all other axes."""
-    if not x.ndim and not index.ndim:
-        return ops.reshape(x, (1,)), ops.reshape(index, (1,))
+    x = x if x.ndim else ops.reshape(x, (1,))
+    index = index if index.ndim else ops.reshape(index, (1,))
     if x.ndim != index.ndim:
         raise ShapeError(
             f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input."

@@ -413,19 +413,6 @@ def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
     return ops.concatenate([ops.unsqueeze(tensor, place) for tensor in given], place)
 
 
-def _joined(axis: int, lift: int) -> Any:
-    def join(tensors: Sequence[Any]) -> Any:
-        lifted = [ops.reshape(x, (1,) * (lift - len(x.shape)) + tuple(x.shape)) for x in tensors]
-        return ops.concatenate(lifted, 0 if axis and len(lifted[0].shape) == 1 else axis)
-
-    join.__doc__ = f"The inputs behind each other along axis {axis}."
-    return join
-
-
-public("vstack")(_joined(0, 2))
-public("hstack")(_joined(1, 1))
-
-
 @public(methods=("pad",))
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     """The input with elements added (negative: removed) around it.

@@ -146,12 +146,11 @@ class flip:
     """The order of the elements reversed along ``dims``."""
 
     methods = ("flip",)
-    is_view = True
 
     @staticmethod
-    def call(input: Any, *dims: Any) -> Any:
-        axes = many_axes(shapes.integers(dims) if dims and dims != (None,) else None, len(input.shape))
-        return apply("flip", input, attrs=(tuple(sorted(axes)),))
+    def call(input: Any, *dims: Any, **named: Any) -> Any:
+        given = named.pop("dims") if named else dims[0] if len(dims) == 1 else dims or None
+        return apply("flip", input, attrs=(tuple(sorted(many_axes(given, len(input.shape)))),))
 
     result = lambda x, axes: tensor_type(x.dtype, x.shape)
 
@@ -348,7 +347,7 @@ def _spread_diagonal(value: Node, shape: Shape, offset: int, first: int, second:
     return broadcast(ops.permute(ops.unsqueeze(value, -1), order), shape), mask
 
 
-def axis_numbers(axis: int, shape: Shape) -> Node:
+def axis_numbers(axis: int, shape: Shape) -> Any:
     """The int64 node of ``shape`` that holds each element's place on ``axis``."""
     size = shape[axis]
     line = ops.reshape(iota((size,)), (size, *[1] * (len(shape) - axis - 1)))

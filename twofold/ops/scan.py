@@ -31,8 +31,16 @@ class Scan(Custom):
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), inputs[0].type)
 
+    def first(self, b: Any, dtype: DType, lanes: int) -> list[Any]:
+        """Emit the state before all elements; the last of its values is the result."""
+        return [b.const(self.start if dtype.kind == "f" else int(self.start), dtype, lanes)]
+
+    def advance(self, b: Any, k: Any, state: Sequence[Any], *values: Any) -> list[Any]:
+        """Emit the state after element ``k``."""
+        return [self.next(b, state[0], *values)]
+
     def next(self, b: Any, state: Any, *values: Any) -> Any:
-        """Emit the state after an element."""
+        """Emit the state after an element, if it is one value."""
         raise NotImplementedError
 
     def parameters(
@@ -50,30 +58,32 @@ class Scan(Custom):
         return (output.shape[2] == 1,)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, dtype, wide = builder, output.dtype, output.dtype.compute
+        b, dtype = builder, inputs[0].dtype
         lanes = 1 if output.shape[2] == 1 else _LANES
         length, inner, blocks = b.param(0), b.param(1), b.param(2)
-        first = b.const(self.start if dtype.kind == "f" else int(self.start), wide, lanes)
+        first = self.first(b, dtype.compute, lanes)
         with b.loop(b.begin, b.end) as item:
             outer = b.idiv(item, blocks)
             column = b.mul(b.sub(item, b.mul(outer, blocks)), _LANES)
             mask = None if lanes == 1 else b.lane_mask(b.sub(inner, column))
             base = b.add(b.mul(b.mul(outer, length), inner), column)
-            with b.loop(0, length, carry=[first]) as (k, (state,)):
+            with b.loop(0, length, carry=first) as (k, state):
                 at = b.add(base, b.mul(k, inner))
                 values = [
-                    b.cast(b.load(b.input(j), at, dtype, lanes, mask=mask), wide) for j in range(len(inputs))
+                    b.cast(b.load(b.input(j), at, dtype, lanes, mask=mask), dtype.compute)
+                    for j in range(len(inputs))
                 ]
-                after = self.next(b, state, *values)
-                b.store(b.buffer(len(inputs)), at, b.cast(after, dtype), mask=mask)
-                b.loop_next([after])
+                after = self.advance(b, k, state, *values)
+                b.store(b.buffer(len(inputs)), at, b.cast(after[-1], output.dtype), mask=mask)
+                b.loop_next(after)
 
 
-def _both_ways(shapes: Sequence[tuple[int, ...]], count: int) -> list[Any]:
+def both_ways(shapes: Sequence[tuple[int, ...]], count: int) -> list[Any]:
+    """Sample calls of ``count`` inputs of one shape."""
     return [example((), *[shape] * count) for shape in shapes]
 
 
-_SHAPES = ((3, 17, 1), (2, 5, 19), (1, 4, 16), (2, 0, 3), (0, 3, 1))
+SHAPES = ((3, 17, 1), (2, 5, 19), (1, 4, 16), (2, 0, 3), (0, 3, 1))
 
 
 def flip(x: Any) -> Any:
@@ -108,7 +118,7 @@ class cumulative_sum(Scan):
         return numpy.cumsum(arrays[0], 1)
 
     def samples(self) -> Sequence[Any]:
-        return [*_both_ways(_SHAPES, 1), example((), numpy.arange(6).reshape(1, 3, 2))]
+        return [*both_ways(SHAPES, 1), example((), numpy.arange(6).reshape(1, 3, 2))]
 
 
 @custom
@@ -133,7 +143,7 @@ class cumulative_product(Scan):
         return numpy.cumprod(arrays[0], 1)
 
     def samples(self) -> Sequence[Any]:
-        return [*_both_ways(_SHAPES, 1), example((), numpy.array([[[2.0], [0.0], [3.0], [0.0]]]))]
+        return [*both_ways(SHAPES, 1), example((), numpy.array([[[2.0], [0.0], [3.0], [0.0]]]))]
 
 
 def products_of_others(x: Any) -> Any:
@@ -166,7 +176,7 @@ class linear_scan(Scan):
         return result
 
     def samples(self) -> Sequence[Any]:
-        return _both_ways(_SHAPES, 2)
+        return both_ways(SHAPES, 2)
 
 
 def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:

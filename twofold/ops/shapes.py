@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -174,3 +175,17 @@ def chunk_sizes(size: int, chunks: int, axis: int) -> tuple[int, ...]:
     if chunks < 1:
         raise ArgumentError(f"{chunks} chunks", "Use at least one.")
     return split_sizes(size, max(-(-size // chunks), 1), axis) if size else (0,) * chunks
+
+
+def split_places(size: int, cuts: Any) -> list[tuple[int, int]]:
+    """``(start, size)`` of the pieces of ``tensor_split``: so many, or cut before each of the places in ``cuts``."""
+    if isinstance(cuts, (tuple, list)):
+        edges = [0, *(operator.index(place) for place in cuts), size]
+        ends = [slice(a, b).indices(size) for a, b in pairwise(edges)]
+        return [(start, max(stop - start, 0)) for start, stop, _ in ends]
+    count = operator.index(cuts)
+    if count < 1:
+        raise ArgumentError(f"{count} pieces", "Use at least one.")
+    small, larger = divmod(size, count)
+    starts = [k * small + min(k, larger) for k in range(count + 1)]
+    return [(a, b - a) for a, b in pairwise(starts)]
