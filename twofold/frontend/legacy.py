@@ -59,20 +59,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return tuple(input.shape) == tuple(other.shape) and bool((input == other).all().item())
 
 
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
-    """Where ``|input - other| <= atol + rtol * |other|``, or both are equal."""
-    near = ((input - other).abs() <= atol + rtol * other.abs()) & FUNCTIONS["isfinite"](other)
-    near = near | (input == other)
-    return near | ((input != input) & (other != other)) if equal_nan else near
-
-
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Whether ``isclose`` holds everywhere."""
-    return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all().item())
+    return bool(FUNCTIONS["isclose"](input.detach(), other.detach(), rtol, atol, equal_nan).all().item())
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -107,5 +98,5 @@ class cuda:
     synchronize = staticmethod(lambda device=None: None)
 
 
-WHOLE = {"equal": equal, "isclose": isclose, "allclose": allclose}
+WHOLE = {"equal": equal, "allclose": allclose}
 """Comparisons that are also methods."""

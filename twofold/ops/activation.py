@@ -159,6 +159,8 @@ class hardtanh:
 
     @staticmethod
     def call(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+        if input.dtype.kind != "f":
+            min_val, max_val = int(min_val), int(max_val)
         return apply("hardtanh", input, min_val, max_val)
 
 

@@ -9,7 +9,7 @@ import numpy
 
 from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
-from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.base import apply, composite, elementwise, no_slope, ops, to_float
 from twofold.ops.samples import nonzero, reals
 
 
@@ -101,7 +101,7 @@ class floor_divide:
     reflected = True
     kinds = "iuf"
     domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
-    differentiable = False
+    vjp = no_slope
     lower = lambda b, x, y: b.floor_div(x, y)
     reference = numpy.floor_divide
 
@@ -204,8 +204,8 @@ class pow_:
     kinds = "iuf"
     domain = (reals(0.2, 3), reals(-3, 3))
     vjp = lambda ct, y, a, n: (
-        ops.where(n == 0, 0, ct * n * apply("pow", a, n - 1)),
-        ops.where(ops.logical_and(ops.equal(a, 0), n >= 0), 0, ct * y * ops.log(a)),
+        ops.where(n == 0, 0, ct * (n * apply("pow", a, n - 1))),
+        ops.where(ops.logical_and(ops.equal(a, 0), n >= 0), 0, ct * (y * ops.log(a))),
     )
     lower = lambda b, x, y: b.math("pow", x, y) if x.dtype.kind == "f" else _integer_power(b, x, y)
     reference = _power_reference
@@ -272,11 +272,13 @@ class abs_:
 class sign:
     """1, 0 or -1 by the sign of ``input``; zeros and NaN stay themselves."""
 
-    kinds = "iuf"
+    functions = ("sign", "sgn")
     domain = (nonzero(-3, 3),)
-    differentiable = False
-    lower = lambda b, x: b.select(b.cmp("gt", x, 0), b.const(1, x.dtype), _negative_sign(b, x))
-    reference = numpy.sign
+    vjp = no_slope
+    lower = lambda b, x: (
+        x if x.dtype.kind == "b" else b.select(b.cmp("gt", x, 0), b.const(1, x.dtype), _negative_sign(b, x))
+    )
+    reference = lambda x: x if x.dtype.kind == "b" else numpy.sign(x)
 
 
 def _negative_sign(b: Any, x: Any) -> Any:
@@ -410,7 +412,6 @@ class clamp_min:
     """``input`` where it is not below ``min``, else ``min``."""
 
     signature = "input, min"
-    kinds = "iuf"
     vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
     lower = lambda b, x, low: b.maximum(x, low)
     reference = numpy.maximum
@@ -421,7 +422,6 @@ class clamp_max:
     """``input`` where it is not above ``max``, else ``max``."""
 
     signature = "input, max"
-    kinds = "iuf"
     vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
     lower = lambda b, x, high: b.minimum(x, high)
     reference = numpy.minimum
@@ -480,7 +480,7 @@ class floor:
 
     kinds = "iuf"
     domain = (nonzero(-2.9, 2.9, 0.4),)
-    differentiable = False
+    vjp = no_slope
     lower = lambda b, x: b.floor(x)
     reference = lambda x: numpy.floor(x) if x.dtype.kind == "f" else x
 
@@ -490,7 +490,7 @@ class ceil:
     """Smallest integer not below; integers stay."""
 
     kinds = "iuf"
-    differentiable = False
+    vjp = no_slope
     lower = lambda b, x: b.ceil(x)
     reference = lambda x: numpy.ceil(x) if x.dtype.kind == "f" else x
 
@@ -501,7 +501,7 @@ class trunc:
 
     functions = ("trunc", "fix")
     kinds = "iuf"
-    differentiable = False
+    vjp = no_slope
     lower = lambda b, x: b.trunc(x)
     reference = lambda x: numpy.trunc(x) if x.dtype.kind == "f" else x
 
@@ -513,7 +513,7 @@ class round_:
     functions = ("round", "special.round")
     kinds = "iuf"
     arity = 1
-    differentiable = False
+    vjp = no_slope
     lower = lambda b, x: b.rint(x)
     reference = lambda x: numpy.rint(x) if x.dtype.kind == "f" else x
 

@@ -266,7 +266,7 @@ _BITS = {2: int16, 4: int32, 8: int64}
 
 def _lower_signbit(b: Any, x: Any) -> Any:
     if x.dtype.kind != "f":
-        return b.cmp("lt", x, 0)
+        return b.cmp("ne", x, x) if x.dtype.kind == "b" else b.cmp("lt", x, 0)
     return b.and_(b.cmp("lt", b.bitcast(x, _BITS[x.dtype.itemsize]), 0), b.not_(b.is_nan(x)))
 
 
@@ -274,46 +274,51 @@ def _lower_signbit(b: Any, x: Any) -> Any:
 class signbit:
     """Whether the sign is negative, that of -0.0 included; that of a NaN, which no computation fixes, is not."""
 
-    kinds = "iuf"
     result_dtype = to_bool
     differentiable = False
     lower = _lower_signbit
     reference = lambda x: numpy.signbit(x) & ~numpy.isnan(x) if x.dtype.kind == "f" else x < 0
 
 
-def _lower_nextafter(b: Any, x: Any, y: Any) -> Any:
-    """One step on the bits, which are ordered like the magnitudes."""
-    bits = _BITS[x.dtype.itemsize]
-    xi = b.bitcast(x, bits)
+def _next_after(b: Any, x: Any, y: Any, dtype: DType) -> Any:
+    """One step on the bits in ``dtype``, which are ordered like the magnitudes."""
+    bits = _BITS[dtype.itemsize]
+    xi = b.bitcast(b.cast(x, dtype), bits)
     away = b.cmp("eq", b.cmp("gt", y, x), b.cmp("gt", x, 0.0))
-    stepped = b.bitcast(b.select(away, b.add(xi, 1), b.sub(xi, 1)), x.dtype)
-    smallest = b.copysign(b.bitcast(b.const(1, bits), x.dtype), y)
-    stepped = b.select(b.cmp("eq", x, 0.0), smallest, stepped)
-    stepped = b.select(b.cmp("eq", x, y), y, stepped)
+    stepped = b.select(away, b.add(xi, 1), b.sub(xi, 1))
+    # from zero to the smallest number, with the sign of the direction
+    smallest = b.select(b.cmp("gt", y, 0.0), b.const(1, bits), -(1 << (8 * dtype.itemsize - 1)) | 1)
+    stepped = b.bitcast(b.select(b.cmp("eq", x, 0.0), smallest, stepped), dtype)
+    stepped = b.select(b.cmp("eq", x, y), y, b.cast(stepped, x.dtype))
     return b.select(b.is_nan(x), x, b.select(b.is_nan(y), y, stepped))
 
 
-def _full_float(common: DType) -> tuple[DType, DType]:
-    """float32 and float64 only: half types are computed in float32, where a step is smaller than theirs."""
-    if common in (float16, bfloat16):
-        raise DTypeError(f"has no steps in {common.name}", "Cast to float32 first.")
-    return (common, common) if common.kind == "f" else (float32, float32)
-
-
 @elementwise
-class nextafter:
-    """The next float after ``input`` towards ``other`` (float32 and float64)."""
+class nextafter(Elementwise):
+    """The next float of the dtype after ``input`` towards ``other``."""
 
     signature = "input, other"
     kinds = "f"
-    result_dtype = _full_float
     exact_reference = True
-    vjp = lambda ct, y, a, b: (ct, None)
-    lower = _lower_nextafter
-    reference = numpy.nextafter
-    samples = lambda: [
-        s for s in elementwise_samples("f", (reals(-3, 3),) * 2, (None,) * 2) if s.dtypes[0].itemsize > 2
-    ]
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        """The step counts as constant."""
+        return cotangent, None
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """The step in the dtype of the result."""
+        return _next_after(builder, values[0], values[1], dtype)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The step by NumPy."""
+        return numpy.nextafter(*arrays)
+
+    def samples(self) -> Sequence[Any]:
+        """All but bfloat16, which NumPy lacks."""
+        made = elementwise_samples("f", (reals(-3, 3),) * 2, (None,) * 2)
+        return [sample for sample in made if sample.dtypes[0] is not bfloat16]
 
 
 @elementwise

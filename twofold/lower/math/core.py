@@ -82,6 +82,18 @@ def in_double(b: Control, implementation: Function, *operands: Val) -> Val:
     return b.cast(implementation(b, *wide), dtypes.float32)
 
 
+def wide(implementation: Function) -> Function:
+    """Register an implementation in float64, under its own name; float32 is rounded from it."""
+
+    def either(b: Control, *operands: Val) -> Val:
+        if format_of(operands[0]) is SINGLE:
+            return in_double(b, implementation, *operands)
+        return implementation(b, *operands)
+
+    FUNCTIONS[implementation.__name__.rstrip("_")] = either
+    return implementation
+
+
 def library(name: str) -> None:
     """Register a function of the C library: on float64 called per lane, on float32 rounded from float64."""
 

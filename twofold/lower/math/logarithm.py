@@ -21,6 +21,7 @@ from twofold.lower.math.core import (
     function,
     horner,
     single_in_double,
+    wide,
 )
 from twofold.lower.math.exponential import exp
 from twofold.lower.values import Val
@@ -114,12 +115,23 @@ def softplus(b: Control, x: Val) -> Val:
     return b.add(b.maximum(x, 0.0), log1p(b, exp(b, b.neg(b.abs(x)))))
 
 
-@function
+def _larger_and_distance(b: Control, x: Val, y: Val) -> tuple[Val, Val]:
+    """max(x, y), and -|x - y|, which is 0 for equal infinities."""
+    return b.maximum(x, y), b.select(b.cmp("eq", x, y), 0.0, b.neg(b.abs(b.sub(x, y))))
+
+
+@wide
 def logaddexp(b: Control, x: Val, y: Val) -> Val:
     """log(exp(x) + exp(y))."""
-    rest = log1p(b, exp(b, b.neg(b.abs(b.sub(x, y)))))
-    # equal infinities have no difference
-    return b.select(b.cmp("eq", x, y), b.add(x, LN_2), b.add(b.maximum(x, y), rest))
+    larger, distance = _larger_and_distance(b, x, y)
+    return b.add(larger, log1p(b, exp(b, distance)))
+
+
+@wide
+def logaddexp2(b: Control, x: Val, y: Val) -> Val:
+    """log2(2**x + 2**y)."""
+    larger, distance = _larger_and_distance(b, x, y)
+    return b.add(larger, b.mul(log1p(b, exp(b, b.mul(distance, LN_2))), LOG2_E))
 
 
 @single_in_double("asinh")
