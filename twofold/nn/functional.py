@@ -13,6 +13,7 @@ from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import dropout
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
+from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation, apply
 

@@ -1,0 +1,69 @@
+"""Pooling functions that draw random numbers, choose among others, or have other names in PyTorch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import _stream as stream
+from twofold.frontend.install import PUBLIC
+from twofold.frontend.install import _callable as worded
+from twofold.ops.base import apply
+from twofold.ops.unpooling import fractional
+
+Tensor = _core.Tensor
+
+_INDEXED = (
+    *(f"{name}{count}d" for name in ("max_pool", "adaptive_max_pool") for count in (1, 2, 3)),
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+)
+
+__all__ = ["fractional_max_pool2d", "fractional_max_pool3d", *(f"{name}_with_indices" for name in _INDEXED)]
+
+
+def _with_indices(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    position = list(inspect.signature(function).parameters).index("return_indices")
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("return_indices", None)
+        return function(*args[:position], **kwargs, return_indices=True)
+
+    made.__name__ = made.__qualname__ = f"{name}_with_indices"
+    made.__doc__ = f"``{name}`` with ``return_indices=True``."
+    return made
+
+
+def _fractional(count: int) -> Callable[..., Any]:
+    def made(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        samples = _random_samples
+        if samples is None:
+            batch = input.shape[0] if input.ndim == count + 2 else 1
+            shape = (batch, input.shape[-count - 1], count)
+            samples = apply("random_uniform", *stream(None), 0.0, 1.0, attrs=(shape, input.dtype))
+        return fractional(input, kernel_size, output_size, output_ratio, return_indices, samples, count)
+
+    made.__name__ = made.__qualname__ = f"fractional_max_pool{count}d"
+    made.__doc__ = f"""The largest element of windows over the last {count} axes that begin at random places.
+
+    Give ``output_size``, or ``output_ratio`` to the size of the input. Source: Graham, Fractional Max-Pooling, 2014.
+    """
+    return made
+
+
+# errors are worded by the core, as those of the operations are
+fractional_max_pool2d = worded(_fractional(2))
+fractional_max_pool3d = worded(_fractional(3))
+
+for _name in _INDEXED:
+    _plain = globals().get(_name) or PUBLIC[_name]
+    globals()[f"{_name}_with_indices"] = _with_indices(_name, _plain)
