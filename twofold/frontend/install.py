@@ -16,7 +16,7 @@ from twofold.frontend import display, gradients
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
-from twofold.ops.base import FUNCTIONS, METHODS, apply
+from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.runtime import tracing
 
@@ -146,7 +146,7 @@ def install_methods() -> None:
             continue
         setattr(Tensor, name, made.setdefault(function, _callable(function)))
         op = _BY_CALL.get(function)
-        if op is not None and getattr(op, "inplace", False):
+        if getattr(op, "inplace", False) or function in INPLACE:
             setattr(Tensor, name + "_", _in_place(made[function]))
     for op in REGISTRY.values():
         for operator in getattr(op, "operators", ()):

@@ -37,6 +37,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 """Every public method and operator by name; the tensor comes first (reflected operators are swapped)."""
 
+INPLACE: set[Callable[..., Any]] = set()
+"""Public functions that are no operations, whose methods also have an in-place form."""
+
 _SCALAR_TYPES = {"b": bool, "i": int, "u": int, "f": float}
 
 
@@ -506,12 +509,17 @@ def publish(
 
 
 def public(
-    *functions: str, methods: Sequence[str] = ()
+    *functions: str, methods: Sequence[str] = (), inplace: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Publish a function that is no operation itself: it has several results or chooses among operations."""
+    """Publish a function that is no operation itself: it has several results or chooses among operations.
+
+    With ``inplace`` each of its methods also has the form ``name_``.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         publish(function, functions or (function.__name__,), methods)
+        if inplace:
+            INPLACE.add(function)
         return function
 
     return decorate

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.errors import DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
@@ -147,7 +147,7 @@ class Scatter(Indexed):
         """Emit what ``count`` elements of the result are before the updates."""
         raise NotImplementedError
 
-    def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
+    def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
         """Emit what an element is after an update."""
         raise NotImplementedError
 
@@ -168,25 +168,33 @@ class Scatter(Indexed):
                     place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
                     if output.shape[2] == 1:
                         at, new = b.add(first, place), b.load(updates, source, dtype)
-                        b.store(target, at, self.update(b, dtype, b.load(target, at, dtype), new))
+                        b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
                     else:
                         at = b.add(b.mul(b.add(first, place), inner), low)
-                        self._columns(b, dtype, target, at, updates, source, width)
+                        self._columns(b, attrs, dtype, target, at, updates, source, width)
                 else:
                     with b.loop(0, width) as j:
                         index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
                         place = kernels.checked_index(b, index, size)
                         at = b.add(b.add(b.mul(b.add(first, place), inner), low), j)
                         new = b.load(updates, b.add(source, j), dtype)
-                        b.store(target, at, self.update(b, dtype, b.load(target, at, dtype), new))
+                        b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
 
     def _columns(
-        self, b: Any, dtype: Any, target: Any, at: Any, updates: Any, source: Any, width: Any
+        self,
+        b: Any,
+        attrs: Attributes,
+        dtype: Any,
+        target: Any,
+        at: Any,
+        updates: Any,
+        source: Any,
+        width: Any,
     ) -> None:
         def body(j: Any, lanes: int, mask: Any) -> None:
             new = b.load(updates, b.add(source, j), dtype, lanes, mask=mask)
             old = b.load(target, b.add(at, j), dtype, lanes, mask=mask)
-            b.store(target, b.add(at, j), self.update(b, dtype, old, new), mask=mask)
+            b.store(target, b.add(at, j), self.update(b, attrs, dtype, old, new), mask=mask)
 
         kernels.run(b, width, body)
 
@@ -211,7 +219,7 @@ class scatter_sum(Scatter):
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         kernels.fill(b, dtype, target, at, b.const(0, dtype), count)
 
-    def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
+    def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
         wide = dtype.compute
         if wide is dtype:
             return b.add(old, new)
@@ -226,7 +234,7 @@ class scatter_sum(Scatter):
         index, updates = arrays
         outer, _, inner = updates.shape
         result = numpy.zeros((outer, attrs[0], inner), updates.dtype)
-        numpy.add.at(result, _places(index, outer, inner), updates)
+        numpy.add.at(result, scatter_places(index, outer, inner), updates)
         return result
 
     def samples(self) -> Sequence[Any]:
@@ -240,7 +248,8 @@ class scatter_sum(Scatter):
         ]
 
 
-def _places(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
+def scatter_places(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
+    """The NumPy index of what updates reach."""
     full = _full(index, outer, inner)
     first, _, last = numpy.indices(full.shape)
     return first, full, last
@@ -263,7 +272,7 @@ class scatter_set(Scatter):
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         kernels.copy(b, dtype, target, at, b.input(0), at, count)
 
-    def update(self, b: Any, dtype: Any, old: Any, new: Any) -> Any:
+    def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
         return new
 
     def vjp(
@@ -338,7 +347,8 @@ class linear_index(Custom):
 # Public forms
 
 
-def _three(x: Node, axis: int) -> Shape:
+def three_axes(x: Node, axis: int) -> Shape:
+    """The shape of ``x`` with everything before and everything after an axis merged."""
     return prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
 
 
@@ -358,8 +368,12 @@ class gather:
     @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
         shape = index.shape
-        x, index = _same_outside(strong(x), need_index(index), axis)
-        flat = apply("gather_block", ops.reshape(x, _three(x, axis)), ops.reshape(index, _three(index, axis)))
+        if not index.type.size:
+            return filled(0, strong(x).dtype, need_index(index).shape)
+        x, index = same_outside(strong(x), need_index(index), axis)
+        flat = apply(
+            "gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, three_axes(index, axis))
+        )
         return ops.reshape(flat, shape)
 
     reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
@@ -370,7 +384,7 @@ class gather:
     ]
 
 
-def _same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
+def same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
     """``x`` cut to the size of ``index`` on all other axes."""
     x = x if x.ndim else ops.reshape(x, (1,))
     index = index if index.ndim else ops.reshape(index, (1,))
@@ -392,9 +406,6 @@ def _same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
 @composite
 class take_along_axis:
     """Elements along an axis at ``indices``; the other axes broadcast, as in NumPy."""
-
-    functions = ("take_along_axis", "take_along_dim")
-    methods = ("take_along_dim",)
 
     @staticmethod
     def call(input: Any, indices: Any, axis: int | None = -1) -> Any:
@@ -420,6 +431,12 @@ class take_along_axis:
     ]
 
 
+@public(methods=("take_along_dim",))
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """Elements along ``dim`` (default: of the flattened input) at ``indices``; the other axes broadcast."""
+    return ops.take_along_axis(input, indices, dim)
+
+
 def _cut(x: Any, axis: int) -> tuple[Shape, Shape]:
     return x.shape[:axis], x.shape[axis + 1 :]
 
@@ -437,9 +454,10 @@ class index_select:
     @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
         x, index = strong(x), need_index(index)
+        shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]) if x.ndim else ()
         x = x if x.ndim else ops.reshape(x, (1,))
-        flat = apply("gather_block", ops.reshape(x, _three(x, axis)), ops.reshape(index, (1, -1, 1)))
-        return ops.reshape(flat, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+        flat = apply("gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, (1, -1, 1)))
+        return ops.reshape(flat, shape)
 
     reference = lambda x, index, axis: numpy.take(x, index, axis)
     samples = lambda: [
@@ -456,130 +474,3 @@ def take(input: Any, indices: Any, axis: int | None = None) -> Any:
     if axis is None:
         return ops.index_select(ops.ravel(input), 0, indices)
     return ops.index_select(input, axis, indices)
-
-
-def _scattered(name: str, sum_up: bool, doc: str) -> Any:
-    class body:
-        methods = (name,)
-
-        @staticmethod
-        def call(input: Any, dim: int, index: Any, src: Any) -> Any:
-            return apply(name, input, index, src, attrs=(normalize_axis(dim, len(input.shape)),))
-
-        @staticmethod
-        def compute(x: Any, index: Any, src: Any, axis: int) -> Any:
-            x, index = strong(x), need_index(index)
-            src = broadcast(src, index.shape) if not src.ndim else src
-            src, index = _same_outside(convert(src, x.dtype), index, axis)
-            if index.shape[axis] > src.shape[axis]:
-                raise ShapeError("the index is larger than src", "Use an index that is not larger than src.")
-            src = (
-                slice_axis(src, axis, constant(0, int64), index.shape[axis])
-                if src.shape != index.shape
-                else src
-            )
-            if not x.ndim:
-                return ops.reshape(_scatter(ops.reshape(x, (1,)), index, src, 0, sum_up), ())
-            return _scatter(x, index, src, axis, sum_up)
-
-        @staticmethod
-        def samples() -> Any:
-            return [
-                example((0,), (3, 5), numpy.array([[0, 1, 2, 0, 0], [2, 0, 0, 1, 2]]), (2, 5)),
-                example((1,), (3, 5), numpy.array([[0, 0], [4, -1]]), (2, 3)),
-            ]
-
-        @staticmethod
-        def reference(x: Any, index: Any, src: Any, axis: int) -> Any:
-            result = x.copy()
-            for place in numpy.ndindex(index.shape):
-                target = (*place[:axis], index[place], *place[axis + 1 :])
-                result[target] = result[target] + src[place] if sum_up else src[place]
-            return result
-
-    body.__name__, body.__doc__ = name, doc
-    return composite(body)
-
-
-def _scatter(x: Any, index: Any, src: Any, axis: int, sum_up: bool) -> Any:
-    """Scatter ``src`` of the shape of ``index``, which may be shorter than ``x`` on other axes."""
-    part, starts = x, []
-    for place in range(x.ndim):
-        if place != axis and index.shape[place] != x.shape[place]:
-            if index.shape[place] > x.shape[place]:
-                raise ShapeError(
-                    f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
-                    "Use an index that is not larger there.",
-                )
-            part = slice_axis(part, place, constant(0, int64), index.shape[place])
-            starts.append(place)
-    flat = [ops.reshape(value, _three(value, axis)) for value in (part, index, src)]
-    if sum_up:
-        updated = (
-            ops.reshape(apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],)), part.shape) + part
-        )
-    else:
-        updated = ops.reshape(apply("scatter_set", *flat), part.shape)
-    if not starts:
-        return updated
-    zeros = [constant(0, int64)] * len(starts)
-    return apply("slice_update", x, updated, *zeros, attrs=((1,) * x.ndim, tuple(starts)))
-
-
-scatter_add = _scattered("scatter_add", True, "The input with ``src`` added at ``index`` along ``dim``.")
-scatter = _scattered(
-    "scatter",
-    False,
-    "The input with ``src`` written at ``index`` along ``dim``; of equal indices the last stays.",
-)
-
-
-def _along(name: str, sum_up: bool, doc: str) -> Any:
-    class body:
-        methods = (name,)
-
-        @staticmethod
-        def call(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-            scaled = source if isinstance(alpha, int) and alpha == 1 else ops.multiply(source, alpha)
-            return apply(name, input, index, scaled, attrs=(normalize_axis(dim, len(input.shape)),))
-
-        @staticmethod
-        def compute(x: Any, index: Any, source: Any, axis: int) -> Any:
-            x, index = strong(x), need_index(index)
-            if index.ndim > 1:
-                raise ArgumentError(f"an index with {index.ndim} axes", "Use a vector of indices.")
-            shape = (*x.shape[:axis], prod(index.shape), *x.shape[axis + 1 :])
-            source = broadcast(convert(source, x.dtype), shape)
-            flat = (
-                ops.reshape(x, _three(x, axis)),
-                ops.reshape(index, (1, -1, 1)),
-                ops.reshape(source, _three(source, axis)),
-            )
-            if sum_up:
-                summed = apply("scatter_sum", flat[1], flat[2], attrs=(x.shape[axis],))
-                return x + ops.reshape(summed, x.shape)
-            return ops.reshape(apply("scatter_set", *flat), x.shape)
-
-        @staticmethod
-        def reference(x: Any, index: Any, source: Any, axis: int) -> Any:
-            result = x.copy()
-            for k, place in enumerate(index):
-                at = (*(slice(None),) * axis, place)
-                result[at] = (
-                    result[at] + numpy.take(source, k, axis) if sum_up else numpy.take(source, k, axis)
-                )
-            return result
-
-        samples = lambda: [
-            example((0,), (4, 3), numpy.array([3, 0, 3]), (3, 3)),
-            example((1,), (2, 4, 5), numpy.array([-1]), (2, 1, 5)),
-        ]
-
-    body.__name__, body.__doc__ = name, doc
-    return composite(body)
-
-
-index_add = _along(
-    "index_add", True, "The input with the slices of ``source`` added at ``index`` along ``dim``."
-)
-index_copy = _along("index_copy", False, "The input with the slices at ``index`` along ``dim`` replaced.")

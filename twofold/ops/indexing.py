@@ -31,6 +31,7 @@ from twofold.ops.base import (
 )
 from twofold.ops.examples import example
 from twofold.ops.gather import need_index
+from twofold.ops.known import known_value
 
 Observe = Callable[[Any], Any]
 
@@ -160,8 +161,10 @@ def _put(accumulate: bool, name: str, doc: str) -> Any:
             values = ops.reshape(values, (size[0], prod(shape), size[2]))
             moved = ops.permute(x, order)
             if accumulate:
-                added = apply("scatter_sum", place, values, attrs=(count,))
-                return x + ops.permute(ops.reshape(added, moved.shape), shapes.inverse(order))
+                wide = convert(values, int64) if x.dtype is bool_ else values
+                added = apply("scatter_sum", place, wide, attrs=(count,))
+                back = ops.permute(ops.reshape(convert(added, x.dtype), moved.shape), shapes.inverse(order))
+                return ops.logical_or(x, back) if x.dtype is bool_ else x + back
             written = apply("scatter_set", ops.reshape(moved, size), place, values)
             return ops.permute(ops.reshape(written, moved.shape), shapes.inverse(order))
 
@@ -261,8 +264,8 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
     for item in _items(key, len(shape)):
         if item is None:
             result.append(1)
-        elif isinstance(item, (bool, numpy.bool_)):
-            arrays.append((len(result), numpy.zeros((int(item),), numpy.int64)))
+        elif (flag := _flag(item, observe)) is not None:
+            arrays.append((len(result), numpy.zeros((int(flag),), numpy.int64)))
             result.append(1)
         elif isinstance(item, slice):
             begin, stop, step = _bounds(item, shape[axis])
@@ -292,6 +295,25 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
     return Key(attrs, starts, arrays, trivial)
 
 
+def _flag(item: Any, observe: Observe | None) -> bool | None:
+    """The one truth value that a key holds in place of an index, or None."""
+    if isinstance(item, (bool, numpy.bool_)):
+        return bool(item)
+    if _is_array(item) and not len(item.shape) and _is_mask(item):
+        return bool(_mask_array(item, observe))
+    return None
+
+
+def _mask_array(item: Any, observe: Observe | None) -> Any:
+    """The NumPy value of a mask."""
+    if isinstance(item, numpy.ndarray):
+        return item
+    if observe is None:
+        what = "a mask as an index makes a result whose size depends on values"
+        raise ArgumentError(what, "Use where or masked_fill, or index while values are known.")
+    return numpy.asarray(observe(item))
+
+
 def _bounds(item: slice, size: int) -> tuple[int, int, int]:
     if item.step is not None and operator.index(item.step) == 0:
         raise ArgumentError("a slice with step 0", "Use another step.")
@@ -316,14 +338,7 @@ def _array_indices(item: Any, shape: Shape, axis: int, observe: Observe | None) 
         selected = tuple(shape[axis : axis + len(item.shape)])
         what = f"a mask of shape {tuple(item.shape)} for axes of shape {selected}"
         raise ShapeError(what, "Make the mask's shape equal to that of the axes it selects from.")
-    if not isinstance(item, numpy.ndarray):
-        if observe is None:
-            what = "a mask as an index makes a result whose size depends on values"
-            raise ArgumentError(what, "Use where or masked_fill, or index while values are known.")
-        item = numpy.asarray(observe(item))
-    if not item.ndim:
-        return (numpy.zeros((int(item),), numpy.int64),)
-    return tuple(part.astype(numpy.int64) for part in numpy.nonzero(item))
+    return nonzero_places(_mask_array(item, observe))
 
 
 def getitem(
@@ -418,13 +433,18 @@ class masked_fill:
     samples = lambda: [example((), (3, 17), numpy.arange(3).reshape(3, 1) > 0, ())]
 
 
-@public(methods=("index_put",))
+@public(methods=("index_put",), inplace=True)
 def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """The input with ``values`` at ``indices``, one array for each of the first axes.
 
     Where indices are equal, values add up (``accumulate``) or the last stays.
     """
-    return setitem(input, tuple(indices), values, accumulate=accumulate)
+    key = tuple(slice(None) if item is None else item for item in indices)
+    return setitem(input, key, values, _known_mask, accumulate=accumulate)
+
+
+def _known_mask(mask: Any) -> Any:
+    return known_value(mask, "a mask as an index")
 
 
 def nonzero_places(mask: Any) -> tuple[Any, ...]:

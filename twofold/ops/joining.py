@@ -29,6 +29,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
+from twofold.ops.known import known_value
 from twofold.ops.movement import block, run_time_index, slice_axis
 
 
@@ -524,6 +525,14 @@ def tile(input: Any, *repetitions: Any) -> Any:
     return _repeated(input, shape, counts, before=True)
 
 
+def _repeated_places(counts: Any, size: int) -> Any:
+    if counts.shape != (size,):
+        raise ShapeError(f"repeats of shape {counts.shape} for size {size}", "Give one number per element.")
+    if counts.min(initial=0) < 0:
+        raise ArgumentError(f"{counts.min()} repetitions", "Use numbers from 0.")
+    return numpy.repeat(numpy.arange(size), counts)
+
+
 def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> Any:
     """Each axis repeated as a whole (``before``) or element by element."""
     apart: list[int] = []
@@ -539,10 +548,22 @@ def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> 
 
 
 @public(methods=("repeat_interleave",))
-def repeat_interleave(input: Any, repeats: int, dim: int | None = None) -> Any:
-    """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input."""
+def repeat_interleave(
+    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
+    """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input.
+
+    A vector of ``repeats`` has a number for each element. Alone it gives the places: ``[1, 2]`` gives ``[0, 1, 1]``.
+    """
+    if repeats is None:
+        input, repeats = apply("arange", 0, 1, attrs=(input.shape[0], int64)), input
     if dim is None:
         input, dim = ops.ravel(input), 0
     axis = normalize_axis(dim, len(input.shape))
+    if hasattr(repeats, "shape"):
+        counts = known_value(repeats, "the number of repetitions")
+        if counts.size == 1:
+            return ops.repeat_interleave(input, int(counts.reshape(())), axis)
+        return ops.index_select(input, axis, _repeated_places(counts, input.shape[axis]))
     counts = [repeats if place == axis else 1 for place in range(len(input.shape))]
     return _repeated(input, tuple(input.shape), counts, before=False)

@@ -56,8 +56,11 @@ def axes_call(name: str) -> Callable[..., Any]:
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(more))!r}")
         axes = normalize_axes(axis if dim is None else dim, input.ndim)
-        value = input if dtype is None else ops.cast(input, as_dtype(dtype))
-        return apply(name, value, attrs=(axes, bool(keepdim or keepdims)))
+        attrs = (axes, bool(keepdim or keepdims))
+        if dtype is None:
+            return apply(name, input, attrs=attrs)
+        found = apply(name, ops.cast(input, as_dtype(dtype)), attrs=attrs)
+        return found if found.dtype is as_dtype(dtype) else ops.cast(found, as_dtype(dtype))
 
     return call
 
@@ -292,7 +295,7 @@ def _spread_call(name: str) -> Callable[..., Any]:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         axes = normalize_axes(axis if dim is None else dim, input.ndim)
-        taken = float(correction if unbiased is None else bool(unbiased))
+        taken = float((1 if correction is None else correction) if unbiased is None else bool(unbiased))
         return apply(name, input, attrs=(axes, bool(keepdim or keepdims), taken))
 
     return call
@@ -348,15 +351,21 @@ class std:
 
 
 @public(methods=("var_mean",))
-def var_mean(input: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> tuple[Any, Any]:
+def var_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1
+) -> tuple[Any, Any]:
     """The variance and the mean over ``dim``."""
-    return ops.var(input, dim, keepdim=keepdim, correction=correction), ops.mean(input, dim, keepdim)
+    center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    return ops.var(input, dim, unbiased, keepdim, correction=correction), center
 
 
 @public(methods=("std_mean",))
-def std_mean(input: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> tuple[Any, Any]:
+def std_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1
+) -> tuple[Any, Any]:
     """The standard deviation and the mean over ``dim``."""
-    return ops.std(input, dim, keepdim=keepdim, correction=correction), ops.mean(input, dim, keepdim)
+    center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    return ops.std(input, dim, unbiased, keepdim, correction=correction), center
 
 
 @composite

@@ -190,14 +190,22 @@ class arange:
             start, end = 0, start
         if step == 0:
             raise ArgumentError("step is 0", "Use a positive or negative step.")
-        length = max(0, math.ceil((end - start) / step))
         whole = all(isinstance(value, int) for value in (start, end, step))
         found = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
+        if found is int64 and not whole:
+            start, end, step = int(start), int(end), int(step)
+            if step == 0:
+                raise ArgumentError(
+                    "step is 0 as an integer", "Use a step of at least 1, or a floating dtype."
+                )
+        length = max(0, math.ceil((end - start) / step))
         return apply("arange", start, step, attrs=(length, found))
 
 
 def _linspace(start: Any, end: Any, length: int, endpoint: bool, dtype: DType) -> Any:
     """From both ends, so that both are exact."""
+    if dtype.kind != "f":
+        start, end = convert(start, dtype), convert(end, dtype)
     first, last = convert(start, float64), convert(end, float64)
     number = convert(iota_node((length,)), float64)
     count = max(length - 1 if endpoint else length, 1)
@@ -224,6 +232,28 @@ class linspace:
         if steps < 0:
             raise ArgumentError(f"steps is {steps}", "Use 0 or more.")
         return apply("linspace", start, end, attrs=(int(steps), bool(endpoint), as_dtype(dtype or float32)))
+
+
+@composite
+class logspace:
+    """``base`` to the power of ``steps`` equally spaced exponents from ``start`` to ``end``, both included."""
+
+    creates = "default"
+    signature = "start, end, base"
+    samples = lambda: [_call((steps, float32), -1.0, 2.0, 10.0) for steps in (0, 1, 11)]
+
+    @staticmethod
+    def compute(start: Any, end: Any, base: Any, length: int, dtype: DType) -> Any:
+        if dtype.kind != "f":
+            start, end = convert(start, dtype), convert(end, dtype)
+        exponents = _linspace(start, end, length, True, float64)
+        return convert(ops.pow(convert(base, float64), exponents), dtype)
+
+    @staticmethod
+    def call(start: Any, end: Any, steps: int, base: Any = 10.0, *, dtype: Any = float32) -> Any:
+        if steps < 0:
+            raise ArgumentError(f"steps is {steps}", "Use 0 or more.")
+        return apply("logspace", start, end, base, attrs=(int(steps), as_dtype(dtype or float32)))
 
 
 def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:

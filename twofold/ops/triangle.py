@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from twofold.errors import DTypeError, ShapeError
+from twofold.ir.bind import constant
 from twofold.ops.base import apply, composite, ops
 from twofold.ops.examples import example
 from twofold.ops.movement import axis_numbers
@@ -25,7 +26,7 @@ def _triangle(keep: str) -> Any:
         inside = (
             ops.greater_equal(distance, diagonal) if keep == "upper" else ops.less_equal(distance, diagonal)
         )
-        return ops.where(inside, x, 0)
+        return ops.where(inside, x, constant(0, x.dtype))
 
     return compute
 
