@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -14,7 +14,7 @@ from twofold.ops.base import apply, convert, custom, ops
 from twofold.ops.examples import example
 from twofold.ops.gather import Scatter, scatter_places
 
-_COMBINED: dict[str, Callable[..., Any]] = {
+_COMBINED: dict[str, Any] = {
     "prod": numpy.multiply,
     "max": numpy.maximum,
     "min": numpy.minimum,

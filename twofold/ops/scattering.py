@@ -186,6 +186,7 @@ def _reference(slices: bool) -> Callable[..., Any]:
 
 
 def _combination_samples(slices: bool, hows: Sequence[str], both: bool) -> Callable[[], list[Any]]:
+    shapes: list[Any]
     if slices:
         shapes = [((4, 3), 0, [3, 0, 3], (3, 3)), ((2, 4, 5), 1, [-1], (2, 1, 5))]
     else:
@@ -309,8 +310,9 @@ class put:
         if index.type.size != source.type.size:
             what = f"{index.type.size} places for {source.type.size} elements"
             raise ShapeError(what, "Give one place per element.")
-        flat = [ops.reshape(value, (value.type.size,)) for value in (strong(x), index, source)]
-        return ops.reshape(_scatter_slices(*flat, 0, "sum" if accumulate else "set"), x.shape)
+        line, places, values = (ops.reshape(v, (v.type.size,)) for v in (strong(x), index, source))
+        written = _scatter_slices(line, places, values, 0, "sum" if accumulate else "set")
+        return ops.reshape(written, x.shape)
 
     def reference(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
         result = x.copy().reshape(-1)

@@ -33,7 +33,7 @@ class sorted_places(Host):
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         rows, values = arrays
-        side = "right" if attrs[0] else "left"
+        side: Any = "right" if attrs[0] else "left"
         result = numpy.empty(values.shape, numpy.int64)
         for row in range(len(rows)):
             result[row] = numpy.searchsorted(rows[row], values[row], side)
@@ -125,7 +125,8 @@ class members(Host):
         return make_node(self, attrs, (x, tests), tensor_type(bool_, x.shape))
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
-        return numpy.isin(*arrays, invert=attrs[0])
+        x, tests = arrays
+        return numpy.isin(x, tests, invert=attrs[0])
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)
