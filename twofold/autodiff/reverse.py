@@ -46,11 +46,27 @@ def backward(
         if not node.inputs:
             continue
         values = tuple(given.get(value.id, value) for value in node.inputs)
-        shares = node.op.vjp(node.attrs, cotangent, given.get(node.id, node), values)
+        shares = _shares(node, cotangent, given.get(node.id, node), values)
         for value, share in zip(node.inputs, shares, strict=True):
             if share is not None and value.id in needed and value.dtype.kind == "f":
                 _accumulate(waiting, value, _checked(node, value, share))
     return [found.get(node.id) for node in wrt]
+
+
+def _shares(node: Node, cotangent: Node, output: Node, values: tuple[Node, ...]) -> Sequence[Node | None]:
+    """What a node passes on to its inputs: by its own rule, or by that of the nodes that define it."""
+    definition = getattr(node.op, "definition", None)
+    if definition is None:
+        return node.op.vjp(node.attrs, cotangent, output, values)
+    inputs = [input_node(k, value.type) for k, value in enumerate(values)]
+    given = input_node(len(inputs), cotangent.type)
+    floating = [value for value in inputs if value.dtype.kind == "f"]
+    found = backward([definition(node.attrs, inputs)], [given], floating, {})
+    reached = [share for share in found if share is not None]
+    types = [*[value.type for value in inputs], given.type]
+    inlined = iter(Graph(types, reached).inline([*values, cotangent]))
+    by_input = {value.id: None if share is None else next(inlined) for value, share in zip(floating, found)}
+    return [by_input.get(value.id) for value in inputs]
 
 
 def _reaching(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:

@@ -92,5 +92,6 @@ from twofold.nn.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from twofold.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 
 __all__ = [name for name in globals() if not name.startswith("_")]
