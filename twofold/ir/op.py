@@ -8,7 +8,7 @@ source      no inputs: ``input`` (attrs ``(index,)``), ``constant`` (attrs ``(va
 elementwise all inputs have the shape of the result; ``lower`` computes one element (or sixteen lanes)
 reduction   attrs ``(axes,)``, axes sorted and not negative; the reduced axes vanish; ``combine`` names how
 view        result elements are input elements at other places: ``index_map`` says where
-contraction the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes
+contraction the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes; or a convolution
 custom      ``emit`` writes the loops of its kernel itself
 host        ``host`` computes on NumPy arrays, in Python
 composite   never a node of the primitive graph: ``build`` writes it with other operations
@@ -38,6 +38,13 @@ class Op:
     kind: str
     signature: str = ""
     doc: str = ""
+    product: str = (
+        ""  # contraction, custom: the plan of kernels that computes it, where it has no loops itself
+    )
+    matrix_axes: tuple[int, int] = (
+        1,
+        1,
+    )  # contraction: how many axes of the result are its rows, its columns
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
     pure: bool = True
 
@@ -92,6 +99,10 @@ class Op:
         Inputs are dense row-major in buffers 0, 1, ...; the output is the last buffer. Sizes come from
         ``builder.param(j)`` in the order of ``parameters``.
         """
+        raise NotImplementedError(self.name)
+
+    def problem(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> Any:
+        """With a ``product``: the sizes that its plan wants."""
         raise NotImplementedError(self.name)
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:

@@ -42,7 +42,7 @@ _BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
 _FEW_ROWS = 2
 """Rows for which turning the right operand in registers each time may be better than packing it."""
 
-_GRAIN_CYCLES = 20_000
+GRAIN_CYCLES = 20_000
 """Work below about 5 microseconds is not worth another thread."""
 
 
@@ -130,7 +130,7 @@ def host_vector_bits() -> int:
 _texts: dict[str, str] = {}
 
 
-def _known(key: str, make: Callable[[], str]) -> tuple[str, str]:
+def known_text(key: str, make: Callable[[], str]) -> tuple[str, str]:
     """The key and its text, written once."""
     text = _texts.get(key)
     if text is None:
@@ -138,7 +138,7 @@ def _known(key: str, make: Callable[[], str]) -> tuple[str, str]:
     return key, text
 
 
-def _up(value: int, multiple: int) -> int:
+def up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
@@ -194,7 +194,7 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     seen = problem.transposed if choice.flipped else problem
     tile = choice.tile
     if choice.way == "turned":
-        return seen.batch * seen.m * _up(seen.n, LANES) * (seen.k + 32) * 0.27
+        return seen.batch * seen.m * up(seen.n, LANES) * (seen.k + 32) * 0.27
     table = next_height(tile)
     whole = max(0, seen.m // tile.height - 1) if seen.m >= len(table) else 0
     rows, work = seen.m - whole * tile.height, whole * max(tile.height * tile.vectors, 8)
@@ -216,7 +216,7 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     return cycles
 
 
-class _Planner:
+class Planner:
     """Collects the calls of one product."""
 
     def __init__(self, problem: MatmulProblem, epilogue: Epilogue | None, numbers: Sequence[int]) -> None:
@@ -231,13 +231,13 @@ class _Planner:
         """Lay ``operand`` (of k x n = ``sizes``) out as panels; gives the role of the copy."""
         (k, n), dtype = sizes, self.problem.dtype
         batch = 1 if operand.batch == 0 else self.problem.batch
-        panels, panel_size = -(-n // width), _up(k, 16) * width
+        panels, panel_size = -(-n // width), up(k, 16) * width
         # long runs of memory are read in turn: along k, or across the panels for a few steps of k
-        block_k = min(_up(k, 16), max(16, _up(8192 // width, 16)) if way == "columns" else 16)
+        block_k = min(up(k, 16), max(16, up(8192 // width, 16)) if way == "columns" else 16)
         group = 1 if way == "columns" else max(1, min(panels, 1024 // width))
         groups, blocks = -(-panels // group), -(-k // block_k)
         kinds = dtype, dtype.compute, way
-        key, text = _known(gemm_pack.pack_key(*kinds), lambda: gemm_pack.pack_text(*kinds))
+        key, text = known_text(gemm_pack.pack_key(*kinds), lambda: gemm_pack.pack_text(*kinds))
         values = {
             "n": n,
             "k": k,
@@ -255,7 +255,7 @@ class _Planner:
         params = tuple(values[name] for name in gemm_pack.PARAMS)
         copy = f"scratch{len(self.plan.scratch_bytes)}"
         self.plan.scratch_bytes.append(batch * panels * panel_size * dtype.compute.itemsize)
-        grain = max(1, _GRAIN_CYCLES * LANES // (block_k * width * group * 5))
+        grain = max(1, GRAIN_CYCLES * LANES // (block_k * width * group * 5))
         self.plan.calls.append(
             KernelCall(key, "pack", text, (role, copy), params, batch * groups * blocks, grain)
         )
@@ -264,9 +264,9 @@ class _Planner:
     def widen_left(self, left: Operand, role: str, sizes: tuple[int, int]) -> tuple[Operand, str]:
         """A float32 copy, with contiguous rows, of a left operand of half precision (m x k = ``sizes``)."""
         way = "rows" if left.col == 1 or sizes[1] == 1 else "columns" if left.row == 1 else "any"
-        width = _up(sizes[1], LANES)
+        width = up(sizes[1], LANES)
         copy = self.pack(left, role, sizes, way, width)
-        return Operand(_up(sizes[0], 16) * width if left.batch else 0, width, 1), copy
+        return Operand(up(sizes[0], 16) * width if left.batch else 0, width, 1), copy
 
     def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
         """The calls of a product of floats; ``roles`` are those of the two operands."""
@@ -286,7 +286,7 @@ class _Planner:
         chunks = max(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
         if seen.k and choice.way != "direct":
             right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, tile.width)
-            size = _up(seen.k, 16) * tile.width
+            size = up(seen.k, 16) * tile.width
             batch_stride = panels * size if right.batch else 0
             numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": tile.width, "b_direct": 0}
         rows = self.block_rows(seen, panels)
@@ -298,8 +298,8 @@ class _Planner:
         params = (*self.numbers, *(numbers[name] for name in PARAMS))
         buffers = (*self.roles, left_role, right_role, *(() if self.epilogue else ("c",)))
         work = seen.batch * panels * numbers["row_blocks"]
-        grain = max(1, _GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
-        key, text = _known(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
+        grain = max(1, GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
+        key, text = known_text(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
 
@@ -311,7 +311,7 @@ class _Planner:
         blocks = -(-seen.m // most)
         if seen.m * seen.n * seen.k * seen.batch > 1 << 20:
             blocks = max(blocks, min(-(-seen.m // 48), -(-8 // (panels * seen.batch))))
-        return min(MAX_BLOCK_ROWS, _up(-(-seen.m // blocks), 4)) if blocks > 1 else seen.m
+        return min(MAX_BLOCK_ROWS, up(-(-seen.m // blocks), 4)) if blocks > 1 else seen.m
 
     def turned(self, roles: tuple[str, str]) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
@@ -323,9 +323,9 @@ class _Planner:
         numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
         params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
         kinds = seen.dtype, seen.dtype.compute, self.epilogue
-        key, text = _known(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
+        key, text = known_text(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
-        grain = max(1, _GRAIN_CYCLES // (seen.k * 6 + 64))
+        grain = max(1, GRAIN_CYCLES // (seen.k * 6 + 64))
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
         return MatmulPlan([call], [])
 
@@ -339,9 +339,9 @@ class _Planner:
         numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
         params = (*self.numbers, *(numbers[name] for name in GENERIC_PARAMS))
         kinds = seen.dtype, seen.dtype.compute, self.epilogue
-        key, text = _known(generic_key(*kinds), lambda: generic_text(*kinds))
+        key, text = known_text(generic_key(*kinds), lambda: generic_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
-        grain = max(1, _GRAIN_CYCLES // (seen.k * 16 + 16))
+        grain = max(1, GRAIN_CYCLES // (seen.k * 16 + 16))
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
         return MatmulPlan([call], [])
 
@@ -370,7 +370,7 @@ def plan_matmul(
         return MatmulPlan([], [])
     problem, swapped = _normal(problem, epilogue)
     roles = ("b", "a") if swapped else ("a", "b")
-    planner = _Planner(problem, epilogue, epilogue_params)
+    planner = Planner(problem, epilogue, epilogue_params)
     if not problem.dtype.is_floating_point:
         return planner.generic(roles)
     choices = _choices(problem, vector_bits or host_vector_bits())

@@ -131,6 +131,16 @@ class KernelBuilder(Builder):
         """Add a declaration that appended functions need."""
         self._declare(signature)
 
+    def larger(self, a: Val | int, b: Val | int) -> Val:
+        """The larger of two indices."""
+        x, y = self.index(a), self.index(b)
+        return self.choose(self.cmp("gt", x, y), x, y)
+
+    def evens(self, a: Val, b: Val) -> Val:
+        """The lanes 0, 2, ... of two vectors behind each other."""
+        picked = ", ".join(f"i32 {2 * lane}" for lane in range(LANES))
+        return self._pure(f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>", a.dtype, LANES)
+
     def transpose(self, vectors: list[Val]) -> list[Val]:
         """The 16 columns of the square whose rows are the 16 ``vectors``."""
         stem = self._fresh()[1:] + "_"

@@ -69,6 +69,10 @@ linear_without_bias = _core.operation_callable(REGISTRY["linear"], 2, FUNCTIONS[
 lookup = _core.operation_callable(REGISTRY["embedding"], 2, FUNCTIONS["embedding"])
 
 
+unfold = FUNCTIONS["im2col"]
+fold = FUNCTIONS["col2im"]
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``."""
     return linear_without_bias(input, weight) if bias is None else linear_with_bias(input, weight, bias)

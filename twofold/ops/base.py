@@ -393,7 +393,7 @@ class View(Typed):
 
 
 class Contraction(Typed):
-    """The matrix product."""
+    """The matrix product, or a convolution: sums of products that element-wise operations may follow."""
 
     kind = "contraction"
 

@@ -66,6 +66,12 @@ def checked_index(b: Any, index: Any, size: Any) -> Any:
     return b.select(b.cmp("lt", index, 0), b.add(index, size), index)
 
 
+def split(b: Any, number: Any, parts: Any) -> tuple[Any, Any]:
+    """Emit quotient and rest of indices that are not negative."""
+    quotient = b.idiv(number, parts)
+    return quotient, b.sub(number, b.mul(quotient, parts))
+
+
 def clamp(b: Any, value: Any, low: Any, high: Any) -> Any:
     """Emit ``value`` limited to ``low … high`` (integers; ``low`` wins when they cross)."""
     return b.maximum(b.minimum(value, high), low)

@@ -356,8 +356,10 @@ def _alone(unit: Unit) -> Joining:
 def contraction_groups(unit: Unit) -> list[int]:
     """Whether each loop axis of a matrix product belongs to its batch, rows or columns."""
     shape = unit.root.shape
-    kept = [axis for axis, size in enumerate(shape) if size != 1]
-    return [max(0, axis - len(shape) + 3) for axis in kept]
+    rows, columns = unit.root.op.matrix_axes
+    first = len(shape) - columns
+    tags = [0] * (first - rows) + [1] * rows + [2] * columns
+    return [tags[axis] for axis, size in enumerate(shape) if size != 1]
 
 
 def _tags(groups: Sequence[int], placement: Placement, rank: int) -> list[int] | None:

@@ -10,8 +10,9 @@ from typing import Any
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.lower.builder import Builder
+from twofold.lower.convolution import plan_convolution, plan_convolution_weight
 from twofold.lower.epilogue import NestEpilogue
-from twofold.lower.gemm import MatmulProblem, Operand, plan_matmul
+from twofold.lower.gemm import MatmulPlan, MatmulProblem, Operand, plan_matmul
 from twofold.lower.loopnest import LoopNest, typed_attributes
 from twofold.lower.loops import emit
 from twofold.schedule.blocks import split_reductions
@@ -19,6 +20,12 @@ from twofold.schedule.clusters import Cluster, Clustering
 from twofold.schedule.nests import BufferKey, NestBuilder
 from twofold.schedule.units import Analysis, Unit
 from twofold.schedule.views import NotAffine
+
+_PLANS: dict[str, Callable[..., MatmulPlan]] = {
+    "convolution": plan_convolution,
+    "convolution_weight": plan_convolution_weight,
+}
+"""By the ``product`` of an operation: what plans its kernels."""
 
 
 class Instruction:
@@ -147,34 +154,49 @@ class Schedule:
 
     def _contraction(self, cluster: Cluster) -> None:
         unit = cluster.units[0]
-        root = unit.root
-        left, right = root.inputs
-        m, n = root.shape[-2:]
-        batch = root.type.size // max(m * n, 1)
-        strides = self.analysis.matrix_strides
-        problem = MatmulProblem(
-            batch, m, n, left.shape[-1], Operand(*strides(left)), Operand(*strides(right)), Operand(m * n, n, 1),
-            root.dtype,
-        )  # fmt: skip
+        make = self._plan(unit)
         roles = dict(zip("ab", self._operands(unit)))
         nest = None
         if len(cluster.units) == 1:
             (result,) = self._stored(unit)
             roles["c"] = result
-            made = plan_matmul(problem)
+            made = make(None, ())
         else:
             kernel = NestBuilder(cluster, self._stored).epilogue()
             nest = kernel.nest
             for number, place in enumerate(self._bound(kernel.buffers, {})):
                 roles[f"epilogue{number}"] = place
-            made = plan_matmul(problem, NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
+            made = make(NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
+        self._calls(made, roles, [member.root for member in cluster.units], nest)
+
+    def _plan(self, unit: Unit) -> Callable[[Any, Sequence[int]], MatmulPlan]:
+        """What plans the product of a unit for an epilogue and its numbers."""
+        root = unit.root
+        if root.op.product:
+            problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
+            return partial(_PLANS[root.op.product], problem)
+        left, right = root.inputs
+        m, n = root.shape[-2:]
+        batch = root.type.size // max(m * n, 1)
+        strides = self.analysis.matrix_strides
+        return partial(
+            plan_matmul,
+            MatmulProblem(
+                batch, m, n, left.shape[-1], Operand(*strides(left)), Operand(*strides(right)),
+                Operand(m * n, n, 1), root.dtype,
+            ),
+        )  # fmt: skip
+
+    def _calls(
+        self, made: MatmulPlan, roles: dict[str, BufferKey], nodes: list[Node], nest: LoopNest | None
+    ) -> None:
+        """The instructions of a plan."""
         for number, size in enumerate(made.scratch_bytes):
             roles[f"scratch{number}"] = ("scratch", self._scratch)
             self.sizes[roles[f"scratch{number}"]] = size
             self._scratch += 1
         for call in made.calls:
             buffers = [roles[role] for role in call.buffers]
-            nodes = [member.root for member in cluster.units]
             instruction = Instruction(
                 call.name,
                 nodes,
@@ -185,7 +207,7 @@ class Schedule:
                 call.work,
                 call.grain,
             )
-            instruction.nest = nest if call.name == "matmul" else None
+            instruction.nest = nest if call.name != "pack" else None
             self.instructions.append(instruction)
 
     def _operands(self, unit: Unit) -> list[BufferKey]:
@@ -199,6 +221,11 @@ class Schedule:
 
     def _custom(self, unit: Unit) -> None:
         root = unit.root
+        if root.op.product:
+            problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
+            roles = {**dict(zip("ab", self._operands(unit))), "c": self._result(unit)}
+            self._calls(_PLANS[root.op.product](problem), roles, [root], None)
+            return
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
         # an empty result has a place, too: a reduction of it may read it

@@ -145,8 +145,9 @@ class Analysis:
             if node.id in self._outputs or node.id in self._forced or kind in STORED:
                 self.roots[node.id] = node
             if kind in ("contraction", "custom", "host"):
+                strided = self.fuse and kind == "contraction" and not node.op.product
                 for operand in node.inputs:
-                    if not (self.fuse and kind == "contraction" and self._read_strided(operand)):
+                    if not (strided and self._read_strided(operand)):
                         self._store_operand(operand)
                 continue
             own = owners.get(node.id)
@@ -291,7 +292,7 @@ class Analysis:
     def stored_operands(self, unit: Unit) -> list[Node]:
         """The values in memory that a unit that is no loop reads in place of its operands."""
         found = [self._dense.get(operand.id, operand) for operand in unit.root.inputs]
-        if unit.kind == "contraction":
+        if unit.kind == "contraction" and not unit.root.op.product:
             found = [self._strided.get(operand.id, value) for operand, value in zip(unit.root.inputs, found)]
         return found
 

@@ -1,0 +1,188 @@
+"""Plans of convolutions: which generated kernels compute them, on which numbers.
+
+As with matrix products, the bits of an element depend on nothing that is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twofold import dtypes
+from twofold.lower import convolution_kernel as kernel
+from twofold.lower.builder import LANES
+from twofold.lower.convolution_kernel import Kinds
+from twofold.lower.gemm import (
+    GRAIN_CYCLES,
+    Epilogue,
+    KernelCall,
+    MatmulPlan,
+    MatmulProblem,
+    Operand,
+    Planner,
+    host_vector_bits,
+    known_text,
+    plan_matmul,
+    up,
+)
+from twofold.lower.gemm_tile import TALL
+from twofold.ops.convolution_problem import ConvolutionProblem
+
+__all__ = ["plan_convolution", "plan_convolution_weight"]
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_MOST_PANELS = 4
+_ENOUGH_ITEMS = 8
+
+
+def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
+    """The run-time numbers that say what is computed."""
+    axes = ("depth", "height", "width")
+    found = {
+        "images": problem.batch,
+        "groups": problem.groups,
+        "channels": problem.channels,
+        "filters": problem.filters,
+        "taps": problem.taps,
+        "places": problem.places,
+        "columns": problem.batch * problem.places,
+        "c_batch": problem.groups * problem.filters * problem.places,
+        "c_row": problem.places,
+        "weight_row": problem.channels * problem.taps,
+    }
+    moves = problem.windows
+    kinds = {
+        "": problem.image, "kernel_": problem.kernel, "result_": problem.result,
+        "stride_": moves.strides, "low_": moves.lows, "dilation_": moves.dilations,
+    }  # fmt: skip
+    for prefix, values in kinds.items():
+        found |= {prefix + axis: value for axis, value in zip(axes, values, strict=True)}
+    return found
+
+
+def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
+    compute = problem.dtype.compute
+    stride = problem.windows.strides[2] if problem.result[2] > 1 else 1
+    tile = TALL[vector_bits or host_vector_bits()][compute.itemsize]
+    return Kinds(compute, problem.dtype, tile, stride if stride in (1, 2) else 0)
+
+
+def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
+    """Channels and kernel places of a block of at most ``most`` rows."""
+    if problem.taps > most:
+        return 1, most
+    blocks = -(-problem.channels // (most // problem.taps))
+    return -(-problem.channels // blocks), problem.taps
+
+
+def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
+    """The product that a convolution with one place and no groups is: kernels times images."""
+    m, n, k = problem.filters, problem.places, problem.channels
+    return MatmulProblem(
+        problem.batch, m, n, k, Operand(0, k, 1), Operand(k * n, n, 1), Operand(m * n, n, 1), problem.dtype
+    )
+
+
+def plan_convolution(
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None = None,
+    epilogue_params: Sequence[int] = (),
+    vector_bits: int | None = None,
+) -> MatmulPlan:
+    """The kernel calls that compute a convolution; "a" is the image, "b" the kernels, "c" the result.
+
+    ``epilogue`` and its numbers are as in `plan_matmul`, with the image as batch, the filter as row and the
+    place of the result as column.
+    """
+    if problem.plain and problem.groups == 1 and problem.dtype.kind == "f":
+        plan = plan_matmul(_as_matmul(problem), epilogue, epilogue_params, vector_bits)
+        exchanged = {"a": "b", "b": "a"}
+        for call in plan.calls:
+            call.buffers = tuple(exchanged.get(role, role) for role in call.buffers)
+        return plan
+    numbers = _numbers(problem)
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    stored = () if epilogue is not None else ("c",)
+    if problem.dtype.kind != "f":
+        kinds = problem.dtype, problem.dtype.compute, epilogue
+        key, text = known_text(kernel.plain_key(*kinds), lambda: kernel.plain_text(*kinds))
+        params = (*epilogue_params, *(numbers.get(name, 0) for name in kernel.PARAMS))
+        work = problem.batch * problem.groups * problem.filters * problem.result[0] * problem.result[1]
+        call = KernelCall(key, "convolution", text, (*roles, "a", "b", *stored), params, work, 1)
+        return MatmulPlan([call], [])
+    return _tiled(problem, epilogue, epilogue_params, _kinds(problem, vector_bits))
+
+
+def _tiled(
+    problem: ConvolutionProblem, epilogue: Epilogue | None, epilogue_params: Sequence[int], kinds: Kinds
+) -> MatmulPlan:
+    """The calls of a convolution of floats."""
+    numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
+    length = numbers["weight_row"]
+    whole = Operand(0, length, 1)
+    planner = Planner(
+        MatmulProblem(1, problem.groups * problem.filters, 1, length, whole, whole, whole, problem.dtype),
+        None,
+        (),
+    )
+    weight = "b"
+    if problem.dtype in _HALVES:
+        left, weight = planner.widen_left(whole, "b", (problem.groups * problem.filters, length))
+        numbers["weight_row"] = left.row
+    panels = min(_MOST_PANELS, -(-numbers["columns"] // width))
+    while panels > 1 and problem.groups * -(-numbers["columns"] // (panels * width)) < _ENOUGH_ITEMS:
+        panels -= 1
+    columns = panels * width
+    most_rows = kernel.SUM_BYTES // size // (_MOST_PANELS * width)
+    row_blocks = -(-problem.filters // most_rows)
+    rows = min(most_rows, up(-(-problem.filters // row_blocks), 4))
+    channels, taps = _rows_of(problem, kernel.PACKED_BYTES // size // (columns + kernel.SLACK))
+    numbers |= {
+        "block_columns": columns,
+        "column_blocks": -(-numbers["columns"] // columns),
+        "block_rows": rows,
+        "row_blocks": -(-problem.filters // rows),
+        "block_channels": channels,
+        "block_taps": taps,
+    }
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
+    key, text = known_text(kernel.forward_key(kinds, epilogue), lambda: kernel.forward_text(kinds, epilogue))
+    params = (*epilogue_params, *(numbers[name] for name in kernel.PARAMS))
+    work = problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
+    grain = max(1, GRAIN_CYCLES * LANES // (rows * columns * (length + 8)))
+    planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+    return planner.plan
+
+
+def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None = None) -> MatmulPlan:
+    """The kernel calls that sum images "a" times results "b" over all places to kernels "c"."""
+    kinds = _kinds(problem, vector_bits)
+    numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
+    columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
+    filters = min(_MOST_PANELS, -(-problem.filters // width)) * width
+    most = min(
+        kernel.SUM_BYTES // size // (_MOST_PANELS * width),
+        kernel.PACKED_BYTES // size // (kernel.RESULT_COLUMNS + kernel.SLACK),
+    )
+    channels, taps = _rows_of(problem, most // LANES * LANES)
+    channel_blocks, tap_blocks = -(-problem.channels // channels), -(-problem.taps // taps)
+    while (
+        filters > width
+        and problem.groups * channel_blocks * tap_blocks * -(-problem.filters // filters) < _ENOUGH_ITEMS
+    ):
+        filters -= width
+    numbers |= {
+        "block_columns": columns,
+        "block_filters": filters,
+        "filter_blocks": -(-problem.filters // filters),
+        "block_channels": channels,
+        "block_taps": taps,
+        "channel_blocks": channel_blocks,
+        "tap_blocks": tap_blocks,
+    }
+    key, text = known_text(kernel.weight_key(kinds), lambda: kernel.weight_text(kinds))
+    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
+    work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
+    grain = max(1, GRAIN_CYCLES * LANES // (channels * taps * filters * (numbers["columns"] + 8)))
+    call = KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, grain)
+    return MatmulPlan([call], [])
