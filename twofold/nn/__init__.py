@@ -32,6 +32,16 @@ from twofold.nn.activation import (
     Threshold,
 )
 from twofold.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from twofold.nn.convolution import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    Fold,
+    Unfold,
+)
 from twofold.nn.layers import (
     AlphaDropout,
     Bilinear,
