@@ -14,7 +14,7 @@ namespace twofold {
 namespace {
 
 constexpr int kNumpyTypes[kDTypeCount] = {NPY_BOOL,   NPY_INT8,   NPY_INT16,  NPY_INT32,  NPY_INT64, NPY_UINT8,  NPY_UINT16,
-                                          NPY_UINT32, NPY_UINT64, NPY_HALF, NPY_UINT16, NPY_FLOAT32, NPY_FLOAT64};
+                                          NPY_UINT32, NPY_UINT64, NPY_HALF, NPY_UINT16, NPY_FLOAT32, NPY_FLOAT64, NPY_COMPLEX64, NPY_COMPLEX128};
 
 int dtype_of_array(PyArrayObject* array) {
   PyArray_Descr* descr = PyArray_DESCR(array);
@@ -25,6 +25,7 @@ int dtype_of_array(PyArrayObject* array) {
     case 'i': return size == 1 ? kInt8 : size == 2 ? kInt16 : size == 4 ? kInt32 : kInt64;
     case 'u': return size == 1 ? kUInt8 : size == 2 ? kUInt16 : size == 4 ? kUInt32 : kUInt64;
     case 'f': return size == 2 ? kFloat16 : size == 4 ? kFloat32 : size == 8 ? kFloat64 : -1;
+    case 'c': return size == 8 ? kComplex64 : size == 16 ? kComplex128 : -1;
     default: return -1;
   }
 }
@@ -151,7 +152,9 @@ PyObject* scalar_item(Value* value, size_t offset) {
     case kFloat16: return PyFloat_FromDouble(from_float16(read<uint16_t>(data, offset)));
     case kBFloat16: return PyFloat_FromDouble(from_bfloat16(read<uint16_t>(data, offset)));
     case kFloat32: return PyFloat_FromDouble(read<float>(data, offset));
-    default: return PyFloat_FromDouble(read<double>(data, offset));
+    case kFloat64: return PyFloat_FromDouble(read<double>(data, offset));
+    case kComplex64: return PyComplex_FromDoubles(read<float>(data, 2 * offset), read<float>(data, 2 * offset + 1));
+    default: return PyComplex_FromDoubles(read<double>(data, 2 * offset), read<double>(data, 2 * offset + 1));
   }
 }
 

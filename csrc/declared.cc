@@ -271,7 +271,7 @@ ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, si
   for (size_t i = 0; i < count; ++i) {
     Value* input = inputs[i].value;
     declared.inputs.push_back(input ? Leaf{share(input), 0} : Leaf{ValueRef(), inputs[i].scalar});
-    if (input && grad_enabled && !inputs[i].detached && is_floating(input->type->dtype)) declared.gradient_mask |= Entry::mask_bit(i);
+    if (input && grad_enabled && !inputs[i].detached && is_differentiable(input->type->dtype)) declared.gradient_mask |= Entry::mask_bit(i);
   }
   if (declaration_listener && declaration_listener != Py_None) {
     PyObject* handle = wrap(value);

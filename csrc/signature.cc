@@ -45,6 +45,10 @@ bool serialise(PyObject* value, std::string& out) {
     double number = PyFloat_AS_DOUBLE(value);
     out += 'd';
     append(out, &number, sizeof number);
+  } else if (PyComplex_Check(value)) {
+    const double parts[2] = {PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value)};
+    out += 'c';
+    append(out, parts, sizeof parts);
   } else if (PyUnicode_Check(value)) {
     Py_ssize_t size;
     const char* text = PyUnicode_AsUTF8AndSize(value, &size);
@@ -157,7 +161,7 @@ bool fill(Signature* s, PyObject* result) {
     Py_INCREF(graph);
     s->graph = graph;
   }
-  s->differentiable = differentiable && is_floating(s->output->dtype);
+  s->differentiable = differentiable && is_differentiable(s->output->dtype);
   return true;
 }
 
@@ -233,7 +237,7 @@ Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inpu
 const Gradient* gradient_of(Signature* s, size_t index) {
   Gradient& gradient = s->gradients[index];
   if (gradient.state != Gradient::kUnknown) return &gradient;
-  if (!is_floating(s->inputs[index]->dtype) || !s->differentiable || !s->graph) {
+  if (!is_differentiable(s->inputs[index]->dtype) || !s->differentiable || !s->graph) {
     gradient.state = Gradient::kNone;
     return &gradient;
   }
@@ -266,7 +270,7 @@ const Gradient* gradient_of(Signature* s, size_t index) {
     made->output = output;
     Py_INCREF(graph);
     made->graph = graph;
-    made->differentiable = is_floating(output->dtype);
+    made->differentiable = is_differentiable(output->dtype);
   }
   Gradient& slot = s->gradients[index];
   slot.signature = made;

@@ -61,6 +61,21 @@ void attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* 
   result->view = view;
 }
 
+// A Python complex number as a handle on a weak value: it takes sixteen bytes, which a scalar leaf has not.
+PyObject* complex_scalar(PyObject* object) {
+  static Type* const type = type_of(kComplex128, nullptr, 0, true);
+  ValueRef value(new_value(type));
+  const double parts[2] = {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
+  try {
+    value->buffer = BufferRef(new_buffer(sizeof parts));
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+  std::memcpy(value->buffer->data, parts, sizeof parts);
+  value->location = capture_location();
+  return wrap(std::move(value));
+}
+
 }  // namespace
 
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments) {
@@ -145,6 +160,13 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
     int64_t number = PyLong_AsLongLong(object);
     if (number == -1 && PyErr_Occurred()) return -1;
     std::memcpy(&operand->scalar, &number, sizeof number);
+    return 1;
+  }
+  if (PyComplex_Check(object)) {
+    *held = complex_scalar(object);
+    if (!*held) return -1;
+    operand->value = reinterpret_cast<PyTensor*>(*held)->value;
+    operand->detached = true;
     return 1;
   }
   PyObject* converted = PyObject_CallFunctionObjArgs(hooks.as_operand, object, nullptr);
@@ -269,7 +291,8 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
 
 bool assign(PyTensor* tensor, ValueRef value) {
   if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;
-  if (is_floating(value->type->dtype) && !is_floating(tensor->value->type->dtype)) {
+  uint8_t from = value->type->dtype, to = tensor->value->type->dtype;
+  if ((is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {
     PyErr_Format(PyExc_RuntimeError, "in-place: a result of %s cannot be stored in %s. Convert the tensor first.",
                  value->type->text().c_str(), tensor->value->type->text().c_str());
     return false;

@@ -66,8 +66,8 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
   if (!value) return -1;
   int wanted = flag ? PyObject_IsTrue(flag) : 0;
   if (wanted < 0) return -1;
-  if (wanted && !is_floating(value->type->dtype)) {
-    PyErr_Format(PyExc_RuntimeError, "requires_grad: only floating tensors can require gradients, this is %s. Cast it first.",
+  if (wanted && !is_differentiable(value->type->dtype)) {
+    PyErr_Format(PyExc_RuntimeError, "requires_grad: only floating and complex tensors can require gradients, this is %s. Cast it first.",
                  value->type->text().c_str());
     return -1;
   }

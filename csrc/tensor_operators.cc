@@ -116,7 +116,7 @@ PyObject* to_float(PyObject* self) { return to_number(self, "float()", PyNumber_
 PyObject* to_int(PyObject* self) { return to_number(self, "int()", PyNumber_Long); }
 PyObject* to_index(PyObject* self) {
   auto* tensor = reinterpret_cast<PyTensor*>(self);
-  if (tensor->value && is_floating(tensor->value->type->dtype)) {
+  if (tensor->value && is_differentiable(tensor->value->type->dtype)) {
     return PyErr_Format(PyExc_TypeError, "index: only an integer tensor can be an index, this is %s. Cast it to int64.",
                         tensor->value->type->text().c_str());
   }

@@ -11,11 +11,13 @@ namespace twofold {
 
 enum DTypeCode : uint8_t {
   kBool = 0, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
-  kFloat16, kBFloat16, kFloat32, kFloat64, kDTypeCount,
+  kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128, kDTypeCount,
 };
 
 int64_t item_size(uint8_t dtype);
 bool is_floating(uint8_t dtype);
+bool is_complex(uint8_t dtype);
+bool is_differentiable(uint8_t dtype);  // a real or complex floating dtype
 const char* dtype_name(uint8_t dtype);
 
 struct Type {

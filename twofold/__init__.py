@@ -13,6 +13,8 @@ from twofold.config import config
 from twofold.dtypes import (
     DType,
     bfloat16,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -55,7 +57,7 @@ from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
-from twofold.frontend.legacy import cuda, is_floating_point, numel
+from twofold.frontend.legacy import cuda, is_complex, is_floating_point, numel
 from twofold.frontend.methods import Device as device
 from twofold.frontend.saving import load, save
 from twofold.runtime.tracing import wait_for_compiler
@@ -66,6 +68,8 @@ Tensor = _core.Tensor
 float = float32
 double = float64
 half = float16
+cfloat = complex64
+cdouble = complex128
 short = int16
 int = int32
 long = int64

@@ -45,13 +45,36 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """Whether this is a complex dtype (none so far)."""
+        """Whether this is a complex dtype."""
         return self.kind == "c"
 
     @property
     def is_signed(self) -> bool:
         """Whether values may be negative."""
         return self.kind in "ifc"
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether values of this dtype may have gradients: real and complex floating dtypes."""
+        return self.kind in "fc"
+
+    @property
+    def real(self) -> DType:
+        """The dtype of the parts of a complex dtype; any other dtype itself.
+
+        >>> complex64.real, int8.real
+        (twofold.float32, twofold.int8)
+        """
+        return {8: float32, 16: float64}[self.itemsize] if self.kind == "c" else self
+
+    @property
+    def complex(self) -> DType:
+        """The complex dtype whose parts hold this dtype: complex128 for float64, else complex64.
+
+        >>> float64.complex, float16.complex, complex128.complex
+        (twofold.complex128, twofold.complex64, twofold.complex128)
+        """
+        return self if self.kind == "c" else complex128 if self is float64 else complex64
 
     def __repr__(self) -> str:
         return f"twofold.{self.name}"
@@ -73,6 +96,8 @@ float16 = DType("float16", 9, "f", 2, "float16")
 bfloat16 = DType("bfloat16", 10, "f", 2, None)
 float32 = DType("float32", 11, "f", 4, "float32")
 float64 = DType("float64", 12, "f", 8, "float64")
+complex64 = DType("complex64", 13, "c", 8, "complex64")
+complex128 = DType("complex128", 14, "c", 16, "complex128")
 
 ALL: tuple[DType, ...] = (
     bool_,
@@ -88,6 +113,8 @@ ALL: tuple[DType, ...] = (
     bfloat16,
     float32,
     float64,
+    complex64,
+    complex128,
 )
 BY_CODE = ALL
 BY_NAME = {dtype.name: dtype for dtype in ALL}
@@ -123,6 +150,8 @@ def as_dtype(value: object) -> DType:
         return float32
     if value is int:
         return int64
+    if value is complex:
+        return complex64
     if value is bool:
         return bool_
     if isinstance(value, str) and value in BY_NAME:
@@ -143,7 +172,9 @@ def promote(a: DType, b: DType) -> DType:
     """
     if a is b:
         return a
-    rank = {"b": 0, "u": 1, "i": 1, "f": 2}
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    if "c" in (a.kind, b.kind):
+        return complex128 if float64 in (a.real, b.real) else complex64
     if rank[a.kind] != rank[b.kind]:
         return a if rank[a.kind] > rank[b.kind] else b
     if a.kind == "f":
@@ -165,7 +196,11 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
 
     >>> promote_scalar(int32, float), promote_scalar(float16, float), promote_scalar(bool_, int)
     (twofold.float32, twofold.float16, twofold.int64)
+    >>> promote_scalar(float64, complex), promote_scalar(int8, complex)
+    (twofold.complex128, twofold.complex64)
     """
+    if scalar is complex:
+        return dtype.complex
     if scalar is float and dtype.kind in "biu":
         return float32
     if scalar is int and dtype.kind == "b":

@@ -109,7 +109,7 @@ MISTAKES = {
     "integer leaf": (
         RuntimeError,
         lambda: torch.tensor([1, 2], requires_grad=True),
-        "requires_grad: only floating tensors can require gradients, this is int64[2]. Cast it first.",
+        "requires_grad: only floating and complex tensors can require gradients, this is int64[2]. Cast it first.",
     ),
     "truth of many": (
         RuntimeError,

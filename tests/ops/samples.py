@@ -9,7 +9,7 @@ import numpy
 
 import twofold.ops  # noqa: F401  (registers all operations)
 from twofold.autodiff.reverse import closed_graph
-from twofold.dtypes import float64
+from twofold.dtypes import complex128, float64
 from twofold.ir.interpret import evaluate, widen
 from twofold.ir.op import REGISTRY
 from twofold.ops.samples import Sample
@@ -33,11 +33,14 @@ def reference(op: Any, sample: Sample) -> Any:
 
 
 def in_float64(sample: Sample) -> Sample:
-    """The same call with every float in float64, for finite differences."""
+    """The same call with every float in float64 (complex128), for finite differences."""
     pairs = list(zip(sample.arrays, sample.dtypes))
     arrays = tuple(numpy.array(widen(array, dtype)) for array, dtype in pairs)
     return Sample(
-        sample.attrs, arrays, tuple(float64 if d.kind == "f" else d for d in sample.dtypes), sample.smooth
+        sample.attrs,
+        arrays,
+        tuple({"f": float64, "c": complex128}.get(d.kind, d) for d in sample.dtypes),
+        sample.smooth,
     )
 
 

@@ -15,17 +15,24 @@ import samples as sampled
 
 from twofold.autodiff.check import compare_gradients, numeric_vjp
 from twofold.autodiff.reverse import closed_graph, vjp_graph, vjp_of
-from twofold.dtypes import float32, float64
+from twofold.dtypes import complex64, complex128, float32, float64
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.op import REGISTRY
 
 NAMES = sampled.operations_with_samples()
+DIFFERENTIABLE = (float64, complex128)
+
+
+def normal(generator: numpy.random.Generator, node: Any) -> Any:
+    """A cotangent of the type of ``node``."""
+    drawn = generator.normal(size=node.shape)
+    return drawn + 1j * generator.normal(size=node.shape) if node.dtype is complex128 else drawn
 
 
 def closeness(dtype: Any) -> float:
-    return {"float16": 3e-3, "bfloat16": 3e-2, "float32": 2e-6, "float64": 1e-12}.get(dtype.name, 0)
+    return {"float16": 3e-3, "bfloat16": 3e-2, "float32": 2e-6, "float64": 1e-12}.get(dtype.real.name, 0)
 
 
 def check_own_reference(op: Any, sample: Any, graph: Graph, value: Any) -> None:
@@ -34,11 +41,12 @@ def check_own_reference(op: Any, sample: Any, graph: Graph, value: Any) -> None:
     with numpy.errstate(all="ignore"):
         expected = numpy.asarray(op.reference(sample.attrs, *arrays))
     type = graph.outputs[0].type
-    got = numpy.asarray(widen(value, type.dtype), numpy.float64)
+    wide = numpy.complex128 if type.dtype.kind == "c" else numpy.float64
+    got = numpy.asarray(widen(value, type.dtype), wide)
     assert got.shape == expected.shape
     if sample.smooth:
         factor = 1 + numpy.abs(expected[numpy.isfinite(expected)]).max(initial=0)
-        wanted = widen(narrow(expected, type.dtype), type.dtype).astype(numpy.float64)
+        wanted = widen(narrow(expected, type.dtype), type.dtype).astype(wide)
         near = max(map(closeness, (type.dtype, *sample.dtypes)))
         numpy.testing.assert_allclose(got, wanted, rtol=8 * near, atol=factor * near)
 
@@ -52,7 +60,8 @@ def test_value_and_type(name: str) -> None:
         assert value.shape == graph.outputs[0].shape
         assert value.dtype == graph.outputs[0].dtype.numpy
         assert all(node.op.kind != "composite" for node in graph.nodes())
-        if op.kind == "composite" and getattr(op, "rule_reference", None) is not None:
+        composed = op.kind == "composite" or any(dtype.kind == "c" for dtype in sample.dtypes)
+        if composed and getattr(op, "rule_reference", None) is not None:
             check_own_reference(op, sample, graph, value)
 
 
@@ -77,7 +86,7 @@ def evaluator(graph: Graph) -> Any:
 
 def smooth_samples(op: Any, most: int) -> list[Any]:
     """Some calls that finite differences may be taken of, in float64."""
-    found = [s for s in op.samples() if s.smooth and any(d is float32 for d in s.dtypes)]
+    found = [s for s in op.samples() if s.smooth and any(d in (float32, complex64) for d in s.dtypes)]
     small = [s for s in found if 0 < sum(array.size for array in s.arrays) <= 80]
     step = max(1, len(small) // most)
     return [sampled.in_float64(s) for s in small[::step]]
@@ -89,11 +98,11 @@ def test_gradient_against_differences(name: str) -> None:
     generator = numpy.random.default_rng(5)
     for sample in smooth_samples(op, 12):
         graph = closed_graph(op, sample.attrs, sample.types)
-        if graph.outputs[0].dtype is not float64:
+        if graph.outputs[0].dtype not in DIFFERENTIABLE:
             continue
-        cotangent = generator.normal(size=graph.outputs[0].shape)
+        cotangent = normal(generator, graph.outputs[0])
         for index, dtype in enumerate(sample.dtypes):
-            if dtype is not float64:
+            if dtype not in DIFFERENTIABLE:
                 assert vjp_of(op, sample.attrs, graph, index) is None
                 continue
             numeric = numeric_vjp(evaluator(graph), sample.arrays, cotangent, index)
@@ -117,16 +126,16 @@ def test_second_gradient_against_differences(name: str) -> None:
     generator = numpy.random.default_rng(6)
     for sample in smooth_samples(op, 3):
         graph = closed_graph(op, sample.attrs, sample.types)
-        if graph.outputs[0].dtype is not float64 or sample.dtypes[0] is not float64:
+        if graph.outputs[0].dtype not in DIFFERENTIABLE or sample.dtypes[0] not in DIFFERENTIABLE:
             continue
-        cotangent = generator.normal(size=graph.outputs[0].shape)
+        cotangent = normal(generator, graph.outputs[0])
         found = gradient(op, sample, 0, cotangent)
         if found is None:
             continue
-        vjp, used, first = found
+        vjp, used, _ = found
         if 0 not in used and "output" not in used:
             continue
-        check_second(op, sample, graph, vjp, used, cotangent, generator.normal(size=first.shape))
+        check_second(op, sample, graph, vjp, used, cotangent, normal(generator, found[0].outputs[0]))
 
 
 def check_second(

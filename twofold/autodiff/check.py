@@ -19,25 +19,35 @@ def numeric_vjp(
 ) -> Array:
     """The cotangent of ``arrays[index]`` by central differences of ``sum(cotangent * function(arrays))``.
 
+    Of complex numbers both parts are moved, and the parts of products are added: the gradient of the real
+    function ``L`` of ``x + iy`` is ``dL/dx + i dL/dy``.
     Source: central difference quotient; with float64 and ``step`` 1e-6 about nine digits.
     """
     arrays = [numpy.array(array) for array in arrays]
     target = arrays[index]
-    result = numpy.zeros(target.shape, numpy.float64)
-    for place in numpy.ndindex(target.shape):
+    result = numpy.zeros(target.shape, target.dtype)
+    weights = numpy.conj(cotangent)
+
+    def slope(place: tuple[int, ...], move: complex) -> Any:
         before = target[place].copy()
-        target[place] = before + step
-        above = numpy.sum(cotangent * function(arrays))
-        target[place] = before - step
-        below = numpy.sum(cotangent * function(arrays))
+        target[place] = before + move
+        above = numpy.sum(numpy.real(weights * function(arrays)))
+        target[place] = before - move
+        below = numpy.sum(numpy.real(weights * function(arrays)))
         target[place] = before
-        result[place] = (above - below) / (2 * step)
+        return (above - below) / (2 * step)
+
+    for place in numpy.ndindex(target.shape):
+        result[place] = slope(place, step)
+        if target.dtype.kind == "c":
+            result[place] += 1j * slope(place, 1j * step)
     return result
 
 
 def compare_gradients(found: Array, numeric: Array, tolerance: float = 1e-5) -> str | None:
     """None if the two agree to ``tolerance`` (relative where above 1), else what differs."""
-    found, numeric = numpy.asarray(found, numpy.float64), numpy.asarray(numeric)
+    numeric = numpy.asarray(numeric)
+    found = numpy.asarray(found, numpy.result_type(numeric, numpy.float64))
     if found.shape != numeric.shape:
         return f"shapes differ: {found.shape} against {numeric.shape}"
     error = numpy.abs(found - numeric) / numpy.maximum(1.0, numpy.abs(numeric))

@@ -48,7 +48,7 @@ def backward(
         values = tuple(given.get(value.id, value) for value in node.inputs)
         shares = _shares(node, cotangent, given.get(node.id, node), values)
         for value, share in zip(node.inputs, shares, strict=True):
-            if share is not None and value.id in needed and value.dtype.kind == "f":
+            if share is not None and value.id in needed and value.dtype.is_differentiable:
                 _accumulate(waiting, value, _checked(node, value, share))
     return [found.get(node.id) for node in wrt]
 
@@ -122,10 +122,10 @@ def _vjp(
 ) -> tuple[Graph, Used] | None:
     indices = (index,) if isinstance(index, int) else index
     inputs, output = _shifted(graph, 1)
-    if output.dtype.kind != "f":
+    if not output.dtype.is_differentiable:
         return None
     wrt = [inputs[k] for k in indices]
-    floating = [node for node in wrt if node.dtype.kind == "f"]
+    floating = [node for node in wrt if node.dtype.is_differentiable]
     cotangent = input_node(0, tensor_type(output.dtype, output.shape))
     known = input_node(len(inputs) + 1, output.type)
     if op is not None:
@@ -145,7 +145,7 @@ def _vjp(
 
 
 def _fitting(share: Node | None, value: Node) -> Node | None:
-    return None if share is None or value.dtype.kind != "f" else convert(share, value.dtype)
+    return None if share is None or not value.dtype.is_differentiable else convert(share, value.dtype)
 
 
 def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:

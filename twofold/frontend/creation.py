@@ -42,7 +42,13 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
         and not isinstance(data, (numpy.ndarray, numpy.generic))
     ):
         return array.astype(_default[0].numpy) if _default[0] is not bfloat16 else array.astype(numpy.float32)
-    if array.dtype.kind not in "biuf":
+    if (
+        dtype is None
+        and array.dtype == numpy.complex128
+        and not isinstance(data, (numpy.ndarray, numpy.generic))
+    ):
+        return array.astype(_default[0].complex.numpy)
+    if array.dtype.kind not in "biufc":
         raise TypeError(
             f"tensor: data of type {type(data).__name__} does not become numbers. Give numbers or nested lists of them."
         )

@@ -9,7 +9,7 @@ import numpy
 from twofold import _core, dtypes
 
 Tensor = _core.Tensor
-_DEFAULTS = (dtypes.float32, dtypes.int64, dtypes.bool_)
+_DEFAULTS = (dtypes.float32, dtypes.int64, dtypes.bool_, dtypes.complex64)
 
 
 class PrintOptions:
@@ -68,6 +68,11 @@ def _formatter(array: numpy.ndarray) -> Any:
 def array_text(array: numpy.ndarray, indent: int) -> str:
     """The elements of an array, nested in brackets, aligned in columns."""
     formatter: Any = None
+    if array.dtype.kind == "c" and array.size:
+        real, imag = (_formatter(part) for part in (array.real, array.imag))
+        formatter = {
+            "complex_kind": lambda z: f"{real(z.real)}{'' if imag(z.imag)[0] == '-' else '+'}{imag(z.imag)}j"
+        }
     if array.dtype.kind == "f" and array.size:
         one = _formatter(array)
         shown = array.ravel()

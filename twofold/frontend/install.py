@@ -26,7 +26,7 @@ Tensor = _core.Tensor
 def as_operand(value: Any) -> Any:
     """A NumPy array or scalar as an operand; NotImplemented for anything else."""
     if isinstance(value, numpy.generic):
-        return value.item() if value.dtype.kind in "biuf" else NotImplemented
+        return value.item() if value.dtype.kind in "biufc" else NotImplemented
     if isinstance(value, numpy.ndarray):
         return _core.from_array(value, False)
     return NotImplemented
@@ -65,11 +65,15 @@ def feed_array(value: Any, type: TensorType) -> numpy.ndarray:
     if isinstance(value, numpy.ndarray) and value.dtype == type.dtype.numpy:
         return value
     array = numpy.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise TypeError(f"feed: a value of dtype {array.dtype} for {type}. Feed numbers.")
     if array.dtype.kind == "f" and type.dtype.kind in "iub":
         raise TypeError(
             f"feed: values of dtype {array.dtype} for {type} would lose their fractions. Cast them first."
+        )
+    if array.dtype.kind == "c" and type.dtype.kind != "c":
+        raise TypeError(
+            f"feed: values of dtype {array.dtype} for {type} would lose their imaginary parts. Feed real(value)."
         )
     return array.astype(type.dtype.numpy)
 

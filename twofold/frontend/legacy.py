@@ -71,6 +71,11 @@ def is_floating_point(input: Tensor) -> bool:
     return input.dtype.kind == "f"
 
 
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.dtype.is_complex
+
+
 def numel(input: Tensor) -> int:
     """Number of elements."""
     return input.type_.size

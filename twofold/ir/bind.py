@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.dtypes import DType, bool_, float64, int64
+from twofold.dtypes import DType, bool_, complex128, float64, int64
 from twofold.ir import op as operations
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 
 
-def constant(value: bool | int | float, dtype: DType | None = None) -> Node:
+def constant(value: bool | int | float | complex, dtype: DType | None = None) -> Node:
     """A 0-d constant node; without ``dtype`` it is weak and takes its partner's dtype."""
     weak = dtype is None
     if dtype is None:
-        dtype = bool_ if isinstance(value, bool) else int64 if isinstance(value, int) else float64
-    typed: bool | int | float = (
-        bool(value) if dtype.kind == "b" else int(value) if dtype.kind in "iu" else float(value)
-    )
+        kind = type(value)
+        dtype = (
+            bool_ if kind is bool else int64 if kind is int else complex128 if kind is complex else float64
+        )
+    python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
+    typed = python(value)
     return make_node(operations.REGISTRY["constant"], (typed,), (), tensor_type(dtype, (), weak))
 
 

@@ -18,14 +18,15 @@ Array = Any
 
 
 def widen(array: Array, dtype: DType) -> Array:
-    """An array in storage form as values that NumPy computes on: floats as float64.
+    """An array in storage form as values that NumPy computes on: floats as float64, complex numbers as complex128.
 
     >>> widen(numpy.array([0x3F80], "uint16"), bfloat16)
     array([1.])
     """
     if dtype is bfloat16:
         return (numpy.asarray(array).astype(numpy.uint32) << 16).view(numpy.float32).astype(numpy.float64)
-    return numpy.asarray(array).astype(numpy.float64) if dtype.kind == "f" else numpy.asarray(array)
+    wide = {"f": numpy.float64, "c": numpy.complex128}.get(dtype.kind)
+    return numpy.asarray(array) if wide is None else numpy.asarray(array).astype(wide)
 
 
 def narrow(values: Array, dtype: DType) -> Array:

@@ -61,8 +61,8 @@ class Emitter:
 
     def _pure(self, text: str, dtype: DType | None, lanes: int) -> Val:
         """Append an instruction without side effects, or return the equal one already in scope."""
-        # the types in the text tell dtypes apart, except that LLVM integers have no sign
-        key = text if dtype is None or dtype.kind != "u" else text + "u"
+        # the types in the text tell dtypes apart, except that LLVM integers have no sign and carry complex numbers
+        key = text + dtype.kind if dtype is not None and dtype.kind in "uc" else text
         known = self._known.get(key)
         if known is None:
             known = self._emit(text, dtype, lanes)

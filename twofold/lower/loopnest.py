@@ -308,13 +308,15 @@ def typed_attributes(value: Any) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple(typed_attributes(item) for item in value)
+    if isinstance(value, complex):
+        return (complex, value.real.hex(), value.imag.hex())
     return (type(value), value.hex() if isinstance(value, float) else value)
 
 
 def is_plain(node: Node) -> bool:
     """Whether a constant is written into the code; all others are parameters, so that code can be shared."""
     value = node.attrs[0]
-    if isinstance(value, bool) or node.type.dtype.kind == "b":
+    if isinstance(value, bool) or node.type.dtype.kind in "bc":
         return True
     return value in _PLAIN_CONSTANTS and (value != 0 or str(value) != "-0.0")
 

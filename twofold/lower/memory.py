@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.lower.casts import Casts
+from twofold.lower.complex import Complex
 from twofold.lower.values import LANES, SUFFIXES, Val, llvm_type, suffix
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -16,7 +16,7 @@ def _stored(dtype: DType) -> DType:
     return dtypes.uint8 if dtype.kind == "b" else dtypes.uint16 if dtype in _HALVES else dtype
 
 
-class Memory(Casts):
+class Memory(Complex):
     """Access to the buffers and parameters of the kernel and to memory behind any pointer."""
 
     def buffer(self, position: int) -> Val:

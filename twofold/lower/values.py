@@ -25,6 +25,9 @@ _SCALAR_TYPES: dict[DType, str] = {
     dtypes.bfloat16: "bfloat",
     dtypes.float32: "float",
     dtypes.float64: "double",
+    # no arithmetic runs on whole complex elements: they are their bits, real part low
+    dtypes.complex64: "i64",
+    dtypes.complex128: "i128",
 }
 
 _TYPES: dict[tuple[DType | None, int], str] = {
@@ -133,7 +136,16 @@ def float16_bits(value: float) -> int:
         return 0x7C00 if value > 0 else 0xFC00
 
 
-def literal(value: bool | int | float, dtype: DType) -> str:
+def _complex_literal(value: complex, dtype: DType) -> str:
+    form = "<ff" if dtype is dtypes.complex64 else "<dd"
+    try:
+        packed = struct.pack(form, value.real, value.imag)
+    except OverflowError:
+        packed = struct.pack(form, round_float32(value.real), round_float32(value.imag))
+    return str(int.from_bytes(packed, "little"))
+
+
+def literal(value: complex | bool | int | float, dtype: DType) -> str:
     """The text of a scalar constant of ``dtype``; integers wrap to its width.
 
     >>> literal(1.5, dtypes.float32), literal(-1, dtypes.uint8), literal(True, dtypes.bool_)
@@ -141,6 +153,9 @@ def literal(value: bool | int | float, dtype: DType) -> str:
     """
     if dtype.kind == "b":
         return "true" if value else "false"
+    if dtype.kind == "c":
+        return _complex_literal(complex(value), dtype)
+    assert not isinstance(value, complex)
     if dtype.kind in "iu":
         width = dtype.itemsize * 8
         wrapped = int(value) & ((1 << width) - 1)

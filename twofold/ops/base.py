@@ -23,12 +23,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.dtypes import DType, bool_, float32, float64, int64, promote, promote_scalar
+from twofold.dtypes import DType, bool_, complex64, float32, float64, int64
 from twofold.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from twofold.ir.bind import bind, constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops.promotion import common_dtype, same
+from twofold.ops.promotion import logical as logical
+from twofold.ops.promotion import to_bool as to_bool
+from twofold.ops.promotion import to_float as to_float
 from twofold.ops.samples import Domain, elementwise_samples, reals, reduction_samples
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
@@ -39,8 +43,6 @@ METHODS: dict[str, Callable[..., Any]] = {}
 
 INPLACE: set[Callable[..., Any]] = set()
 """Public functions that are no operations, whose methods also have an in-place form."""
-
-_SCALAR_TYPES = {"b": bool, "i": int, "u": int, "f": float}
 
 
 class Functions:
@@ -117,9 +119,26 @@ def convert(node: Node, dtype: DType) -> Any:
     type = node.type
     if type.dtype is dtype and not type.weak:
         return node
+    if "c" in (dtype.kind, type.dtype.kind):
+        return _convert_complex(node, dtype)
     if node.op.name == "constant" and (dtype.kind == "f" or type.dtype.kind != "f"):
         return constant(node.attrs[0], dtype)
     return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, type.shape))
+
+
+def _convert_complex(node: Node, dtype: DType) -> Any:
+    """From or to a complex dtype, part by part; a complex number is true where either part is."""
+    if node.op.name == "constant" and dtype.kind == "c":
+        return constant(node.attrs[0], dtype)
+    if node.type.dtype.kind != "c":
+        real = convert(node, dtype.real)
+        return ops.complex(real, filled(0, dtype.real, node.type.shape))
+    real, imag = apply("real", node), apply("imag", node)
+    if dtype.kind == "b":
+        return ops.logical_or(real, imag)
+    if dtype.kind == "c":
+        return ops.complex(convert(real, dtype.real), convert(imag, dtype.real))
+    return convert(real, dtype)
 
 
 def broadcast(node: Node, shape: Shape) -> Any:
@@ -130,7 +149,7 @@ def broadcast(node: Node, shape: Shape) -> Any:
     return make_node(REGISTRY["broadcast_to"], (shape,), (node,), tensor_type(type.dtype, shape, type.weak))
 
 
-def filled(value: bool | int | float, dtype: DType, shape: Shape) -> Any:
+def filled(value: bool | int | float | complex, dtype: DType, shape: Shape) -> Any:
     """A node of ``shape`` whose every element is ``value``."""
     return broadcast(constant(value, dtype), shape)
 
@@ -140,61 +159,18 @@ def iota(shape: Shape) -> Any:
     return make_node(REGISTRY["iota"], (), (), tensor_type(int64, shape))
 
 
-def common_dtype(types: Sequence[TensorType]) -> tuple[DType, bool]:
-    """The dtype that operands of ``types`` meet in, and whether all are weak (Python scalars)."""
-    common: DType | None = None
-    for type in types:
-        if not type.weak:
-            common = type.dtype if common is None else _promote(common, type.dtype)
-    weak = common is None
-    if common is None:
-        order = {"b": 0, "i": 1, "f": 2}
-        kind = max((type.dtype.kind for type in types), key=order.__getitem__)
-        return {"b": bool_, "i": int64, "f": float64}[kind], weak
-    for type in types:
-        if type.weak:
-            common = promote_scalar(common, _SCALAR_TYPES[type.dtype.kind])
-    return common, weak
-
-
-def _promote(a: DType, b: DType) -> DType:
-    try:
-        return promote(a, b)
-    except TypeError:
-        what = f"{a.name} and {b.name} have no common dtype"
-        raise DTypeError(what, "Cast one of them first with .to().") from None
-
-
 def no_slope(cotangent: Node, output: Node, *inputs: Node) -> tuple[Any, ...]:
     """The ``vjp`` of a function that is constant between its jumps: zeros."""
     return tuple(filled(0, node.dtype, node.shape) for node in inputs)
 
 
-# Result dtypes: from the common dtype of the operands, the dtype to compute in and the dtype of the result
-
-
-def same(common: DType) -> tuple[DType, DType]:
-    """Compute in the common dtype."""
-    return common, common
-
-
-def to_float(common: DType) -> tuple[DType, DType]:
-    """Integers and bools become float32."""
-    dtype = common if common.kind == "f" else float32
-    return dtype, dtype
-
-
-def to_bool(common: DType) -> tuple[DType, DType]:
-    """A comparison: compute in the common dtype, the result is bool."""
-    return common, bool_
-
-
-def logical(common: DType) -> tuple[DType, DType]:
-    """Operands become bool (non-zero is true), and so is the result."""
-    return bool_, bool_
-
-
-_KIND_WORDS = {"b": "bool", "i": "signed integers", "u": "unsigned integers", "f": "floating dtypes"}
+_KIND_WORDS = {
+    "b": "bool",
+    "i": "signed integers",
+    "u": "unsigned integers",
+    "f": "floating dtypes",
+    "c": "complex dtypes",
+}
 
 
 class Operation(Op):
@@ -216,6 +192,11 @@ class Operation(Op):
     domain: tuple[Domain, ...] = ()  # per input, what ``samples`` draws from (default: -3 to 3)
     attribute_samples: tuple[Attributes, ...] = ((),)
 
+    on_complex: Callable[..., Node] | None = None
+    """How the result comes from complex operands, written with operations on their parts; None: it does not."""
+    holomorphic: bool = False
+    """Whether the ``vjp`` rule holds for complex operands, too, as the derivative is a complex number itself."""
+
     rule_vjp: Callable[..., Sequence[Node | None]] | None = None
     rule_reference: Callable[..., Any] | None = None
     rule_samples: Callable[[], Sequence[Any]] | None = None
@@ -228,7 +209,11 @@ class Operation(Op):
             return (None,) * len(inputs)
         if self.rule_vjp is None:
             raise NotImplementedError(self.name)
-        return self.rule_vjp(cotangent, output, *inputs, *attrs)
+        if not self.holomorphic or cotangent.dtype.kind != "c":
+            return self.rule_vjp(cotangent, output, *inputs, *attrs)
+        # the gradient of L is ct times the conjugate of the derivative
+        shares = self.rule_vjp(ops.conj(cotangent), output, *inputs, *attrs)
+        return [None if share is None else ops.conj(share) for share in shares]
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         """The entry's ``reference`` rule."""
@@ -251,7 +236,7 @@ class Operation(Op):
 
     def check_kind(self, dtype: DType) -> None:
         """Raise DTypeError where the entry does not take ``dtype``."""
-        if dtype.kind not in self.kinds:
+        if dtype.kind not in self.kinds and (dtype.kind != "c" or self.on_complex is None):
             takes = " and ".join(_KIND_WORDS[kind] for kind in self.kinds)
             raise DTypeError(f"takes {takes}, not {dtype.name}", "Cast with .to() first.")
 
@@ -284,6 +269,10 @@ class Elementwise(Operation):
         free = [node.type for node, dtype in zip(inputs, fixed, strict=True) if dtype is None]
         operand, result, weak = self.infer(attrs, free)
         shape = broadcast_shapes(*[node.type.shape for node in inputs])
+        if operand.kind == "c" and self.on_complex is not None:
+            wide = [broadcast(convert(node, operand), shape) for node in inputs]
+            value = self.on_complex(*wide, *attrs)
+            return with_own_gradient(self, attrs, value, wide) if self.holomorphic else value
         values = tuple(
             broadcast(_weakly(node, operand) if weak else convert(node, dtype or operand), shape)
             for node, dtype in zip(inputs, fixed, strict=True)
@@ -296,11 +285,14 @@ class Elementwise(Operation):
             operand, result = self.result_dtype(bool_)
             return operand, result, False
         common, weak = common_dtype(types)
+        if weak and self.operand_dtypes:
+            # beside a tensor whose dtype does not count, numbers are tensors of their own
+            common, weak = float32 if common.kind == "f" else common, False
         operand, result = self.result_dtype(common)
         if weak and operand.kind == "f":
             operand, result = float64, float64 if result.kind == "f" else result
         self.check_kind(common)
-        return operand, result, weak and not self.operand_dtypes
+        return operand, result, weak
 
     def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
         """The entry's ``lower`` rule."""
@@ -313,7 +305,8 @@ class Elementwise(Operation):
         count = len(self.parameter_names())
         domain = self.domain * count if len(self.domain) == 1 else self.domain or (reals(-3, 3),) * count
         fixed = self.operand_dtypes or (None,) * count
-        return list(elementwise_samples(self.kinds, domain, fixed, self.attribute_samples))
+        kinds = self.kinds + ("c" if self.on_complex is not None else "")
+        return list(elementwise_samples(kinds, domain, fixed, self.attribute_samples))
 
 
 def _weakly(node: Node, dtype: DType) -> Node:
@@ -321,6 +314,11 @@ def _weakly(node: Node, dtype: DType) -> Node:
     if node.type.dtype is dtype:
         return node
     return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, node.type.shape, True))
+
+
+def with_own_gradient(op: Op, attrs: Attributes, value: Node, inputs: Sequence[Node]) -> Node:
+    """``value``, which parts of ``op`` computed from ``inputs``, with the gradient rule of ``op`` itself."""
+    return make_node(REGISTRY["ruled"], (op.name, attrs), (value, *inputs), value.type)
 
 
 class Reduction(Operation):
@@ -343,6 +341,8 @@ class Reduction(Operation):
         shape = node.type.shape
         self.check_kind(node.type.dtype)
         operand, result = self.result_dtype(node.type.dtype)
+        if operand.kind == "c" and self.on_complex is not None:
+            return self.on_complex(convert(node, operand), axes, keepdims)
         if self.empty and any(shape[axis] == 0 for axis in axes):
             raise ShapeError(self.empty, "Reduce an axis that has elements.")
         kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
@@ -355,7 +355,8 @@ class Reduction(Operation):
         if self.rule_samples is not None:
             return self.rule_samples()
         domain = self.domain[0] if self.domain else reals(-3, 3)
-        return list(reduction_samples(self.kinds, domain, not self.empty))
+        kinds = self.kinds + ("c" if self.on_complex is not None else "")
+        return list(reduction_samples(kinds, domain, not self.empty))
 
 
 def restore_axes(reduced: Node, axes: tuple[int, ...], shape: Shape) -> Node:
@@ -378,7 +379,8 @@ def strong(node: Node) -> Node:
     """A weak value as a tensor of the default dtype of its kind; any other as it is."""
     if not node.type.weak:
         return node
-    return convert(node, float32 if node.type.dtype.kind == "f" else node.type.dtype)
+    default = {"f": float32, "c": complex64}
+    return convert(node, default.get(node.type.dtype.kind, node.type.dtype))
 
 
 class View(Typed):
@@ -425,11 +427,13 @@ class Composite(Operation):
         if self.kinds != "biuf":
             for node in inputs:
                 self.check_kind(node.type.dtype)
+        if self.on_complex is not None and any(node.type.dtype.kind == "c" for node in inputs):
+            return self.on_complex(*inputs, *attrs)
         result = self.rule_compute(*inputs, *attrs)
         value = result if isinstance(result, Node) else strong(constant(result))
         if self.rule_vjp is None or value.type.dtype.kind != "f":
             return value
-        return make_node(REGISTRY["ruled"], (self.name, attrs), (value, *inputs), value.type)
+        return with_own_gradient(self, attrs, value, inputs)
 
     def samples(self) -> Sequence[Any]:
         """The entry's own samples, or calls of an element-wise function of floats."""
@@ -438,7 +442,8 @@ class Composite(Operation):
             return super().samples()
         domain = self.domain * len(names) if len(self.domain) == 1 else self.domain
         domain = domain or (reals(-3, 3),) * len(names)
-        return list(elementwise_samples("f", domain, (None,) * len(names), self.attribute_samples))
+        kinds = "fc" if "c" in self.kinds or self.on_complex is not None else "f"
+        return list(elementwise_samples(kinds, domain, (None,) * len(names), self.attribute_samples))
 
 
 # Decorators

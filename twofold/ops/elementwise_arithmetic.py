@@ -9,6 +9,7 @@ import numpy
 
 from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
+from twofold.ops import complex_functions
 from twofold.ops.base import apply, composite, elementwise, no_slope, ops, to_float
 from twofold.ops.samples import nonzero, reals
 
@@ -23,6 +24,7 @@ class add:
     reflected = True
     arity = 2
     vjp = lambda ct, y, a, b: (ct, ct)
+    on_complex = complex_functions.add
     lower = lambda b, x, y: b.or_(x, y) if x.dtype is bool_ else b.add(x, y)
     reference = numpy.add
 
@@ -44,6 +46,7 @@ class subtract:
     arity = 2
     kinds = "iuf"
     vjp = lambda ct, y, a, b: (ct, -ct)
+    on_complex = complex_functions.subtract
     lower = lambda b, x, y: b.sub(x, y)
     reference = numpy.subtract
 
@@ -62,6 +65,7 @@ class multiply:
     operators = ("__mul__",)
     reflected = True
     vjp = lambda ct, y, a, b: (ct * b, ct * a)
+    on_complex = complex_functions.multiply
     lower = lambda b, x, y: b.and_(x, y) if x.dtype is bool_ else b.mul(x, y)
     reference = numpy.multiply
 
@@ -78,6 +82,8 @@ class divide:
     result_dtype = to_float
     domain = (reals(-3, 3), nonzero(-3, 3, 0.5))
     vjp = lambda ct, y, a, b: (ct / b, -ct * y / b)
+    on_complex = complex_functions.divide
+    holomorphic = True
     lower = lambda b, x, y: b.div(x, y)
     reference = numpy.divide
 
@@ -184,7 +190,7 @@ def _integer_power(b: Any, x: Any, n: Any) -> Any:
 
 
 def _power_reference(x: Any, n: Any) -> Any:
-    if numpy.result_type(x, n).kind == "f":
+    if numpy.result_type(x, n).kind in "fc":
         return numpy.power(x, n)
     units = numpy.where(abs(x) == 1, x ** (abs(n) % 2), 0)
     return numpy.where(n < 0, units, numpy.power(x, numpy.maximum(n, 0)))
@@ -207,6 +213,7 @@ class pow_:
         ops.where(n == 0, 0, ct * (n * apply("pow", a, n - 1))),
         ops.where(ops.logical_and(ops.equal(a, 0), n >= 0), 0, ct * (y * ops.log(a))),
     )
+    on_complex = complex_functions.power
     lower = lambda b, x, y: b.math("pow", x, y) if x.dtype.kind == "f" else _integer_power(b, x, y)
     reference = _power_reference
 
@@ -240,6 +247,7 @@ class negative:
     operators = ("__neg__",)
     kinds = "iuf"
     vjp = lambda ct, y, x: (-ct,)
+    on_complex = complex_functions.by_parts("negative")
     lower = lambda b, x: b.neg(x)
     reference = numpy.negative
 
@@ -264,6 +272,7 @@ class abs_:
     operators = ("__abs__",)
     domain = (nonzero(-3, 3),)
     vjp = lambda ct, y, x: (ct * ops.sign(x),)
+    on_complex = complex_functions.absolute
     lower = lambda b, x: x if x.dtype.kind == "b" else b.abs(x)
     reference = numpy.absolute
 
@@ -275,6 +284,7 @@ class sign:
     functions = ("sign", "sgn")
     domain = (nonzero(-3, 3),)
     vjp = no_slope
+    on_complex = complex_functions.sign
     lower = lambda b, x: (
         x if x.dtype.kind == "b" else b.select(b.cmp("gt", x, 0), b.const(1, x.dtype), _negative_sign(b, x))
     )
@@ -291,6 +301,7 @@ class square:
 
     vjp = lambda ct, y, x: (ct * (x + x),)
     kinds = "iuf"
+    on_complex = complex_functions.square
     lower = lambda b, x: b.mul(x, x)
     reference = numpy.square
 
@@ -302,6 +313,8 @@ class sqrt:
     result_dtype = to_float
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (y + y),)
+    on_complex = complex_functions.sqrt
+    holomorphic = True
     lower = lambda b, x: b.sqrt(x)
     reference = numpy.sqrt
 
@@ -313,6 +326,8 @@ class rsqrt:
     result_dtype = to_float
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (-0.5 * ct * y * (y * y),)
+    on_complex = complex_functions.rsqrt
+    holomorphic = True
     lower = lambda b, x: b.div(b.const(1, x.dtype), b.sqrt(x))
     reference = lambda x: 1 / numpy.sqrt(x)
 
@@ -324,6 +339,8 @@ class reciprocal:
     result_dtype = to_float
     domain = (nonzero(-3, 3, 0.3),)
     vjp = lambda ct, y, x: (-ct * y * y,)
+    on_complex = complex_functions.reciprocal
+    holomorphic = True
     lower = lambda b, x: b.div(b.const(1, x.dtype), x)
     reference = lambda x: 1 / x
 
@@ -514,8 +531,9 @@ class round_:
     kinds = "iuf"
     arity = 1
     vjp = no_slope
+    on_complex = complex_functions.by_parts("round")
     lower = lambda b, x: b.rint(x)
-    reference = lambda x: numpy.rint(x) if x.dtype.kind == "f" else x
+    reference = lambda x: numpy.rint(x) if x.dtype.kind in "fc" else x
 
     @staticmethod
     def call(input: Any, decimals: int = 0) -> Any:

@@ -27,6 +27,7 @@ from twofold.dtypes import (
 from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
+from twofold.ops import complex_functions
 from twofold.ops.base import Elementwise, apply, convert, elementwise, logical, ops, publish, to_bool
 from twofold.ops.samples import Sample, elementwise_samples, reals
 
@@ -40,6 +41,7 @@ class equal:
     operators = ("__eq__",)
     result_dtype = to_bool
     differentiable = False
+    on_complex = complex_functions.both("equal", "logical_and")
     lower = lambda b, x, y: b.cmp("eq", x, y)
     reference = numpy.equal
 
@@ -53,6 +55,7 @@ class not_equal:
     operators = ("__ne__",)
     result_dtype = to_bool
     differentiable = False
+    on_complex = complex_functions.both("not_equal", "logical_or")
     lower = lambda b, x, y: b.cmp("ne", x, y)
     reference = numpy.not_equal
 
@@ -114,6 +117,7 @@ class logical_and:
     """Whether both are non-zero."""
 
     signature = "input, other"
+    kinds = "biufc"
     result_dtype = logical
     differentiable = False
     lower = lambda b, x, y: b.and_(x, y)
@@ -125,6 +129,7 @@ class logical_or:
     """Whether either is non-zero."""
 
     signature = "input, other"
+    kinds = "biufc"
     result_dtype = logical
     differentiable = False
     lower = lambda b, x, y: b.or_(x, y)
@@ -136,6 +141,7 @@ class logical_xor:
     """Whether exactly one is non-zero."""
 
     signature = "input, other"
+    kinds = "biufc"
     result_dtype = logical
     differentiable = False
     lower = lambda b, x, y: b.xor(x, y)
@@ -146,6 +152,7 @@ class logical_xor:
 class logical_not:
     """Whether ``input`` is zero."""
 
+    kinds = "biufc"
     result_dtype = logical
     differentiable = False
     lower = lambda b, x: b.not_(x)
@@ -237,6 +244,7 @@ class isnan:
 
     result_dtype = to_bool
     differentiable = False
+    on_complex = complex_functions.both("isnan", "logical_or")
     lower = lambda b, x: b.cmp("ne", x, x)
     reference = lambda x: numpy.not_equal(x, x)
 
@@ -247,6 +255,7 @@ class isinf:
 
     result_dtype = to_bool
     differentiable = False
+    on_complex = complex_functions.both("isinf", "logical_or")
     lower = lambda b, x: b.cmp("eq", b.abs(x), math.inf) if x.dtype.kind == "f" else b.cmp("ne", x, x)
     reference = lambda x: numpy.isinf(x) if x.dtype.kind == "f" else numpy.zeros(x.shape, bool)
 
@@ -257,6 +266,7 @@ class isfinite:
 
     result_dtype = to_bool
     differentiable = False
+    on_complex = complex_functions.both("isfinite", "logical_and")
     lower = lambda b, x: b.cmp("lt", b.abs(x), math.inf) if x.dtype.kind == "f" else b.cmp("eq", x, x)
     reference = lambda x: numpy.isfinite(x) if x.dtype.kind == "f" else numpy.ones(x.shape, bool)
 
@@ -327,6 +337,7 @@ class where:
 
     signature = "condition, input, other"
     methods = ()
+    kinds = "biufc"
     operand_dtypes = (bool_, None, None)
     arity = 3
     vjp = lambda ct, y, c, a, b: (None, ops.where(c, ct, 0), ops.where(c, 0, ct))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from twofold.ops import complex_functions
 from twofold.ops.base import apply, composite, elementwise, ops, to_float
 from twofold.ops.samples import nonzero, reals
 
@@ -17,6 +18,8 @@ class exp:
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * y,)
+    on_complex = complex_functions.exp
+    holomorphic = True
     lower = lambda b, x: b.math("exp", x)
     reference = numpy.exp
 
@@ -28,6 +31,8 @@ class exp2:
     functions = ("exp2", "special.exp2")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (y * math.log(2)),)
+    on_complex = complex_functions.exp2
+    holomorphic = True
     lower = lambda b, x: b.math("exp2", x)
     reference = numpy.exp2
 
@@ -39,6 +44,8 @@ class expm1:
     functions = ("expm1", "special.expm1")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (y + 1),)
+    on_complex = complex_functions.expm1
+    holomorphic = True
     lower = lambda b, x: b.math("expm1", x)
     reference = numpy.expm1
 
@@ -50,6 +57,8 @@ class log:
     result_dtype = to_float
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / x,)
+    on_complex = complex_functions.log
+    holomorphic = True
     lower = lambda b, x: b.math("log", x)
     reference = numpy.log
 
@@ -62,6 +71,8 @@ class log1p:
     result_dtype = to_float
     domain = (reals(-0.8, 9),)
     vjp = lambda ct, y, x: (ct / (x + 1),)
+    on_complex = complex_functions.log1p
+    holomorphic = True
     lower = lambda b, x: b.math("log1p", x)
     reference = numpy.log1p
 
@@ -73,6 +84,8 @@ class log2:
     result_dtype = to_float
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(2)),)
+    on_complex = complex_functions.log2
+    holomorphic = True
     lower = lambda b, x: b.math("log2", x)
     reference = numpy.log2
 
@@ -84,6 +97,8 @@ class log10:
     result_dtype = to_float
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(10)),)
+    on_complex = complex_functions.log10
+    holomorphic = True
     lower = lambda b, x: b.math("log10", x)
     reference = numpy.log10
 
@@ -94,6 +109,8 @@ class sin:
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * ops.cos(x),)
+    on_complex = complex_functions.sin
+    holomorphic = True
     lower = lambda b, x: b.math("sin", x)
     reference = numpy.sin
 
@@ -104,6 +121,8 @@ class cos:
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (-ct * ops.sin(x),)
+    on_complex = complex_functions.cos
+    holomorphic = True
     lower = lambda b, x: b.math("cos", x)
     reference = numpy.cos
 
@@ -115,6 +134,8 @@ class tan:
     result_dtype = to_float
     domain = (reals(-1.2, 1.2),)
     vjp = lambda ct, y, x: (ct * (1 + y * y),)
+    on_complex = complex_functions.tan
+    holomorphic = True
     lower = lambda b, x: b.math("tan", x)
     reference = numpy.tan
 
@@ -127,6 +148,8 @@ class asin:
     result_dtype = to_float
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct / ops.sqrt((1 - x) * (1 + x)),)
+    on_complex = complex_functions.asin
+    holomorphic = True
     lower = lambda b, x: b.math("asin", x)
     reference = numpy.arcsin
 
@@ -139,6 +162,8 @@ class acos:
     result_dtype = to_float
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (-ct / ops.sqrt((1 - x) * (1 + x)),)
+    on_complex = complex_functions.acos
+    holomorphic = True
     lower = lambda b, x: b.math("acos", x)
     reference = numpy.arccos
 
@@ -150,6 +175,8 @@ class atan:
     functions = ("atan", "arctan")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct / (1 + x * x),)
+    on_complex = complex_functions.atan
+    holomorphic = True
     lower = lambda b, x: b.math("atan", x)
     reference = numpy.arctan
 
@@ -180,6 +207,8 @@ class sinh:
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * ops.cosh(x),)
+    on_complex = complex_functions.sinh
+    holomorphic = True
     lower = lambda b, x: b.math("sinh", x)
     reference = numpy.sinh
 
@@ -190,6 +219,8 @@ class cosh:
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * ops.sinh(x),)
+    on_complex = complex_functions.cosh
+    holomorphic = True
     lower = lambda b, x: b.math("cosh", x)
     reference = numpy.cosh
 
@@ -200,6 +231,8 @@ class tanh:
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (1 + y) * (1 - y),)
+    on_complex = complex_functions.tanh
+    holomorphic = True
     lower = lambda b, x: b.math("tanh", x)
     reference = numpy.tanh
 
@@ -210,7 +243,9 @@ class asinh:
 
     functions = ("asinh", "arcsinh")
     result_dtype = to_float
-    vjp = lambda ct, y, x: (ct / ops.hypot(x, 1.0),)
+    vjp = lambda ct, y, x: (ct / (ops.sqrt(x * x + 1) if x.dtype.is_complex else ops.hypot(x, 1.0)),)
+    on_complex = complex_functions.asinh
+    holomorphic = True
     lower = lambda b, x: b.math("asinh", x)
     reference = numpy.arcsinh
 
@@ -223,6 +258,8 @@ class acosh:
     result_dtype = to_float
     domain = (reals(1.2, 9),)
     vjp = lambda ct, y, x: (ct / (ops.sqrt(x - 1) * ops.sqrt(x + 1)),)
+    on_complex = complex_functions.acosh
+    holomorphic = True
     lower = lambda b, x: b.math("acosh", x)
     reference = numpy.arccosh
 
@@ -235,11 +272,15 @@ class atanh:
     result_dtype = to_float
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct / ((1 - x) * (1 + x)),)
+    on_complex = complex_functions.atanh
+    holomorphic = True
     lower = lambda b, x: b.math("atanh", x)
     reference = numpy.arctanh
 
 
 def _sigmoid_reference(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return 1 / (1 + numpy.exp(-x))
     small = numpy.exp(-numpy.abs(x))
     return numpy.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
@@ -251,6 +292,8 @@ class sigmoid:
     functions = ("sigmoid", "special.expit")
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * y * (1 - y),)
+    on_complex = complex_functions.sigmoid
+    holomorphic = True
     lower = lambda b, x: b.math("sigmoid", x)
     reference = _sigmoid_reference
 

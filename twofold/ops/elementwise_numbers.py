@@ -9,6 +9,7 @@ import numpy
 
 from twofold.dtypes import DType, bool_, float64, int32, int64
 from twofold.errors import ArgumentError
+from twofold.ops import complex_functions
 from twofold.ops.base import (
     apply,
     composite,
@@ -199,7 +200,8 @@ class isreal:
     signature = "input"
     methods = ("isreal",)
     kinds = "biuf"
-    reference = lambda x: numpy.ones(x.shape, bool)
+    on_complex = lambda z: ops.equal(ops.imag(z), 0)
+    reference = numpy.isreal
     compute = lambda x: filled(True, bool_, x.shape)
 
 
@@ -211,10 +213,15 @@ class angle:
     domain = (nonzero(-3, 3),)
     inplace = False
     vjp = no_slope
+    on_complex = complex_functions.angle
     lower = lambda b, x: b.select(
         b.is_nan(x), x, b.select(b.cmp("lt", x, 0.0), math.pi, b.const(0.0, x.dtype))
     )
-    reference = lambda x: numpy.where(numpy.isnan(x), x, numpy.where(x < 0, math.pi, 0.0))
+    reference = lambda x: (
+        numpy.angle(x)
+        if x.dtype.kind == "c"
+        else numpy.where(numpy.isnan(x), x, numpy.where(x < 0, math.pi, 0.0))
+    )
 
 
 # The largest finite numbers; NumPy has no bfloat16.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import float64
+from twofold.dtypes import complex64, float64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
-from twofold.ops import shapes
+from twofold.ops import complex_functions, shapes
 from twofold.ops.base import (
     Contraction,
     apply,
@@ -55,7 +55,7 @@ class matmul(Contraction):
     methods = ("matmul",)
     operators = ("__matmul__",)
     reflected = True
-    kinds = "iuf"
+    kinds = "iufc"
     arity = 2
     signature = "input, other"
 
@@ -67,6 +67,8 @@ class matmul(Contraction):
         dtype, _ = common_dtype([node.type for node in inputs])
         self.check_kind(dtype)
         a, b = (strong(convert(node, dtype)) for node in inputs)
+        if dtype.kind == "c":
+            return self._complex_product(a, b)
         if not a.ndim or not b.ndim:
             raise ShapeError("a matrix product with a scalar", "Multiply with * instead.")
         if a.ndim == 2 and b.ndim == 2:  # by far the most frequent
@@ -86,6 +88,11 @@ class matmul(Contraction):
         if row or column:
             kept = product.shape[:-2] + product.shape[-2:][int(row) : 2 - int(column)]
             product = ops.reshape(product, kept)
+        return product
+
+    def _complex_product(self, a: Node, b: Node) -> Node:
+        (x, y), (u, v) = complex_functions.parts(a), complex_functions.parts(b)
+        product: Node = ops.complex(x @ u - y @ v, x @ v + y @ u)
         return product
 
     def _many_rows(self, a: Node, b: Node) -> Node:
@@ -127,7 +134,11 @@ class matmul(Contraction):
             ((2, 0), (0, 4)),
             ((1, 1), (1, 1)),
         )
-        return [*(example((), *pair) for pair in calls), example((), (3, 4), (4, 2), dtype=float64)]
+        return [
+            *(example((), *pair) for pair in calls),
+            example((), (3, 4), (4, 2), dtype=float64),
+            example((), (3, 4), (2, 4, 2), dtype=complex64),
+        ]
 
 
 def need_axes(name: str, value: Any, ndim: int) -> None:

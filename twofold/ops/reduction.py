@@ -10,6 +10,7 @@ import numpy
 
 from twofold.dtypes import DType, as_dtype, float32, int64
 from twofold.errors import ArgumentError
+from twofold.ops import complex_functions
 from twofold.ops.base import (
     apply,
     composite,
@@ -86,6 +87,7 @@ class sum_:
     """Sum over ``dim``; integers and bools are summed in int64."""
 
     signature = "input"
+    on_complex = complex_functions.by_parts_over_axes("sum")
     combine = "sum"
     identity = lambda dtype: 0
     result_dtype = _wide_integer
@@ -107,6 +109,7 @@ class prod:
     """Product over ``dim``; integers and bools are multiplied in int64."""
 
     signature = "input"
+    on_complex = complex_functions.product_over_axes
     combine = "prod"
     identity = lambda dtype: 1
     result_dtype = _wide_integer
@@ -154,6 +157,7 @@ class any_:
     """Whether any element over ``dim`` is non-zero."""
 
     signature = "input"
+    kinds = "biufc"
     combine = "any"
     identity = lambda dtype: False
     result_dtype = logical
@@ -167,6 +171,7 @@ class all_:
     """Whether all elements over ``dim`` are non-zero."""
 
     signature = "input"
+    kinds = "biufc"
     combine = "all"
     identity = lambda dtype: True
     result_dtype = logical
@@ -257,7 +262,8 @@ class mean:
 
     signature = "input"
     kinds = "f"
-    samples = lambda: reduction_samples("f", reals(-3, 3), True)
+    on_complex = complex_functions.by_parts_over_axes("mean")
+    samples = lambda: reduction_samples("fc", reals(-3, 3), True)
     reference = lambda x, axes, keepdims: (
         numpy.sum(x, axis=axes, keepdims=keepdims) / numpy.float64(_count(x.shape, axes))
     )

@@ -10,7 +10,20 @@ from dataclasses import dataclass
 
 import numpy
 
-from twofold.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
+from twofold.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint8,
+)
 from twofold.ir.interpret import Array, narrow
 from twofold.ir.node import Attributes
 from twofold.ir.types import Shape, TensorType, tensor_type
@@ -53,6 +66,9 @@ class Domain:
             if self.gap:
                 values = numpy.where(values == 0, max(1, low), values)
             return numpy.asarray(values).astype(dtype.numpy)
+        if dtype.kind == "c":
+            real, imag = (self.draw(generator, dtype.real, shape) for _ in "xy")
+            return numpy.asarray(real + 1j * imag).astype(dtype.numpy)
         drawn = generator.uniform(self.low, self.high, shape)
         if self.gap:
             drawn = numpy.where(abs(drawn) < self.gap, numpy.where(drawn < 0, -self.gap, self.gap), drawn)
@@ -99,7 +115,11 @@ _DTYPES = {
     "i": (int32, int64, int8),
     "u": (uint8,),
     "b": (bool_,),
+    "c": (complex64, complex128),
 }
+
+
+_MAIN = {"f": float32, "i": int32, "b": bool_, "c": complex64}
 
 
 def elementwise_samples(
@@ -115,7 +135,7 @@ def elementwise_samples(
     more = [shape + ((),) * (count - 3) for shape in _TERNARY]
     by_count: dict[int, list[tuple[Shape, ...]]] = {1: [(shape,) for shape in _UNARY], 2: list(_BINARY)}
     shapes = by_count.get(count, more)
-    main = float32 if "f" in kinds else int32 if "i" in kinds else bool_
+    main = next(dtype for kind, dtype in _MAIN.items() if kind in kinds)
     others = [dtype for kind in kinds for dtype in _DTYPES[kind] if dtype is not main]
 
     def sample(attrs: Attributes, shape: tuple[Shape, ...], dtype: DType) -> Sample:

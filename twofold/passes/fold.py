@@ -22,7 +22,7 @@ def fold(graph: Graph) -> Graph:
 def _scalar(node: Node) -> Node | None:
     if node.shape or not all(value.op.name == "constant" for value in node.inputs):
         return None
-    exact = all(value.dtype.kind != "f" for value in node.inputs)
+    exact = all(not value.dtype.is_differentiable for value in node.inputs)
     if not exact or node.op.name == "input":
         return None
     if node.dtype.kind == "f" and len(node.inputs) != 1:

@@ -51,7 +51,7 @@ def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
     if dtype is not None:
         return numpy.asarray(value).astype(as_dtype(dtype).numpy)
     array = numpy.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise TypeError(
             f"a value of type {type(value).__name__} does not become a tensor of numbers, at {here()}. Give numbers."
         )

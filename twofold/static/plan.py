@@ -116,7 +116,7 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
         array = numpy.asarray(value)
     except ValueError:
         array = numpy.asarray(None)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise GraphError(
             f"feed: a value of type {type(value).__name__} ({array.dtype}) does not become "
             f"numbers for {describe(tensor)}, at {here()}",

@@ -1,0 +1,187 @@
+"""Complex numbers: their parts, their conjugates, and how they are put together.
+
+A kernel never computes on a whole complex element: every operation on complex operands is written with
+operations on the parts, which fuse, and ``complex`` puts the results together. So the gradient follows from
+the rules for real numbers alone. It is that of PyTorch: for a real function ``L`` of ``z = x + iy`` it is
+``dL/dx + i dL/dy``, the direction of steepest ascent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import DType, complex64, complex128, float32, float64
+from twofold.errors import DTypeError, ShapeError
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import tensor_type
+from twofold.ops.base import Elementwise, composite, convert, elementwise, filled, ops, strong
+from twofold.ops.samples import Sample
+
+
+def _composed(common: DType) -> tuple[DType, DType]:
+    real = common if common in (float32, float64) else float32
+    return real, real.complex
+
+
+def _join(real: Any, imag: Any) -> Any:
+    joined = numpy.empty(numpy.shape(real), numpy.result_type(real, numpy.complex64))
+    joined.real, joined.imag = real, imag
+    return joined
+
+
+@elementwise
+class complex_(Elementwise):
+    """The complex numbers with the parts ``real`` and ``imag``; float16 and bfloat16 give complex64."""
+
+    signature = "real, imag"
+    functions = ("complex",)
+    methods = ()
+    kinds = "f"
+    result_dtype = staticmethod(_composed)
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The node; its operands are never weak."""
+        return super().build(attrs, [strong(node) for node in inputs])
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        """The parts of the cotangent."""
+        return ops.real(cotangent), ops.imag(cotangent)
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """The bits of the parts side by side."""
+        return builder.pack_complex(*values)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The same by NumPy."""
+        return _join(*arrays)
+
+
+class Part(Elementwise):
+    """A part of complex numbers."""
+
+    kinds = "c"
+    methods = ()
+    inplace = False
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The node; the parts of a Python number are no longer weak."""
+        (node,) = inputs
+        self.check_kind(node.type.dtype)
+        return make_node(self, attrs, (node,), tensor_type(node.type.dtype.real, node.type.shape))
+
+    def samples(self) -> Sequence[Any]:
+        """Both dtypes, special values among them."""
+        values = numpy.array(
+            [[1 + 2j, -0.5j, 3.0], [complex(numpy.inf, -0.0), complex(0, numpy.nan), -1e-40j]]
+        )
+        return [Sample((), (values.astype(of.numpy),), (of,), smooth=False) for of in (complex64, complex128)]
+
+
+@elementwise
+class real(Part):
+    """The real part of each element; a real tensor itself."""
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The node; nothing for a real operand."""
+        (node,) = inputs
+        return super().build(attrs, inputs) if node.type.dtype.kind == "c" else node
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        """A real cotangent."""
+        return (convert(cotangent, cotangent.dtype.complex),)
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """The low half of the bits."""
+        return builder.real_part(values[0])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The same by NumPy."""
+        return numpy.real(arrays[0])
+
+
+@elementwise
+class imag(Part):
+    """The imaginary part of each element of a complex tensor."""
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        """An imaginary cotangent."""
+        return (ops.complex(filled(0, cotangent.dtype, cotangent.shape), cotangent),)
+
+    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
+        """The high half of the bits."""
+        return builder.imaginary_part(values[0])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The same by NumPy."""
+        return numpy.imag(arrays[0])
+
+
+def _conjugate(z: Any) -> Any:
+    return ops.complex(ops.real(z), -ops.imag(z)) if z.type.dtype.kind == "c" else z
+
+
+@composite
+class conj:
+    """The complex conjugate of each element; a real tensor itself."""
+
+    functions = ("conj", "conj_physical", "resolve_conj")
+    kinds = "biufc"
+    signature = "input"
+    inplace = True
+    reference = numpy.conj
+    compute = _conjugate
+
+
+@composite
+class polar:
+    """The complex numbers with this absolute value and this angle in radians."""
+
+    signature = "abs, angle"
+    methods = ()
+    kinds = "f"
+    compute = lambda radius, angle: ops.complex(radius * ops.cos(angle), radius * ops.sin(angle))
+    reference = lambda radius, angle: radius * numpy.exp(1j * angle)
+
+
+def _view_as_real(z: Any) -> Any:
+    if z.type.dtype.kind != "c":
+        raise DTypeError(f"takes complex dtypes, not {z.dtype.name}", "Use complex(input, zeros) first.")
+    return ops.stack([ops.real(z), ops.imag(z)], -1)
+
+
+@composite
+class view_as_real:
+    """The parts of each element as a last axis of size 2. Unlike PyTorch's, the result is a copy."""
+
+    signature = "input"
+    samples = lambda: [Sample((), (numpy.array([1 + 2j, 3 - 1j]).astype(numpy.complex64),), (complex64,))]
+    reference = lambda z: numpy.stack([z.real, z.imag], -1)
+    compute = _view_as_real
+
+
+def _view_as_complex(x: Any) -> Any:
+    if not x.ndim or x.shape[-1] != 2:
+        raise ShapeError(
+            f"the last axis of {x.type} is not of size 2", "It holds the real and imaginary part."
+        )
+    return ops.complex(ops.select(x, -1, 0), ops.select(x, -1, 1))
+
+
+@composite
+class view_as_complex:
+    """The complex numbers whose parts lie along the last axis, of size 2. Unlike PyTorch's, a copy."""
+
+    signature = "input"
+    kinds = "f"
+    samples = lambda: [Sample((), (numpy.array([[1, 2], [3, 4]], numpy.float32),), (float32,))]
+    reference = lambda x: x[..., 0] + 1j * x[..., 1]
+    compute = _view_as_complex

@@ -1,0 +1,302 @@
+"""Functions of complex numbers by their real and imaginary parts.
+
+Inverse functions follow W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's
+sign bit" (1987); the branch cuts are those of the C standard (Annex G).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from twofold.ops.base import apply, filled, ops
+
+
+def parts(z: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part."""
+    return ops.real(z), ops.imag(z)
+
+
+def add(a: Any, b: Any) -> Any:
+    (x, y), (u, v) = parts(a), parts(b)
+    return ops.complex(x + u, y + v)
+
+
+def subtract(a: Any, b: Any) -> Any:
+    (x, y), (u, v) = parts(a), parts(b)
+    return ops.complex(x - u, y - v)
+
+
+def multiply(a: Any, b: Any) -> Any:
+    (x, y), (u, v) = parts(a), parts(b)
+    return ops.complex(x * u - y * v, x * v + y * u)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """By the larger part of the divisor first, so that nothing overflows on the way (Smith 1962)."""
+    (x, y), (u, v) = parts(a), parts(b)
+    wide = ops.abs(u) >= ops.abs(v)
+    large, small = ops.where(wide, u, v), ops.where(wide, v, u)
+    ratio = small / large
+    scale = large + small * ratio
+    real = ops.where(wide, x + y * ratio, x * ratio + y) / scale
+    imag = ops.where(wide, y - x * ratio, y * ratio - x) / scale
+    return ops.complex(real, imag)
+
+
+def scaled(z: Any, factor: Any) -> Any:
+    """``z`` times a real number or tensor."""
+    x, y = parts(z)
+    return ops.complex(x * factor, y * factor)
+
+
+def by_parts(function: str) -> Any:
+    """The rule that applies a real function to each part."""
+
+    def rule(z: Any) -> Any:
+        x, y = parts(z)
+        return ops.complex(apply(function, x), apply(function, y))
+
+    return rule
+
+
+def both(function: str, joined: str) -> Any:
+    """The rule of a test: a real test of each part, joined by another operation."""
+
+    def rule(*operands: Any) -> Any:
+        real = apply(function, *[ops.real(z) for z in operands])
+        return apply(joined, real, apply(function, *[ops.imag(z) for z in operands]))
+
+    return rule
+
+
+def truth(z: Any) -> Any:
+    """Whether an element is not 0."""
+    x, y = parts(z)
+    return ops.logical_or(x, y)
+
+
+def angle(z: Any) -> Any:
+    x, y = parts(z)
+    return ops.atan2(y, x)
+
+
+def absolute(z: Any) -> Any:
+    x, y = parts(z)
+    return ops.hypot(x, y)
+
+
+def sign(z: Any) -> Any:
+    """``z / |z|``; 0 at 0."""
+    size = absolute(z)
+    zero = ops.equal(size, 0)
+    return scaled(z, ops.where(zero, 0, 1 / ops.where(zero, 1, size)))
+
+
+def square(z: Any) -> Any:
+    x, y = parts(z)
+    return ops.complex((x - y) * (x + y), 2 * (x * y))
+
+
+def reciprocal(z: Any) -> Any:
+    one = filled(1, z.dtype.real, z.shape)
+    return divide(ops.complex(one, filled(0, z.dtype.real, z.shape)), z)
+
+
+def _times(a: Any, b: Any) -> Any:
+    """A product in which 0 times anything is 0, as for a real exponential or a zero angle."""
+    return ops.where(ops.equal(b, 0), b, a * b)
+
+
+def exp(z: Any) -> Any:
+    x, y = parts(z)
+    size = ops.exp(x)
+    return ops.complex(size * ops.cos(y), _times(size, ops.sin(y)))
+
+
+def expm1(z: Any) -> Any:
+    """``expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y)``, accurate near 0."""
+    x, y = parts(z)
+    half = ops.sin(y * 0.5)
+    return ops.complex(ops.expm1(x) * ops.cos(y) - 2 * half * half, _times(ops.exp(x), ops.sin(y)))
+
+
+def exp2(z: Any) -> Any:
+    return exp(scaled(z, math.log(2)))
+
+
+def log_of_size(x: Any, y: Any) -> Any:
+    """``log |x + iy|``; near the unit circle from the distance to it, which a logarithm would lose."""
+    large, small = ops.maximum(ops.abs(x), ops.abs(y)), ops.minimum(ops.abs(x), ops.abs(y))
+    near = ops.logical_and(large > 0.5, large < 2)
+    distance = (large - 1) * (large + 1) + small * small
+    return ops.where(near, 0.5 * ops.log1p(ops.where(near, distance, 0)), ops.log(ops.hypot(x, y)))
+
+
+def log(z: Any) -> Any:
+    x, y = parts(z)
+    return ops.complex(log_of_size(x, y), ops.atan2(y, x))
+
+
+def log1p(z: Any) -> Any:
+    x, y = parts(z)
+    small = ops.logical_and(ops.abs(x) < 0.5, ops.abs(y) < 0.5)
+    size = ops.where(small, 0.5 * ops.log1p(x * (x + 2) + y * y), log_of_size(x + 1, y))
+    return ops.complex(size, ops.atan2(y, x + 1))
+
+
+def log2(z: Any) -> Any:
+    return scaled(log(z), 1 / math.log(2))
+
+
+def log10(z: Any) -> Any:
+    return scaled(log(z), 1 / math.log(10))
+
+
+def sqrt(z: Any) -> Any:
+    """The root with a real part that is not negative; halves are taken first, so that nothing overflows."""
+    x, y = parts(z)
+    root = ops.sqrt(ops.abs(x) * 0.5 + ops.hypot(x * 0.5, y * 0.5))
+    other = ops.where(ops.equal(root, 0), 0, ops.abs(y) / (2 * ops.where(ops.equal(root, 0), 1, root)))
+    right = x >= 0
+    real, imag = ops.where(right, root, other), ops.where(right, other, root)
+    infinite = ops.isinf(y)
+    real, imag = ops.where(infinite, math.inf, real), ops.where(infinite, math.inf, imag)
+    return ops.complex(real, ops.copysign(imag, y))
+
+
+def rsqrt(z: Any) -> Any:
+    return reciprocal(sqrt(z))
+
+
+def power(z: Any, n: Any) -> Any:
+    """``exp(n log z)``; 0 to the power 0 is 1, and to any other 0."""
+    zero = ops.logical_not(truth(z))
+    raised = exp(multiply(n, log(ops.where(zero, 1.0, z))))
+    return ops.where(zero, ops.where(truth(n), 0.0, 1.0), raised)
+
+
+def sinh(z: Any) -> Any:
+    x, y = parts(z)
+    return ops.complex(_times(ops.cos(y), ops.sinh(x)), _times(ops.cosh(x), ops.sin(y)))
+
+
+def cosh(z: Any) -> Any:
+    x, y = parts(z)
+    return ops.complex(ops.cosh(x) * ops.cos(y), _times(ops.sinh(x), ops.sin(y)))
+
+
+def tanh(z: Any) -> Any:
+    """Kahan's form; beyond 20 the real part is 1 to every bit."""
+    x, y = parts(z)
+    far = ops.abs(x) > 20
+    near = ops.where(far, 0, x)
+    t, s = ops.tan(y), ops.sinh(near)
+    beta = 1 + t * t
+    scale = 1 + beta * s * s
+    infinite = ops.isinf(t)
+    real = ops.where(infinite, 1 / s, beta * ops.sqrt(1 + s * s) * s / scale)
+    imag = ops.where(infinite, 0, t / scale)
+    outside = 4 * ops.sin(y) * ops.cos(y) * ops.exp(-2 * ops.abs(x))
+    outside = ops.where(ops.isinf(x), ops.copysign(0.0, ops.sin(2 * y)), outside)
+    return ops.complex(ops.where(far, ops.copysign(1.0, x), real), ops.where(far, outside, imag))
+
+
+def turned(z: Any) -> Any:
+    """``iz``."""
+    x, y = parts(z)
+    return ops.complex(-y, x)
+
+
+def turned_back(z: Any) -> Any:
+    """``-iz``."""
+    x, y = parts(z)
+    return ops.complex(y, -x)
+
+
+def sin(z: Any) -> Any:
+    return turned_back(sinh(turned(z)))
+
+
+def cos(z: Any) -> Any:
+    return cosh(turned(z))
+
+
+def tan(z: Any) -> Any:
+    return turned_back(tanh(turned(z)))
+
+
+def _roots(z: Any) -> tuple[Any, Any, Any, Any]:
+    """The parts of ``sqrt(1 - z)`` and ``sqrt(1 + z)``."""
+    x, y = parts(z)
+    return *parts(sqrt(ops.complex(1 - x, -y))), *parts(sqrt(ops.complex(1 + x, y)))
+
+
+def asin(z: Any) -> Any:
+    (x, _), (a, b, c, d) = parts(z), _roots(z)
+    return ops.complex(ops.atan2(x, a * c - b * d), ops.asinh(a * d - b * c))
+
+
+def acos(z: Any) -> Any:
+    a, b, c, d = _roots(z)
+    return ops.complex(2 * ops.atan2(a, c), ops.asinh(b * c - a * d))
+
+
+def asinh(z: Any) -> Any:
+    return turned_back(asin(turned(z)))
+
+
+def acosh(z: Any) -> Any:
+    x, y = parts(z)
+    (a, b), (c, d) = parts(sqrt(ops.complex(x - 1, y))), parts(sqrt(ops.complex(x + 1, y)))
+    return ops.complex(ops.asinh(a * c + b * d), 2 * ops.atan2(b, c))
+
+
+def atanh(z: Any) -> Any:
+    x, y = parts(z)
+    beside = 1 - x
+    real = 0.25 * ops.log1p(4 * x / (beside * beside + y * y))
+    return ops.complex(real, 0.5 * ops.atan2(2 * y, beside * (1 + x) - y * y))
+
+
+def atan(z: Any) -> Any:
+    return turned_back(atanh(turned(z)))
+
+
+def sigmoid(z: Any) -> Any:
+    return reciprocal(ops.add(exp(ops.negative(z)), 1.0))
+
+
+def by_parts_over_axes(function: str) -> Any:
+    """The rule of a reduction that adds: the parts are reduced apart."""
+
+    def rule(z: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+        x, y = parts(z)
+        return ops.complex(
+            apply(function, x, attrs=(axes, keepdims)), apply(function, y, attrs=(axes, keepdims))
+        )
+
+    return rule
+
+
+def truth_over_axes(function: str) -> Any:
+    """The rule of a reduction of truth values."""
+    return lambda z, axes, keepdims: apply(function, truth(z), attrs=(axes, keepdims))
+
+
+def product_over_axes(z: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """Halves multiplied with each other until one is left; an odd last element joins at the end."""
+    shape = z.shape
+    order = [axis for axis in range(len(shape)) if axis not in axes]
+    kept = tuple(shape[axis] for axis in order)
+    flat = ops.reshape(ops.permute(z, (*order, *axes)), (*kept, math.prod(shape[axis] for axis in axes)))
+    rest = filled(1.0, z.dtype, kept)
+    while (count := flat.shape[-1]) > 1:
+        if count % 2:
+            rest = multiply(rest, ops.select(flat, -1, count - 1))
+        half = count // 2
+        flat = multiply(ops.narrow(flat, -1, 0, half), ops.narrow(flat, -1, half, half))
+    result = multiply(rest, ops.select(flat, -1, 0)) if flat.shape[-1] else rest
+    if not keepdims:
+        return result
+    return ops.reshape(result, tuple(1 if axis in axes else size for axis, size in enumerate(shape)))
