@@ -47,6 +47,10 @@ class GraphError(TwofoldError, RuntimeError, ValueError):
     """A graph is used in a way its state forbids: finalised, closed, foreign, or without a value."""
 
 
+class LinAlgError(TwofoldError, RuntimeError):
+    """A matrix does not have what a computation needs: an inverse, a Cholesky factor, convergence."""
+
+
 def describe_operand(name: str, type_text: str, where: str | None) -> str:
     """One operand for a message: ``x float32[2,3] (train.py:12)``."""
     return f"{name} {type_text} ({where})" if where else f"{name} {type_text}"

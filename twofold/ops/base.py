@@ -177,6 +177,7 @@ class Operation(Op):
     """What every entry has beside the rules: its public names."""
 
     functions: tuple[str, ...] = ()  # the first is the canonical name
+    title: str = ""  # what messages call an entry that has no function of its own
     methods: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()  # "__add__"; with ``reflected`` also "__radd__" with swapped operands
     reflected: bool = False

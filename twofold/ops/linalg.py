@@ -178,12 +178,6 @@ def vdot(input: Any, other: Any) -> Any:
     return ops.dot(input, other)
 
 
-@public()
-def vecdot(x: Any, y: Any, dim: int = -1) -> Any:
-    """The inner products along an axis."""
-    return ops.sum(ops.multiply(x, y), dim)
-
-
 @composite
 class outer:
     """All products of an element of one vector with an element of another."""
@@ -235,6 +229,11 @@ class linear:
     ]
 
 
+def scaled_sum(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
+    """``beta * x + alpha * product``; with beta 0 a NaN or an infinity in x does not matter."""
+    return ops.where(ops.equal(beta, 0), 0, x * beta) + product * alpha
+
+
 @composite
 class addmm:
     """``beta * input + alpha * (mat1 @ mat2)``."""
@@ -248,16 +247,10 @@ class addmm:
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
         need_axes("mat1", a, 2)
         need_axes("mat2", b, 2)
-        return x * beta + ops.matmul(a, b) * alpha
+        return scaled_sum(x, beta, ops.matmul(a, b), alpha)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b)
     samples = lambda: [example((), (5,), (2, 3), (3, 5), 1, 2), example((), (2, 5), (2, 3), (3, 5), 0, 1)]
-
-
-@public()
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
-    return ops.add(ops.multiply(input, beta), ops.multiply(ops.bmm(batch1, batch2), alpha))
 
 
 @composite
@@ -282,6 +275,10 @@ class tensordot:
     @staticmethod
     def compute(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> Any:
         for first, second in zip(left, right, strict=True):
+            if a.shape[first] == 1:  # as if it were repeated
+                b = ops.sum(b, second, True)
+            elif b.shape[second] == 1:
+                a = ops.sum(a, first, True)
             if a.shape[first] != b.shape[second]:
                 raise ShapeError(
                     f"axis {first} of a and {second} of b differ, {a.shape[first]} against {b.shape[second]}",

@@ -1,4 +1,4 @@
-"""Reductions over axes, and the statistics and norms written with them."""
+"""Reductions over axes, and the statistics written with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.dtypes import DType, as_dtype, float32, int64
-from twofold.errors import ArgumentError
 from twofold.ops import complex_functions
 from twofold.ops.base import (
     apply,
@@ -482,73 +481,3 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any, Any]:
     """The smallest and the largest element over ``dim``."""
     return ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim)
-
-
-def _norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
-    x = convert(x, x.dtype if x.dtype.kind == "f" else float32)
-    if p in (math.inf, -math.inf):
-        return apply("amax" if p > 0 else "amin", ops.abs(x), attrs=(axes, keepdims))
-    if p == 0:
-        return convert(apply("count_nonzero", x, attrs=(axes, keepdims)), x.dtype)
-    if p == 1:
-        return apply("sum", ops.abs(x), attrs=(axes, keepdims))
-    if p == 2:
-        return ops.sqrt(apply("sum", ops.square(x), attrs=(axes, keepdims)))
-    return ops.pow(apply("sum", ops.pow(ops.abs(x), p), attrs=(axes, keepdims)), 1 / p)
-
-
-def _norm2_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any]:
-    """The unit vector; 0 at the origin."""
-    scale = ops.where(ops.equal(y, 0), 0, ct / y)
-    return (spread(scale, axes, x) * x if x.dtype.kind == "f" else None,)
-
-
-@composite
-class norm2:
-    """Square root of the sum of squares over some axes; its gradient at the origin is 0."""
-
-    functions = ()
-    methods = ()
-    signature = "input"
-    samples = lambda: reduction_samples("fi", reals(1, 3), True)
-    reference = lambda x, axes, keepdims: numpy.sqrt(numpy.sum(x * (x * 1.0), axis=axes, keepdims=keepdims))
-    compute = lambda x, axes, keepdims: _norm(x, 2.0, axes, keepdims)
-    vjp = _norm2_gradient
-
-
-_NORMS = (1.0, 2.0, 3.0, 0.0, math.inf, -math.inf)
-
-
-def _norm_samples() -> list[Sample]:
-    made = list(reduction_samples("f", reals(0.5, 3), False))
-    return [Sample((p, *s.attrs), s.arrays, s.dtypes, s.smooth and p != 0) for s in made for p in _NORMS]
-
-
-def _norm_reference(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
-    x = abs(x)
-    if math.isinf(p):
-        return (numpy.max if p > 0 else numpy.min)(x, axis=axes, keepdims=keepdims)
-    if p == 0:
-        return numpy.sum(x != 0, axis=axes, keepdims=keepdims)
-    return numpy.sum(x**p, axis=axes, keepdims=keepdims) ** (1 / p)
-
-
-@composite
-class norm:
-    """The ``p``-norm over ``dim`` of all elements as one vector: ``sum(|x|**p)**(1/p)``."""
-
-    signature = "input"
-    functions = ("norm", "vector_norm")
-    methods = ("norm",)
-    samples = _norm_samples
-    reference = _norm_reference
-    compute = _norm
-
-    @staticmethod
-    def call(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
-        axes = normalize_axes(dim, input.ndim)
-        if p in (2, "fro"):
-            return apply("norm2", input, attrs=(axes, bool(keepdim)))
-        if not isinstance(p, (int, float)):
-            raise ArgumentError(f"p={p!r} is not a number", "Use a number, inf or 'fro'.")
-        return apply("norm", input, attrs=(float(p), axes, bool(keepdim)))

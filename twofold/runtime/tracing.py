@@ -42,7 +42,7 @@ def here() -> str:
 
 def _public_name(op: Op) -> str:
     names = getattr(op, "functions", ())
-    return names[0] if names else op.name
+    return names[0] if names else getattr(op, "title", "") or op.name
 
 
 def _described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:

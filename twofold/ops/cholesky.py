@@ -1,0 +1,168 @@
+"""The Cholesky factorisation of positive definite matrices, and what is solved with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold.ops import matrix_routines
+from twofold.ops.base import apply, composite, host, ops, public
+from twofold.ops.examples import example
+from twofold.ops.matrices import (
+    Packed,
+    Pieces,
+    adjoint,
+    as_int32,
+    check_matrix,
+    common_batch,
+    identity_like,
+    linalg_function,
+    raise_first,
+    scaled_diagonal,
+    with_batch,
+)
+from twofold.ops.movement import sum_to
+from twofold.ops.samples import Sample
+from twofold.ops.triangular import check_system, solve_left, solve_right, well_conditioned
+
+
+class CholeskyInfo(NamedTuple):
+    """The factor, and the order of the first leading minor that is not positive definite (0: none)."""
+
+    L: Any
+    info: Any
+
+
+def positive_definite(shape: tuple[int, ...]) -> Any:
+    """Symmetric matrices with positive eigenvalues."""
+    x = numpy.random.default_rng(len(shape)).standard_normal(shape)
+    return (x @ x.swapaxes(-1, -2) + numpy.eye(shape[-1])).astype(numpy.float32)
+
+
+@host
+class cholesky_packed(Packed):
+    """The triangular factor and info of each matrix; attributes ``(upper, whether to raise on failure)``.
+
+    The gradient follows Murray, Differentiation of the Cholesky decomposition (2016), equation 10.
+    """
+
+    title = "linalg.cholesky"
+
+    def pieces(self, attrs: Any, shape: Any) -> Pieces:
+        return (shape[-2:], ())
+
+    @staticmethod
+    def compute(a: Any, upper: bool, check: bool) -> Any:
+        lower, info = matrix_routines.cholesky(a.swapaxes(-1, -2).conj() if upper else a)
+        if check:
+            raise_first(
+                info,
+                lambda which, order: (
+                    f"{which} is not positive definite: its leading minor of order {order} is not"
+                ),
+                "Add a small multiple of the identity, or use linalg.cholesky_ex and look at info.",
+            )
+        return lower.swapaxes(-1, -2).conj() if upper else lower, info
+
+    def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
+        (ct, _), (factor, _), (_, upper, _) = ct, y, rest
+        if upper:
+            factor, ct = adjoint(factor), adjoint(ct)
+        inner = scaled_diagonal(ops.tril(adjoint(factor) @ ct), 0.5)
+        inner = (inner + adjoint(inner)) * 0.5
+        share = solve_right(factor, solve_left(adjoint(factor), inner, True), False)
+        return (share,)
+
+    def samples(self) -> Sequence[Sample]:
+        # one triangle is read, the gradient is that of a symmetric argument: no finite differences here
+        shapes = ((3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2))
+        return [
+            example((upper, True), positive_definite(shape), smooth=False)
+            for shape in shapes
+            for upper in (False, True)
+        ]
+
+
+@linalg_function()
+def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
+    """The Cholesky factor of each matrix, and info: 0, or the order of the first minor that is not positive."""
+    factor, info = cholesky_packed.results(input, attrs=(bool(upper), bool(check_errors)))
+    return CholeskyInfo(factor, as_int32(info))
+
+
+@linalg_function()
+def cholesky(input: Any, *, upper: bool = False) -> Any:
+    """The lower triangular L with ``A = L L^H`` for positive definite A; ``upper``: U with ``A = U^H U``.
+
+    Raises LinAlgError for a matrix that is not positive definite.
+
+    >>> import twofold as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
+
+
+@public("cholesky", methods=("cholesky",))
+def cholesky_(input: Any, upper: bool = False) -> Any:
+    """The Cholesky factor; see ``linalg.cholesky``."""
+    return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
+
+
+def _solve(factor: Any, b: Any, upper: bool) -> Any:
+    first, second = (adjoint(factor), factor) if upper else (factor, adjoint(factor))
+    return solve_left(second, solve_left(first, b, False), True)
+
+
+def _factor_gradient(of_product: Any, factor: Any, upper: bool) -> Any:
+    """The cotangent of a factor from that of the product, as if the factor were a full matrix (PyTorch's choice)."""
+    both = of_product + adjoint(of_product)
+    return sum_to(factor @ both if upper else both @ factor, factor.shape)
+
+
+@composite
+class cholesky_solve:
+    """X with ``A X = input``, from the Cholesky factor ``L`` of A (``upper``: the upper one)."""
+
+    signature = "input, L"
+    call = staticmethod(lambda input, L, upper=False: apply("cholesky_solve", input, L, attrs=(bool(upper),)))
+
+    @staticmethod
+    def compute(b: Any, factor: Any, upper: bool) -> Any:
+        check_system(factor, b)
+        batch = common_batch(factor, b)
+        return _solve(with_batch(factor, batch), with_batch(b, batch), upper)
+
+    @staticmethod
+    def vjp(ct: Any, y: Any, b: Any, factor: Any, upper: bool) -> Any:
+        share = apply("cholesky_solve", ct, factor, attrs=(upper,))
+        return sum_to(share, b.shape), _factor_gradient(-share @ adjoint(y), factor, upper)
+
+    samples = lambda: [
+        example((False,), (3, 2), well_conditioned((3, 3)), smooth=False),
+        example((True,), (2, 3, 1), well_conditioned((3, 3)), smooth=False),
+    ]
+
+
+@composite
+class cholesky_inverse:
+    """The inverse of the matrix with the Cholesky factor ``input`` (``upper``: the upper one)."""
+
+    signature = "input"
+    call = staticmethod(lambda input, upper=False: apply("cholesky_inverse", input, attrs=(bool(upper),)))
+
+    @staticmethod
+    def compute(factor: Any, upper: bool) -> Any:
+        check_matrix(factor, square=True)
+        return _solve(factor, with_batch(identity_like(factor), factor.shape[:-2]), upper)
+
+    @staticmethod
+    def vjp(ct: Any, y: Any, factor: Any, upper: bool) -> Any:
+        return (_factor_gradient(-y @ ct @ y, factor, upper),)
+
+    samples = lambda: [
+        example((False,), well_conditioned((3, 3)), smooth=False),
+        example((True,), well_conditioned((2, 2, 2)), smooth=False),
+    ]
