@@ -93,12 +93,3 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 def msort(input: Any) -> Any:
     """The elements in ascending order along the first axis."""
     return ops.sort(input, 0).values
-
-
-@public(methods=("median",))
-def median(input: Any) -> Any:
-    """The middle element in order; of an even number the lower one."""
-    flat = ops.ravel(input)
-    if not flat.shape[0]:
-        raise ArgumentError("the median of no elements", "Use a tensor that has some.")
-    return ops.select(ops.sort(flat, 0).values, 0, (flat.shape[0] - 1) // 2)
