@@ -224,7 +224,7 @@ class quantiles:
         return convert(ops.lerp(below, above, part), x.dtype)
 
     samples = lambda: [
-        example((how, ignore), (3, 6), numpy.array([0.05, 0.3, 0.95, 0.52], numpy.float32))
+        example((how, ignore), (3, 6), numpy.array([0.05, 0.33, 0.95, 0.52], numpy.float32))
         for how in _INTERPOLATIONS
         for ignore in (False, True)
     ]
