@@ -103,5 +103,13 @@ from twofold.nn.pooling import (
     MaxUnpool3d,
 )
 from twofold.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from twofold.nn.resampling import (
+    ChannelShuffle,
+    PixelShuffle,
+    PixelUnshuffle,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
 
 __all__ = [name for name in globals() if not name.startswith("_")]
