@@ -105,6 +105,108 @@ MISTAKES = {
         lambda: F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 9]]), 2).tolist(),
         "index 9 is outside the axis it selects from, at here.py:N. Use indices from -size to size - 1.",
     ),
+    "unknown mode": (
+        ValueError,
+        lambda: F.interpolate(image(), 3, mode="cubic"),
+        "interpolate: mode 'cubic' for an input with 4 axes: input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. Use 'nearest', 'nearest-exact' or 'area' for 3, 4 or 5 axes, 'linear' for 3, "
+        "'bilinear' or 'bicubic' for 4, 'trilinear' for 5.",
+    ),
+    "mode for other axes": (
+        RuntimeError,
+        lambda: F.interpolate(image(), 3, mode="linear"),
+        "interpolate: mode 'linear' for an input with 4 axes: input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. Use 'nearest', 'nearest-exact' or 'area' for 3, 4 or 5 axes, 'linear' for 3, "
+        "'bilinear' or 'bicubic' for 4, 'trilinear' for 5.",
+    ),
+    "no size": (
+        ValueError,
+        lambda: F.interpolate(image()),
+        "interpolate: size=None and scale_factor=None: input float32[1,2,4,5] (here.py:N), at here.py:N. "
+        "only one of size or scale_factor should be defined.",
+    ),
+    "size of 0": (
+        RuntimeError,
+        lambda: F.interpolate(image(), (0, 3)),
+        "interpolate: sizes (4, 5) to (0, 3): input float32[1,2,4,5] (here.py:N), at here.py:N. Input "
+        "and output sizes should be greater than 0.",
+    ),
+    "sizes of other axes": (
+        ValueError,
+        lambda: F.interpolate(image(), (3, 3, 3)),
+        "interpolate: size=(3, 3, 3) for 2 axes: input float32[1,2,4,5] (here.py:N), at here.py:N. Give "
+        "a number, or 2 of them.",
+    ),
+    "corners of the nearest": (
+        ValueError,
+        lambda: F.interpolate(image(), 3, align_corners=True),
+        "interpolate: align_corners=True with mode 'nearest': input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. align_corners option can only be set with the interpolating modes: linear | bilinear "
+        "| bicubic | trilinear.",
+    ),
+    "antialias of the nearest": (
+        ValueError,
+        lambda: F.interpolate(image(), 3, antialias=True),
+        "interpolate: antialias=True with mode 'nearest': input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+        "tensor as input.",
+    ),
+    "linear of integers": (
+        TypeError,
+        lambda: F.interpolate(torch.ones(1, 1, 3, dtype=torch.int64), 5, mode="linear"),
+        "resize: mode 'linear' takes floating dtypes, not int64: operand 0 int64[1,1,3] (here.py:N), at "
+        "here.py:N. Cast it first.",
+    ),
+    "grid of another batch": (
+        RuntimeError,
+        lambda: F.grid_sample(image(), torch.zeros(2, 3, 3, 2), align_corners=False),
+        "grid_sample: a grid of shape (2, 3, 3, 2) for an input of shape (1, 2, 4, 5): operand 0 "
+        "float32[1,2,4,5] (here.py:N), operand 1 float32[2,3,3,2] (here.py:N), at here.py:N. Use (batch, "
+        "channels, height, width) with (batch, height, width, 2), or one axis more and 3.",
+    ),
+    "unknown grid mode": (
+        ValueError,
+        lambda: F.grid_sample(image(), torch.zeros(1, 3, 3, 2), "linear"),
+        "grid_sample: mode 'linear': input float32[1,2,4,5] (here.py:N), grid float32[1,3,3,2] "
+        "(here.py:N), at here.py:N. Use 'bilinear', 'nearest' or 'bicubic'.",
+    ),
+    "grid of another dtype": (
+        TypeError,
+        lambda: F.grid_sample(image(), torch.zeros(1, 3, 3, 2, dtype=torch.float64)),
+        "grid_sample: input of float32 with grid of float64: operand 0 float32[1,2,4,5] (here.py:N), "
+        "operand 1 float64[1,3,3,2] (here.py:N), at here.py:N. Expected input and grid to have same "
+        "dtype.",
+    ),
+    "map of another size": (
+        RuntimeError,
+        lambda: F.affine_grid(torch.zeros(1, 2, 2), (1, 1, 3, 3)),
+        "affine_grid: theta of shape (1, 2, 2) for a result of size (1, 1, 3, 3): operand 0 "
+        "float32[1,2,2] (here.py:N), at here.py:N. Give it the shape (1, 2, 3).",
+    ),
+    "channels that do not shuffle": (
+        RuntimeError,
+        lambda: F.pixel_shuffle(image(), 2),
+        "pixel_shuffle: 2 channels for an upscale_factor of 2: input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. Use a number of channels divisible by its square, 4.",
+    ),
+    "unknown pad mode": (
+        ValueError,
+        lambda: F.pad(image(), (1, 1), "edge"),
+        "pad: pad mode 'edge': input float32[1,2,4,5] (here.py:N), at here.py:N. Use 'constant', "
+        "'replicate', 'reflect' or 'circular'.",
+    ),
+    "reflection of too much": (
+        RuntimeError,
+        lambda: F.pad(image(), (5, 0), "reflect"),
+        "pad: pad widths 5, 0 for size 5 with mode 'reflect': input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. Use widths of at most 4.",
+    ),
+    "more taken off than there is": (
+        RuntimeError,
+        lambda: F.pad(image(), (-3, -3)),
+        "pad: pad widths -3, -3 leave -1 elements of axis 3: input float32[1,2,4,5] (here.py:N), at "
+        "here.py:N. Take off at most its size, 5.",
+    ),
 }
 
 

@@ -67,8 +67,8 @@ class count_up_to(Custom):
 
 def line_of(first: Any, last: Any, size: int, weights: Any = None) -> Line:
     """The line whose rows use the elements ``first ... last - 1``, both growing, of an axis of ``size``."""
-    uses = [apply("count_up_to", table, attrs=(size,)) for table in (last, first)]
-    return Line(first, last, *uses, weights)
+    first_use, last_use = (apply("count_up_to", table, attrs=(size,)) for table in (last, first))
+    return Line(first, last, first_use, last_use, weights)
 
 
 def pace(size: int, wanted: int, align: bool, scale: float | None) -> float:
@@ -236,7 +236,8 @@ def _sizes(
             raise ArgumentError(
                 "recompute_scale_factor is not meaningful with an explicit size", "Leave it out."
             )
-        sizes, scales = tuple(int(wanted) for wanted in each), (None,) * count
+        sizes = tuple(int(wanted) for wanted in each)
+        scales: tuple[float | None, ...] = (None,) * count
     else:
         sizes = tuple(int(length * factor) for length, factor in zip(before, each, strict=True))
         scales = (None,) * count if recompute else tuple(float(factor) for factor in each)

@@ -414,69 +414,6 @@ def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
     return ops.concatenate([ops.unsqueeze(tensor, place) for tensor in given], place)
 
 
-@public(methods=("pad",))
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
-    """The input with elements added (negative: removed) around it.
-
-    ``pad`` holds ``(low, high)`` of the last axis, then of the one before it, and so on, as in PyTorch.
-    ``mode`` is ``"constant"`` (``value``, 0 by default), ``"replicate"``, ``"reflect"`` or ``"circular"``.
-    """
-    widths = shapes.integers((tuple(pad),))
-    ndim = len(input.shape)
-    if len(widths) % 2 or len(widths) > 2 * ndim:
-        raise ArgumentError(
-            f"{len(widths)} pad widths for {ndim} axes", "Give (low, high) for each of the last axes."
-        )
-    pairs = [(ndim - 1 - k, widths[2 * k], widths[2 * k + 1]) for k in range(len(widths) // 2)]
-    if mode != "constant":
-        for axis, low, high in pairs:
-            input = _pad_with_itself(input, axis, low, high, mode)
-        return input
-    for axis, low, high in pairs:
-        cut_low, cut_high = max(-low, 0), max(-high, 0)
-        input = slice_axis(input, axis, cut_low, input.shape[axis] - cut_low - cut_high)
-    added = sorted((axis, max(low, 0), max(high, 0)) for axis, low, high in pairs if low > 0 or high > 0)
-    if not added:
-        return input
-    shape = list(input.shape)
-    for axis, low, high in added:
-        shape[axis] += low + high
-    axes = tuple(axis for axis, _, _ in added)
-    attrs = (tuple(shape), (1,) * ndim, axes)
-    return apply(
-        "pad_block", input, 0 if value is None else value, *[low for _, low, _ in added], attrs=attrs
-    )
-
-
-def _pad_with_itself(input: Any, axis: int, low: int, high: int, mode: str) -> Any:
-    """One axis padded with elements of the input."""
-    size = input.shape[axis]
-    numpy_mode = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}.get(mode)
-    if numpy_mode is None:
-        raise ArgumentError(f"pad mode {mode!r}", "Use 'constant', 'replicate', 'reflect' or 'circular'.")
-    limit = {"edge": None, "reflect": size - 1, "wrap": size}[numpy_mode]
-    if min(low, high) < 0 or (limit is not None and max(low, high) > limit) or not size:
-        raise ArgumentError(
-            f"pad widths {low}, {high} for size {size} with mode {mode!r}", f"Use widths from 0 to {limit}."
-        )
-    places = numpy.pad(numpy.arange(size), (low, high), numpy_mode)  # type: ignore[call-overload]
-    pieces = [slice_axis(input, axis, start, length) for start, length in _ascending(places[:low])]
-    pieces.append(input)
-    pieces += [slice_axis(input, axis, start, length) for start, length in _ascending(places[low + size :])]
-    return ops.concatenate(pieces, axis)
-
-
-def _ascending(places: Any) -> list[tuple[int, int]]:
-    """Runs ``(start, length)`` of consecutive places."""
-    runs: list[tuple[int, int]] = []
-    for place in places.tolist():
-        if runs and place == sum(runs[-1]):
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-        else:
-            runs.append((place, 1))
-    return runs
-
-
 @composite
 class roll:
     """Elements moved by ``shifts`` along ``dims``; what leaves at one end enters at the other."""

@@ -12,7 +12,7 @@ def _leading(input: Any, name: str) -> tuple[tuple[int, ...], int, int, int]:
     shape = tuple(input.shape)
     if len(shape) < 3:
         raise ShapeError(f"an input with {len(shape)} axes", f"{name} takes (..., channels, height, width).")
-    return shape[:-3], *shape[-3:]  # type: ignore[return-value]
+    return shape[:-3], *shape[-3:]
 
 
 def _factor(value: Any) -> int:
@@ -66,6 +66,8 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     if len(shape) < 3:
         raise ShapeError(f"an input with {len(shape)} axes", "Use (batch, channels, ...) with more than 2.")
     if not isinstance(groups, int) or groups < 1 or shape[1] % groups:
-        raise ArgumentError(f"{groups} groups of {shape[1]} channels", "Use a positive number that divides them.")
+        raise ArgumentError(
+            f"{groups} groups of {shape[1]} channels", "Use a positive number that divides them."
+        )
     apart = ops.reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
     return ops.reshape(ops.transpose(apart, 1, 2), shape)
