@@ -29,8 +29,11 @@ class Specialiser {
       : inputs_(inputs), outputs_(outputs), types_(types) {}
 
   std::unique_ptr<Specialisation> run();
+  std::unique_ptr<ClosedTrace> close(uint64_t mark);
 
  private:
+  bool record_all(std::vector<Ref>* refs);
+  bool is_leaf(const Value* value) const;
   void collect();
   void find_targets();
   bool record(Value* value);
@@ -48,7 +51,15 @@ class Specialiser {
   std::unordered_set<Value*> targets_, flows_;
   std::unordered_map<uint64_t, bool> groups_done_;
   std::vector<LeafSource> sources_;
+  uint64_t mark_ = 0;          // declarations up to this one are captured as they are
+  bool all_flow_ = false;      // gradients pass every floating leaf
 };
+
+// Whether the walk ends here: at an input, at what is bound, and at what stands outside.
+bool Specialiser::is_leaf(const Value* value) const {
+  if (!value->declared || value->declared->order <= mark_) return true;
+  return std::any_of(inputs_.begin(), inputs_.end(), [value](const ValueRef& input) { return input.get() == value; });
+}
 
 // Every declared value above the outputs, in order of declaration, which is the order a program records in.
 void Specialiser::collect() {
@@ -60,7 +71,7 @@ void Specialiser::collect() {
     stack.pop_back();
     if (!seen.insert(value).second) continue;
     order_.push_back(value);
-    if (!value->declared) continue;
+    if (is_leaf(value)) continue;
     for (const Leaf& leaf : value->declared->inputs) {
       if (leaf.value) stack.push_back(leaf.value.get());
     }
@@ -79,7 +90,7 @@ void Specialiser::find_targets() {
 // Leaves enter the trace when first used, as in define-by-run, so that both number them alike.
 bool Specialiser::place_leaf(Value* value, Type* type) {
   ValueRef stand_in(new_value(type));
-  if (targets_.count(value)) {
+  if (targets_.count(value) || (all_flow_ && is_floating(type->dtype))) {
     stand_in->requires_grad = true;
     slot_of(stand_in.get());
     flows_.insert(value);
@@ -89,11 +100,11 @@ bool Specialiser::place_leaf(Value* value, Type* type) {
     if (inputs_[k].get() == value) source.input = static_cast<int32_t>(k);
   }
   if (source.input < 0) {
-    if (value->declared) {
+    if (value->declared && value->declared->order > mark_) {
       PyErr_SetObject(PyExc_RuntimeError, PyUnicode_FromFormat("a placeholder (%s) is not fed", location_text(value->location).c_str()));
       return false;
     }
-    if (!realise(value)) return false;
+    if (!value->declared && !all_flow_ && !realise(value)) return false;
     source.captured.value = share(value);
   }
   refs_[value] = recorder_.leaf_reference(stand_in.get());
@@ -216,19 +227,36 @@ bool Specialiser::record_gradient(Value* value) {
   return signature && recorder_.record_known(signature, nullptr, 0, 0, 0, &refs_[value]);
 }
 
-std::unique_ptr<Specialisation> Specialiser::run() {
+// Records all that the outputs need; `refs` tells where they are.
+bool Specialiser::record_all(std::vector<Ref>* refs) {
   collect();
   find_targets();
   for (Value* value : order_) {
-    if (!value->declared || (!value->declared->operation && !value->declared->is_gradient)) continue;
-    if (!record(value)) return nullptr;
+    if (is_leaf(value) || (!value->declared->operation && !value->declared->is_gradient)) continue;
+    if (!record(value)) return false;
   }
+  refs->resize(outputs_.size());
+  for (size_t i = 0; i < refs->size(); ++i) {
+    if (!reference(Leaf{outputs_[i], 0}, outputs_[i]->type, &(*refs)[i])) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<ClosedTrace> Specialiser::close(uint64_t mark) {
+  mark_ = mark;
+  all_flow_ = true;
+  std::vector<Ref> refs;
+  if (!record_all(&refs)) return nullptr;
+  auto made = std::make_unique<ClosedTrace>(ClosedTrace{CanonicalTrace(recorder_.trace(), refs), {}});
+  for (int32_t leaf : made->canonical.leaf_source) made->sources.push_back(sources_[static_cast<size_t>(leaf)]);
+  return made;
+}
+
+std::unique_ptr<Specialisation> Specialiser::run() {
+  std::vector<Ref> refs;
+  if (!record_all(&refs)) return nullptr;
   auto made = std::make_unique<Specialisation>();
   made->types = types_;
-  std::vector<Ref> refs(outputs_.size());
-  for (size_t i = 0; i < refs.size(); ++i) {
-    if (!reference(Leaf{outputs_[i], 0}, outputs_[i]->type, &refs[i])) return nullptr;
-  }
   // In order of declaration, as define-by-run returns what lives, so that both ways make one executable.
   std::vector<Ref> wanted;
   std::copy_if(refs.begin(), refs.end(), std::back_inserter(wanted), [](Ref ref) { return ref >= 0; });
@@ -291,6 +319,15 @@ ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t grou
   declared.inputs = {Leaf{share(root), 0}, Leaf{share(target), 0}};
   if (seed) declared.inputs.push_back(Leaf{share(seed), 0});
   return value;
+}
+
+uint64_t declaration_mark() { return next_order; }
+
+std::unique_ptr<ClosedTrace> close_trace(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
+                                         uint64_t mark) {
+  std::vector<Type*> types;
+  for (const auto& input : inputs) types.push_back(input->type);
+  return Specialiser(inputs, outputs, types).close(mark);
 }
 
 std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,

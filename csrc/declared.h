@@ -29,6 +29,20 @@ struct Specialisation {
   std::vector<OutputSource> outputs;
 };
 
+// A trace as a function: of inputs, and of what it refers to beside them.
+struct ClosedTrace {
+  CanonicalTrace canonical;
+  std::vector<LeafSource> sources;
+};
+
+// A number that grows with every declaration.
+uint64_t declaration_mark();
+// What was declared above `outputs` after `mark`; what is older, or bound, is captured. All floating leaves let
+// gradients pass, so that the gradient masks tell where the program stops them. Null with a Python error set.
+std::unique_ptr<ClosedTrace> close_trace(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
+                                         uint64_t mark);
+// A Python scalar as it was given: 2, 2.0 or True; a new reference.
+PyObject* scalar_object(const Type* type, uint64_t bits);
 // The graph above `outputs` as one trace for inputs of the given types. Null with a Python error set.
 std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
                                            const std::vector<Type*>& types);

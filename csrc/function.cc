@@ -304,19 +304,6 @@ PyObject* gradients(PyObject*, PyObject* arguments) {
   return result;
 }
 
-// A Python scalar as it was given: 2, 2.0 or True.
-PyObject* scalar_object(const Type* type, uint64_t bits) {
-  if (type->dtype == kBool) return PyBool_FromLong(bits != 0);
-  if (is_floating(type->dtype)) {
-    double number;
-    std::memcpy(&number, &bits, sizeof number);
-    return PyFloat_FromDouble(number);
-  }
-  int64_t number;
-  std::memcpy(&number, &bits, sizeof number);
-  return PyLong_FromLongLong(number);
-}
-
 // inputs_of(tensor) -> (op or None, attrs, inputs), for walks over a declared graph
 PyObject* inputs_of(PyObject*, PyObject* object) {
   if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor");
@@ -381,6 +368,18 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+PyObject* scalar_object(const Type* type, uint64_t bits) {
+  if (type->dtype == kBool) return PyBool_FromLong(bits != 0);
+  if (is_floating(type->dtype)) {
+    double number;
+    std::memcpy(&number, &bits, sizeof number);
+    return PyFloat_FromDouble(number);
+  }
+  int64_t number;
+  std::memcpy(&number, &bits, sizeof number);
+  return PyLong_FromLongLong(number);
+}
 
 int add_function_type(PyObject* module) {
   PyType_Spec spec = {"twofold._core.Function", sizeof(PyFunction), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};

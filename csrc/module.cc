@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "compiled.h"
+#include "declared.h"
 #include "location.h"
 #include "node.h"
 #include "object.h"
@@ -60,6 +61,10 @@ struct PyProgram {
   ProgramRef program;
 };
 
+struct PyNested {
+  std::shared_ptr<const Nested> nested;
+};
+
 ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
                         nb::object labels, int64_t total_work, std::vector<std::pair<int32_t, int32_t>> donations) {
   auto program = std::make_shared<Program>();
@@ -79,10 +84,17 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
     made.work = work;
     made.grain = std::max<int64_t>(1, grain);
     made.label = label;
-    made.host = host.is_none() ? nullptr : host.release().ptr();
-    program->has_host |= made.host != nullptr;
-    if (!made.kernel && !made.host) {
-      throw nb::value_error("an instruction has neither machine code nor a host function");
+    if (PyNested* inner = nullptr; nb::try_cast<PyNested*>(host, inner) && inner) {
+      if (inner->nested->slots() != buffers.size()) throw nb::value_error("a nested instruction has the wrong number of buffers");
+      made.nested = inner->nested.get();
+      program->nested.push_back(inner->nested);
+      program->has_host |= made.nested->has_host();
+    } else {
+      made.host = host.is_none() ? nullptr : host.release().ptr();
+      program->has_host |= made.host != nullptr;
+    }
+    if (!made.kernel && !made.host && !made.nested) {
+      throw nb::value_error("an instruction has neither machine code, nor a host function, nor a program inside");
     }
     for (nb::handle slot : buffers) {
       auto [kind, index] = nb::cast<std::tuple<int, int64_t>>(slot);
@@ -94,6 +106,45 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
   }
   program->labels = labels.release().ptr();
   return program;
+}
+
+// The program that `choice` selects, run on all inputs.
+PyNested make_one_of(const std::vector<PyProgram*>& programs, const std::vector<int32_t>& first_labels, size_t inputs, size_t outputs) {
+  auto made = std::make_shared<Branch>();
+  for (size_t k = 0; k < programs.size(); ++k) made->parts.push_back(Part{programs[k]->program, first_labels.at(k)});
+  made->inputs = inputs;
+  made->outputs = outputs;
+  return PyNested{std::move(made)};
+}
+
+PyNested make_repeated(PyProgram& body, int32_t first_label, int64_t limit, bool descending, bool conditional, bool counted,
+                   std::vector<int64_t> carried, std::vector<int64_t> read, std::vector<int64_t> written, size_t fixed) {
+  auto made = std::make_shared<Loop>();
+  made->body = Part{body.program, first_label};
+  made->limit = limit;
+  made->descending = descending;
+  made->conditional = conditional;
+  made->counted = counted;
+  made->carried_nbytes = std::move(carried);
+  made->read_nbytes = std::move(read);
+  made->written_nbytes = std::move(written);
+  made->fixed = fixed;
+  return PyNested{std::move(made)};
+}
+
+// Runs a program on memory given by address.
+void run_program(const PyProgram& self, const std::vector<uint64_t>& inputs, const std::vector<uint64_t>& outputs) {
+  std::vector<void*> from, to;
+  for (uint64_t address : inputs) from.push_back(reinterpret_cast<void*>(address));
+  for (uint64_t address : outputs) to.push_back(reinterpret_cast<void*>(address));
+  try {
+    self.program->run(from.data(), to.data());
+  } catch (const KernelError& error) {
+    raise_kernel_error(*self.program, error, 0);
+    throw nb::python_error();
+  } catch (const PythonError&) {
+    throw nb::python_error();
+  }
 }
 
 ExecutableRef& executable_in(nb::handle capsule) {
@@ -108,9 +159,8 @@ nb::object type_object(Type* type) {
   return nb::borrow(python);
 }
 
-// (leaf types, [(graph, refs)], outputs): what the compiler needs of an executable.
-nb::tuple describe_executable(nb::handle capsule) {
-  const CanonicalTrace& canonical = executable_in(capsule)->canonical;
+// (leaf types, [(graph, refs, op, attrs, where, gradient mask)], outputs)
+nb::tuple describe_trace(const CanonicalTrace& canonical) {
   nb::list leaves, entries, outputs;
   for (Type* type : canonical.trace.leaves) leaves.append(type_object(type));
   for (const Entry& entry : canonical.trace.entries) {
@@ -119,10 +169,62 @@ nb::tuple describe_executable(nb::handle capsule) {
     const Signature& s = *entry.signature;
     PyObject* where = location_tuple(entry.location);
     entries.append(nb::make_tuple(nb::borrow(s.graph), refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
-                                  nb::steal(where)));
+                                  nb::steal(where), entry.gradient_mask));
   }
   for (Ref ref : canonical.outputs) outputs.append(ref);
   return nb::make_tuple(leaves, entries, outputs);
+}
+
+// What the compiler needs of an executable.
+nb::tuple describe_executable(nb::handle capsule) { return describe_trace(executable_in(capsule)->canonical); }
+
+std::vector<ValueRef> values_in(nb::tuple tensors) {
+  std::vector<ValueRef> values;
+  for (nb::handle item : tensors) {
+    if (!is_tensor(item.ptr())) throw nb::type_error("expected tensors");
+    Value* value = current_value(reinterpret_cast<PyTensor*>(item.ptr()));
+    if (!value) throw nb::python_error();
+    values.push_back(share(value));
+  }
+  return values;
+}
+
+struct PyClosed {
+  std::unique_ptr<ClosedTrace> trace;
+};
+
+// The trace of what was declared above `outputs` since `mark`, as a function of `inputs` and of what it captures.
+PyClosed close(nb::tuple inputs, nb::tuple outputs, uint64_t mark) {
+  auto made = close_trace(values_in(inputs), values_in(outputs), mark);
+  if (!made) throw nb::python_error();
+  return PyClosed{std::move(made)};
+}
+
+nb::object captured_object(const Leaf& leaf, Type* type) {
+  PyObject* made = leaf.value ? wrap(leaf.value) : scalar_object(type, leaf.scalar);
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+// For each leaf of a closed trace the number of an input, or a 1-tuple of the tensor or number captured.
+nb::list closed_leaves(const PyClosed& self) {
+  nb::list found;
+  const ClosedTrace& closed = *self.trace;
+  for (size_t k = 0; k < closed.sources.size(); ++k) {
+    const LeafSource& source = closed.sources[k];
+    if (source.input >= 0) found.append(source.input);
+    else found.append(nb::make_tuple(captured_object(source.captured, closed.canonical.trace.leaves[k])));
+  }
+  return found;
+}
+
+// Equal for traces that compute the same and pass the same gradients.
+nb::bytes closed_key(const PyClosed& self) {
+  std::string key = self.trace->canonical.key();
+  for (const Entry& entry : self.trace->canonical.trace.entries) {
+    key.append(reinterpret_cast<const char*>(&entry.gradient_mask), sizeof entry.gradient_mask);
+  }
+  return nb::bytes(key.data(), key.size());
 }
 
 // Runs an executable's trace key for tests of the first law.
@@ -210,6 +312,10 @@ void bind_functions(nb::module_& m) {
   });
   m.def("from_array", &from_array, nb::arg("array"), nb::arg("share_memory"), nb::arg("dtype_code") = -1);
   m.def("describe_executable", &describe_executable);
+  m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));
+  m.def("declaration_mark", &declaration_mark);
+  m.def("one_of", &make_one_of);
+  m.def("repeated", &make_repeated);
   m.def("portable_key", &portable_key);
   m.def("last_executable", [] {
     ExecutableRef executable = Recorder::current().last_executable();
@@ -240,7 +346,13 @@ NB_MODULE(_core, m) {
           nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("arena_bytes"), nb::arg("constants"), nb::arg("labels").none(),
           nb::arg("total_work"), nb::arg("donations") = std::vector<std::pair<int32_t, int32_t>>())
       .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
-      .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; });
+      .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; })
+      .def("run", &run_program, nb::arg("inputs"), nb::arg("outputs"));
+  nb::class_<PyNested>(m, "Nested").def_prop_ro("scratch_bytes", [](const PyNested& self) { return self.nested->scratch_bytes(); });
+  nb::class_<PyClosed>(m, "Closed")
+      .def_prop_ro("key", &closed_key)
+      .def_prop_ro("leaves", &closed_leaves)
+      .def("describe", [](const PyClosed& self) { return describe_trace(self.trace->canonical); });
   bind_functions(m);
   Recorder::tracing_possible = Recorder::is_traced();
   PySys_AddAuditHook(follow_tracing, nullptr);

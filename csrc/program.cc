@@ -56,10 +56,10 @@ Program::~Program() {
 void Program::run(void* const* inputs, void* const* outputs) const {
   Arena arena(arena_bytes);
   WithoutLock unlocked(!has_host && total_work > kReleaseWork);
-  run_instructions(inputs, outputs, static_cast<char*>(arena.data));
+  run_in(inputs, outputs, static_cast<char*>(arena.data));
 }
 
-void Program::run_instructions(void* const* inputs, void* const* outputs, char* arena) const {
+void Program::run_in(void* const* inputs, void* const* outputs, char* arena) const {
   constexpr uint32_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -81,6 +81,10 @@ void Program::run_instructions(void* const* inputs, void* const* outputs, char* 
     }
     if (instruction.host) {
       call_host(instruction.host, pointers, instruction.slots);
+      continue;
+    }
+    if (instruction.nested) {
+      instruction.nested->run(pointers);
       continue;
     }
     const int64_t* numbers = params.data() + instruction.first_param;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nested.h"
 #include "threads.h"
 
 typedef struct _object PyObject;
@@ -35,6 +36,7 @@ struct Instruction {
   int64_t work, grain;
   int32_t label;
   PyObject* host;  // called with the interpreter lock held, with the slots as arrays; null for machine code
+  const Nested* nested;  // owned by the program; null for what runs no program of its own
 };
 
 class Program {
@@ -49,14 +51,14 @@ class Program {
   int64_t total_work = 0;       // rough nanoseconds; decides whether to release the interpreter lock
   uint32_t most_slots = 0;
   bool has_host = false;
+  std::vector<std::shared_ptr<const Nested>> nested;
   PyObject* labels = nullptr;   // what Python needs to word a KernelError
 
   ~Program();
   // Pointers must hold input and output memory of the planned sizes. Throws KernelError or std::bad_alloc.
   void run(void* const* inputs, void* const* outputs) const;
-
- private:
-  void run_instructions(void* const* inputs, void* const* outputs, char* arena) const;
+  // As run, in memory that the caller gives, and with the interpreter lock as it is.
+  void run_in(void* const* inputs, void* const* outputs, char* arena) const;
 };
 
 using ProgramRef = std::shared_ptr<Program>;

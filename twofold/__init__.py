@@ -31,6 +31,7 @@ from twofold.dtypes import bool_ as bool
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
 from twofold.frontend import selection as _selection
+from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
 from twofold.frontend.creation import (
     CREATION as _CREATION,
 )

@@ -9,6 +9,7 @@ never becomes a node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from twofold.errors import GradientError
 from twofold.ir.bind import input_node
@@ -37,36 +38,54 @@ def backward(
             _accumulate(waiting, output, cotangent)
     wanted = {node.id for node in wrt}
     found: dict[int, Node] = {}
+    parts: dict[int, dict[int, Node]] = {}  # by id of a program node: cotangents of its results
     for node in reversed(order):
         cotangent = waiting.pop(node.id, None)
-        if cotangent is None or node.id not in needed:
+        if (cotangent is None and node.id not in parts) or node.id not in needed:
             continue
-        if node.id in wanted:
+        if cotangent is not None and node.id in wanted:
             found[node.id] = cotangent
         if not node.inputs:
             continue
-        values = tuple(given.get(value.id, value) for value in node.inputs)
-        shares = _shares(node, cotangent, given.get(node.id, node), values)
+        if node.op.kind == "part":
+            assert cotangent is not None
+            parts.setdefault(node.inputs[0].id, {})[node.attrs[0]] = cotangent
+            continue
+        shares = (
+            _shares_of_program(node, parts.get(node.id, {}))
+            if node.op.kind == "program"
+            else _shares(node, cotangent, given)
+        )
         for value, share in zip(node.inputs, shares, strict=True):
             if share is not None and value.id in needed and value.dtype.is_differentiable:
                 _accumulate(waiting, value, _checked(node, value, share))
     return [found.get(node.id) for node in wrt]
 
 
-def _shares(node: Node, cotangent: Node, output: Node, values: tuple[Node, ...]) -> Sequence[Node | None]:
+def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Node | None]:
     """What a node passes on to its inputs: by its own rule, or by that of the nodes that define it."""
+    assert cotangent is not None
+    values = tuple(given.get(value.id, value) for value in node.inputs)
     definition = getattr(node.op, "definition", None)
     if definition is None:
-        return node.op.vjp(node.attrs, cotangent, output, values)
+        return node.op.vjp(node.attrs, cotangent, given.get(node.id, node), values)
     inputs = [input_node(k, value.type) for k, value in enumerate(values)]
-    given = input_node(len(inputs), cotangent.type)
+    seed = input_node(len(inputs), cotangent.type)
     floating = [value for value in inputs if value.dtype.kind == "f"]
-    found = backward([definition(node.attrs, inputs)], [given], floating, {})
+    found = backward([definition(node.attrs, inputs)], [seed], floating, {})
     reached = [share for share in found if share is not None]
-    types = [*[value.type for value in inputs], given.type]
+    types = [*[value.type for value in inputs], seed.type]
     inlined = iter(Graph(types, reached).inline([*values, cotangent]))
     by_input = {value.id: None if share is None else next(inlined) for value, share in zip(floating, found)}
     return [by_input.get(value.id) for value in inputs]
+
+
+def _shares_of_program(node: Node, parts: dict[int, Node]) -> Sequence[Node | None]:
+    """What a program passes on to its inputs, from the cotangents of its results by number."""
+    op: Any = node.op
+    types = op.results(node.attrs, [value.type for value in node.inputs])
+    found: Sequence[Node | None] = op.parts_vjp(node, [parts.get(k) for k in range(len(types))], backward)
+    return found
 
 
 def _reaching(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:

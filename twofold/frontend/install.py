@@ -19,6 +19,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.runtime import tracing
+from twofold.runtime.closing import BODY_LINES
 
 Tensor = _core.Tensor
 
@@ -47,6 +48,8 @@ def write_view(
 def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
     """The exception for a kernel that reported an error, in the words of its operation."""
     what = labels[label]
+    lines = BODY_LINES.get((what.inside, where), {})
+    where = lines.get((what.op, what.attrs, what.input_types)) or where
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
     return IndexRangeError(f"{text}, at {where}" if where else text, fix)
 

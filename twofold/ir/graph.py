@@ -11,7 +11,7 @@ from twofold.ir.types import TensorType
 class Graph:
     """A closed graph of primitive nodes; inputs are ``input`` nodes numbered from 0.
 
-    Nodes are interned, so two graphs that compute the same thing the same way have identical outputs.
+    Nodes are interned, so two graphs that compute the same thing the same way have identical outputs and are equal.
     """
 
     __slots__ = ("input_types", "outputs")
@@ -19,6 +19,14 @@ class Graph:
     def __init__(self, input_types: Sequence[TensorType], outputs: Sequence[Node]) -> None:
         self.input_types = tuple(input_types)
         self.outputs = tuple(outputs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self.input_types == other.input_types and self.outputs == other.outputs
+
+    def __hash__(self) -> int:
+        return hash((self.input_types, self.outputs))
 
     def nodes(self) -> list[Node]:
         """All nodes, inputs first."""

@@ -59,6 +59,9 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     with numpy.errstate(all="ignore"):
         for node in graph.nodes():
             stored = _value(node, values, arrays)
+            if node.op.kind == "program":
+                values[node.id] = stored
+                continue
             if stored.shape != node.shape:
                 raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
             values[node.id] = stored
@@ -72,6 +75,10 @@ def _value(node: Node, values: dict[int, Array], arrays: Sequence[Array]) -> Arr
     if op.kind == "source":
         return narrow(op.materialize(node.attrs, node.type), node.dtype)
     operands = [values[value.id] for value in node.inputs]
+    if op.kind == "program":
+        return op.reference(node.attrs, *operands)
+    if op.kind == "part":
+        return operands[0][node.attrs[0]]
     if op.exact_reference:
         return numpy.asarray(op.reference(node.attrs, *operands))
     wide = [widen(array, value.dtype) for array, value in zip(operands, node.inputs)]

@@ -11,6 +11,8 @@ view        result elements are input elements at other places: ``index_map`` sa
 contraction the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes; or a convolution
 custom      ``emit`` writes the loops of its kernel itself
 host        ``host`` computes on NumPy arrays, in Python
+program     runs other closed graphs; its value is only a handle of its results, whose types ``results`` tells
+part        result number ``attrs[0]`` of the program node that is its input
 composite   never a node of the primitive graph: ``build`` writes it with other operations
 ========== =====================================================================================
 """
@@ -25,7 +27,18 @@ from twofold.ir.types import Shape, TensorType
 if TYPE_CHECKING:
     from twofold.ir.node import Attributes, Node
 
-KINDS = ("source", "elementwise", "reduction", "view", "contraction", "custom", "host", "composite")
+KINDS = (
+    "source",
+    "elementwise",
+    "reduction",
+    "view",
+    "contraction",
+    "custom",
+    "host",
+    "program",
+    "part",
+    "composite",
+)
 
 
 class Op:

@@ -45,6 +45,8 @@ def format_attribute(value: Any) -> str:
         return value.name
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
+    if hasattr(value, "content_key"):
+        return f"<{value.content_key}>"
     raise GraphError(f"an attribute of type {type(value).__name__} has no text form", "Use plain values.")
 
 

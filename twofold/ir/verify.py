@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 from twofold.errors import GraphError
 from twofold.ir.graph import Graph
@@ -88,6 +89,18 @@ def _contraction(node: Node) -> str | None:
     return None if node.shape == expected else f"the shape of the product is {expected}"
 
 
+def _part(node: Node) -> str | None:
+    (whole,) = node.inputs
+    op: Any = whole.op
+    if op.kind != "program":
+        return "a part is one of the results of a program node"
+    types = op.results(whole.attrs, [value.type for value in whole.inputs])
+    number = node.attrs[0]
+    if not 0 <= number < len(types):
+        return f"the program has {len(types)} results"
+    return None if node.type is types[number] else f"result {number} is {types[number]}"
+
+
 def _any(node: Node) -> str | None:
     return None
 
@@ -104,5 +117,7 @@ _CHECKS: dict[str, Callable[[Node], str | None]] = {
     "contraction": _contraction,
     "custom": _any,
     "host": _any,
+    "program": _any,
+    "part": _part,
     "composite": _composite,
 }

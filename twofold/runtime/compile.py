@@ -35,12 +35,31 @@ class Label(NamedTuple):
     attrs: tuple[Any, ...]
     input_types: tuple[TensorType, ...]
     output_type: TensorType
+    inside: str = ""  # of an instruction of a program inside: the content of the outermost call
+
+
+class Nested(NamedTuple):
+    """What an instruction runs in place of a kernel, and its compiled programs with their labels."""
+
+    run: Any
+    labels: list[Label]
+    nanoseconds: int
 
 
 class CompiledProgram:
-    """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena."""
+    """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
-    def __init__(self, graph: Graph, schedule: Schedule, offsets: dict[Any, int], arena_bytes: int) -> None:
+    ``host`` is a function, or what the core made of programs inside (``Nested.run``).
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        schedule: Schedule,
+        offsets: dict[Any, int],
+        arena_bytes: int,
+        nested: dict[int, Nested],
+    ) -> None:
         self.schedule = schedule
         self.output_types = tuple(node.type for node in graph.outputs)
         self.arena_bytes = arena_bytes
@@ -61,9 +80,14 @@ class CompiledProgram:
             )
             address = 0 if instruction.key is None else _addresses[instruction.key]
             host = None if instruction.host is None else _on_arrays(instruction)
+            if number in nested:
+                host = nested[number].run
+                self.nanoseconds += nested[number].nanoseconds
             work, grain = instruction.work, instruction.grain
             self.instructions.append((address, buffers, instruction.params, work, grain, number, host))
             self.nanoseconds += work * 15_000 // grain
+        for found in nested.values():
+            self.labels += found.labels
 
     def program(self) -> Any:
         """The program in the form that the core runs."""
@@ -128,6 +152,37 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
         found = compile_kernels(texts)
         for number, key in enumerate(missing):
             _addresses[key] = found[str(number)]
+    nested = _compile_nested(schedule)
     uses = [instruction.buffers for instruction in schedule.instructions]
     offsets, arena_bytes = plan(uses, schedule.sizes, reuse_memory)
-    return CompiledProgram(graph, schedule, offsets, arena_bytes)
+    return CompiledProgram(graph, schedule, offsets, arena_bytes, nested)
+
+
+_LONG = 1_000_000
+"""Nanoseconds that a run of unknown length is taken for: long enough to let other threads go on."""
+
+
+def _compile_nested(schedule: Schedule) -> dict[int, Nested]:
+    """The programs inside instructions, by number of the instruction; scratch memory gets its size."""
+    found: dict[int, Nested] = {}
+    labels = len(schedule.instructions)
+    for number, instruction in enumerate(schedule.instructions):
+        node = instruction.nodes[0]
+        if node.op.kind != "program":
+            continue
+        op: Any = node.op
+        programs = [compile_graph(graph) for graph in op.graphs(node.attrs)]
+        places, own = [], []
+        for program in programs:
+            places.append(labels)
+            labels += len(program.labels)
+            own += [label._replace(inside=node.attrs[0].content_key) for label in program.labels]
+        types = [value.type for value in node.inputs]
+        run = op.nested(node.attrs, types, [program.program() for program in programs], places, _program_of)
+        schedule.sizes[instruction.buffers[-1]] = getattr(run, "scratch_bytes", 0)
+        found[number] = Nested(run, own, _LONG)
+    return found
+
+
+def _program_of(graph: Graph) -> Any:
+    return compile_graph(graph).program()

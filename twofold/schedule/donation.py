@@ -21,7 +21,7 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     fallible = [
         number
         for number, instruction in enumerate(instructions)
-        if instruction.host is not None or instruction.nodes[0].op.kind == "custom"
+        if instruction.host is not None or instruction.nodes[0].op.kind in ("custom", "program")
     ]
     first = max(fallible, default=-1) + 1
     last_read: dict[int, int] = {}

@@ -118,7 +118,9 @@ class Schedule:
             self._contraction(cluster)
         elif cluster.kind == "custom":
             self._custom(cluster.units[0])
-        else:
+        elif cluster.kind == "program":
+            self._program(cluster.units[0])
+        elif cluster.kind == "host":
             self._host(cluster.units[0])
 
     def _bound(self, buffers: Iterable[BufferKey], scratch: dict[BufferKey, int]) -> list[BufferKey]:
@@ -249,6 +251,29 @@ class Schedule:
         op, attrs = root.op, root.attrs
         instruction.host = lambda *arrays: op.host(attrs, *arrays)
         self.instructions.append(instruction)
+
+    def _program(self, unit: Unit) -> None:
+        """An instruction whose buffers are its operands, all its results, and scratch memory for its programs."""
+        root = unit.root
+        op: Any = root.op
+        parts = {user.root.attrs[0]: user.root for user in self.analysis.users.get(root.id, ())}
+        buffers = self._operands(unit)
+        for number, type in enumerate(op.results(root.attrs, [value.type for value in root.inputs])):
+            if number in parts:
+                place = self.place(parts[number])
+                if place[0] == "value":
+                    self.sizes[place] = type.nbytes
+            else:
+                place = self._new_scratch(type.nbytes)
+            buffers.append(place)
+        instruction = Instruction(op.name, [root], [*buffers, self._new_scratch(0)])
+        self.instructions.append(instruction)
+
+    def _new_scratch(self, nbytes: int) -> BufferKey:
+        place = ("scratch", self._scratch)
+        self.sizes[place] = nbytes
+        self._scratch += 1
+        return place
 
 
 def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:

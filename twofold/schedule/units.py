@@ -26,7 +26,7 @@ from twofold.schedule.views import (
     view_is_reshape,
 )
 
-STORED = ("reduction", "contraction", "custom", "host")
+STORED = ("reduction", "contraction", "custom", "host", "program", "part")
 """Kinds of operation whose results are units of their own."""
 
 CHEAP = 8
@@ -88,7 +88,7 @@ class Unit:
     @property
     def is_loop(self) -> bool:
         """Whether this is computed by a loop nest (else by a kernel of another kind)."""
-        return self.kind not in ("contraction", "custom", "host")
+        return self.kind not in ("contraction", "custom", "host", "program", "part")
 
     @property
     def is_blocked(self) -> bool:
@@ -144,7 +144,9 @@ class Analysis:
                 continue
             if node.id in self._outputs or node.id in self._forced or kind in STORED:
                 self.roots[node.id] = node
-            if kind in ("contraction", "custom", "host"):
+            if kind == "part":
+                continue
+            if kind in ("contraction", "custom", "host", "program"):
                 strided = self.fuse and kind == "contraction" and not node.op.product
                 for operand in node.inputs:
                     if not (strided and self._read_strided(operand)):

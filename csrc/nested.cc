@@ -1,0 +1,142 @@
+#include <Python.h>
+
+#include "nested.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "buffer.h"
+#include "program.h"
+
+namespace twofold {
+namespace {
+
+constexpr int64_t kBetweenChecks = 20'000'000;  // nanoseconds between two looks at signals
+constexpr int64_t kBetweenLooks = 1'000'000;    // estimated nanoseconds between two looks at the clock
+
+int64_t rounded(int64_t nbytes) {
+  constexpr auto alignment = static_cast<int64_t>(kAlignment);
+  return std::max<int64_t>((nbytes + alignment - 1) / alignment, 1) * alignment;
+}
+
+int64_t now() {
+  auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+// Lets an interrupt end a long loop, which may hold the interpreter lock or not.
+class Interrupts {
+ public:
+  explicit Interrupts(int64_t work) : work_(work + 50) {}
+
+  void after_round() {
+    estimated_ += work_;
+    if (estimated_ < kBetweenLooks) return;
+    estimated_ = 0;
+    int64_t time = now();
+    if (time - checked_ < kBetweenChecks) return;
+    checked_ = time;
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool raised = PyErr_CheckSignals() != 0;
+    PyGILState_Release(state);
+    if (raised) throw PythonError{};
+  }
+
+ private:
+  int64_t work_, estimated_ = 0, checked_ = now();
+};
+
+void run_part(const Part& part, void* const* inputs, void* const* outputs, char* arena) {
+  try {
+    part.program->run_in(inputs, outputs, arena);
+  } catch (const KernelError& error) {
+    throw KernelError{part.first_label + error.label, error.code};
+  }
+}
+
+char* advanced(void* pointer, int64_t nbytes) { return static_cast<char*>(pointer) + nbytes; }
+
+}  // namespace
+
+void Branch::run(void* const* slots) const {
+  int64_t choice;
+  std::memcpy(&choice, slots[0], sizeof choice);
+  // As a list is indexed by a choice that may be wrong: the last one stands for all others.
+  auto last = static_cast<int64_t>(parts.size()) - 1;
+  const Part& part = parts[static_cast<size_t>(choice < 0 || choice > last ? last : choice)];
+  void* const* first = slots + 1;
+  run_part(part, first, first + inputs, static_cast<char*>(first[inputs + outputs]));
+}
+
+bool Branch::has_host() const {
+  return std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.program->has_host; });
+}
+
+int64_t Branch::scratch_bytes() const {
+  int64_t most = 0;
+  for (const Part& part : parts) most = std::max(most, part.program->arena_bytes);
+  return most;
+}
+
+bool Loop::has_host() const { return body.program->has_host; }
+
+size_t Loop::slots() const {
+  return 2 * carried_nbytes.size() + read_nbytes.size() + written_nbytes.size() + fixed + (conditional ? 1 : 0) +
+         (counted ? 1 : 0) + 2;
+}
+
+int64_t Loop::scratch_bytes() const {
+  int64_t total = rounded(body.program->arena_bytes) + static_cast<int64_t>(kAlignment);
+  for (int64_t nbytes : carried_nbytes) total += 2 * rounded(nbytes);
+  return total;
+}
+
+int64_t Loop::rounds(void* const* slots) const {
+  if (!counted) return limit;
+  int64_t count;
+  std::memcpy(&count, slots[conditional ? 1 : 0], sizeof count);
+  count = std::max<int64_t>(count, 0);
+  return limit < 0 ? count : std::min(count, limit);
+}
+
+void Loop::run(void* const* slots) const {
+  const size_t carried = carried_nbytes.size(), read = read_nbytes.size(), written = written_nbytes.size();
+  void* const* first = slots + (conditional ? 1 : 0) + (counted ? 1 : 0);
+  void* const* rows = first + carried;
+  void* const* results = rows + read + fixed;
+  void* const* rows_out = results + carried;
+  char* arena = static_cast<char*>(rows_out[written + 1]);
+
+  std::vector<void*> inputs(first, first + carried + read + fixed);
+  std::vector<void*> outputs(carried + written + 1);
+  std::vector<char*> spare(2 * carried);
+  char* free = arena + rounded(body.program->arena_bytes);
+  for (size_t k = 0; k < 2 * carried; ++k) {
+    spare[k] = free;
+    free += rounded(carried_nbytes[k / 2]);
+  }
+  auto* go_on = reinterpret_cast<uint8_t*>(free);
+  outputs[carried + written] = go_on;
+  *go_on = conditional ? *static_cast<const uint8_t*>(slots[0]) : 1;
+
+  const int64_t most = rounds(slots);
+  Interrupts interrupts(body.program->total_work);
+  int64_t round = 0;
+  for (; *go_on && (most < 0 || round < most); ++round) {
+    const int64_t row = descending ? most - 1 - round : round;
+    for (size_t k = 0; k < carried; ++k) outputs[k] = spare[2 * k + static_cast<size_t>(round & 1)];
+    for (size_t k = 0; k < read; ++k) inputs[carried + k] = advanced(rows[k], row * read_nbytes[k]);
+    for (size_t k = 0; k < written; ++k) outputs[carried + k] = advanced(rows_out[k], row * written_nbytes[k]);
+    run_part(body, inputs.data(), outputs.data(), arena);
+    for (size_t k = 0; k < carried; ++k) inputs[k] = outputs[k];
+    interrupts.after_round();
+  }
+  for (size_t k = 0; k < carried; ++k) std::memcpy(results[k], inputs[k], static_cast<size_t>(carried_nbytes[k]));
+  for (size_t k = 0; k < written && limit > round; ++k) {
+    std::memset(advanced(rows_out[k], round * written_nbytes[k]), 0, static_cast<size_t>((limit - round) * written_nbytes[k]));
+  }
+  std::memcpy(rows_out[written], &round, sizeof round);
+}
+
+}  // namespace twofold

@@ -1,0 +1,64 @@
+// Instructions that run other programs: one chosen among several, or one again and again. They know no operation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace twofold {
+
+class Program;
+
+// Something an instruction runs in place of a kernel. Programs inside work in `scratch`, which the instruction's
+// own program has reserved.
+class Nested {
+ public:
+  virtual ~Nested() = default;
+  // `slots` are the instruction's buffers, the last one scratch memory. Throws as Program::run does.
+  virtual void run(void* const* slots) const = 0;
+  virtual bool has_host() const = 0;
+  virtual size_t slots() const = 0;
+  // Scratch memory that `run` needs.
+  virtual int64_t scratch_bytes() const = 0;
+};
+
+struct Part {
+  std::shared_ptr<const Program> program;
+  int32_t first_label;  // what to add to a label of `program` for one of the program around it
+};
+
+// Slots: choice (int64), inputs, outputs, scratch. The chosen program gets all inputs and writes all outputs.
+class Branch final : public Nested {
+ public:
+  std::vector<Part> parts;
+  size_t inputs = 0, outputs = 0;
+
+  void run(void* const* slots) const override;
+  bool has_host() const override;
+  size_t slots() const override { return inputs + outputs + 2; }
+  int64_t scratch_bytes() const override;
+};
+
+// Slots: whether to start (bool, if conditional), number of rounds (int64, if counted), first values of what is
+// carried from round to round, arrays of which each round reads a row, fixed inputs; then the last values carried,
+// arrays of which each round writes a row, the number of rounds made (int64), scratch.
+// The body's outputs: the values carried on, the rows written and, if conditional, whether to go on (bool).
+class Loop final : public Nested {
+ public:
+  Part body;
+  int64_t limit = -1;  // most rounds; -1: no limit, and then no rows
+  bool descending = false, conditional = false, counted = false;
+  std::vector<int64_t> carried_nbytes, read_nbytes, written_nbytes;
+  size_t fixed = 0;
+
+  void run(void* const* slots) const override;
+  bool has_host() const override;
+  size_t slots() const override;
+  // That of the body, then two buffers for each value carried, then a byte.
+  int64_t scratch_bytes() const override;
+
+ private:
+  int64_t rounds(void* const* slots) const;
+};
+
+}  // namespace twofold

@@ -1,0 +1,151 @@
+"""Closing functions: what a Python function does to tensors, as a closed graph and the values it captures.
+
+The function runs once, on placeholders. What it uses beside them becomes further inputs: tensors from outside,
+which gradients reach as they reach any input, and Python numbers, which stay numbers of each run. The graph of
+a trace seen before is not built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.types import TensorType
+from twofold.ops.base import ops
+
+Tensor = _core.Tensor
+Lines = dict[Any, str]
+"""Where the operations of a body stand: ``file:line`` by operation, attributes and input types."""
+
+
+class Closed:
+    """A closed graph: its first inputs are those of the function, the others the values ``captured``."""
+
+    __slots__ = ("captured", "graph", "lines")
+
+    def __init__(self, graph: Graph, captured: Sequence[Any], lines: Lines) -> None:
+        self.graph = graph
+        self.captured = list(captured)
+        self.lines = lines
+
+
+_graphs: dict[Any, tuple[Graph, Lines]] = {}
+_depth = [0]
+
+BODY_LINES: dict[tuple[str, str], Lines] = {}
+"""Lines by the content of a program call and the ``file:line`` of the call."""
+
+
+def inside_body() -> bool:
+    """Whether a function is being closed now."""
+    return _depth[0] > 0
+
+
+@contextmanager
+def _closing() -> Iterator[None]:
+    _depth[0] += 1
+    try:
+        yield
+    finally:
+        _depth[0] -= 1
+
+
+def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -> Closed:
+    """What ``function`` does to tensors of ``types``; it returns tensors."""
+    inputs = tuple(_core.placeholder(type) for type in types)
+    mark = _core.declaration_mark()
+    with _closing():
+        outputs = tuple(function(*inputs))
+        trace = _core.close(inputs, outputs, mark)
+    leaves = trace.leaves
+    captured = [leaf[0] for leaf in leaves if isinstance(leaf, tuple)]
+    places = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
+    key = (trace.key, tuple(types), places)
+    found = _graphs.get(key)
+    if found is None:
+        found = _graphs[key] = _build(trace.describe(), places, types)
+    return Closed(found[0], captured, found[1])
+
+
+def _build(
+    described: tuple[Any, ...], places: Sequence[int], types: Sequence[TensorType]
+) -> tuple[Graph, Lines]:
+    leaf_types, entries, outputs = described
+    input_types = list(types)
+    leaves: list[Node] = []
+    for place, type in zip(places, leaf_types):
+        if place < 0:
+            place = len(input_types)
+            input_types.append(type)
+        leaves.append(input_node(place, type))
+    values: list[Node] = []
+    lines: Lines = {}
+    for graph, refs, op, attrs, where, mask in entries:
+        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
+        given = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
+        values.append(graph.inline(given)[0])
+        _note(lines, graph, op, attrs, f"{where[0]}:{where[1]}" if where else "")
+    made = Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+    return made, lines
+
+
+def _stopped(node: Node, mask: int, place: int) -> Node:
+    """An operand, as a constant for gradients where the program says so."""
+    if mask >> min(place, 63) & 1 or node.dtype.kind != "f" or node.type.weak:
+        return node
+    stopped: Node = ops.stop_gradient(node)
+    return stopped
+
+
+def _note(lines: Lines, graph: Graph, op: Any, attrs: Any, where: str) -> None:
+    for node in graph.nodes():
+        lines.setdefault((node.op, node.attrs, tuple(value.type for value in node.inputs)), where)
+    for item in attrs:
+        if hasattr(item, "content_key"):
+            lines.update(BODY_LINES.get((item.content_key, where), {}))
+
+
+def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any]]:
+    """Graphs with the same inputs: the first ``count`` of each, then everything that any of them captures."""
+    captured: list[Any] = []
+    types: list[TensorType] = list(parts[0].graph.input_types[:count])
+    known: dict[int, int] = {}
+    graphs = []
+    for part in parts:
+        arguments = [input_node(k, type) for k, type in enumerate(types[:count])]
+        for value, type in zip(part.captured, part.graph.input_types[count:]):
+            place = known.get(_core.value_key(value)) if isinstance(value, Tensor) else None
+            if place is None:
+                place = len(types)
+                types.append(type)
+                captured.append(value)
+                if isinstance(value, Tensor):
+                    known[_core.value_key(value)] = place
+            arguments.append(input_node(place, type))
+        graphs.append(part.graph.inline(arguments))
+    return [Graph(types, outputs) for outputs in graphs], captured
+
+
+def as_tensor(value: Any, type: TensorType | None = None) -> Tensor:
+    """A tensor as it is; a number or array as a tensor, of the dtype of ``type`` if that is given."""
+    if isinstance(value, Tensor):
+        return value
+    array = numpy.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"a value of type {_kind(value)} is not a tensor")
+    if type is not None and not isinstance(value, numpy.ndarray):
+        array = array.astype(type.dtype.numpy)
+    elif array.dtype == numpy.float64 and not isinstance(value, (numpy.ndarray, numpy.generic)):
+        array = array.astype(numpy.float32)
+    return _core.from_array(array, False)
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
