@@ -102,7 +102,7 @@ def _names(function: Callable[..., Any], count: int, role: str) -> list[str]:
     except (TypeError, ValueError):
         parameters = []
     simple = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [f"{simple[k]} ({role}[{k}])" if k < len(simple) else f"{role}[{k}]" for k in range(count)]
+    return [simple[k] if k < len(simple) else f"{role}[{k}]" for k in range(count)]
 
 
 def while_loop(
@@ -138,11 +138,11 @@ def while_loop(
 
 
 def _carried(operation: str, body: Callable[..., Any], carried: tuple[Any, ...]) -> tuple[LoopCall, Any]:
-    values, names = [], []
+    values, places, _ = flatten(carried, "carried_inputs")
+    names: list[str] = []
     for item, name in zip(carried, _names(body, len(carried), "carried_inputs")):
-        found, own, _ = flatten(item, name)
-        values += found
-        names += own
+        names += flatten(item, name)[1]
+    names = [name if name == place else f"{name} ({place})" for name, place in zip(names, places)]
     tensors = [value_of(operation, name, value) for value, name in zip(values, names)]
     return LoopCall(operation, tensors, names), flatten(carried, "")[2]
 

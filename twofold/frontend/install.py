@@ -48,7 +48,7 @@ def write_view(
 def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
     """The exception for a kernel that reported an error, in the words of its operation."""
     what = labels[label]
-    lines = BODY_LINES.get((what.inside, where), {})
+    lines = BODY_LINES.get(where, {})
     where = lines.get((what.op, what.attrs, what.input_types)) or where
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
     return IndexRangeError(f"{text}, at {where}" if where else text, fix)

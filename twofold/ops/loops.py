@@ -225,6 +225,21 @@ class _LoopGradient:
 _RECOMPUTED = ("source", "elementwise", "view")
 
 
+def _shown(node: Node) -> Node | None:
+    """The one value that a view or an operation with constants shows in another form, cheap to make again."""
+    varying = {value.id: value for value in node.inputs if not _is_constant(value)}
+    single = next(iter(varying.values())) if len(varying) == 1 else None
+    if node.op.kind == "view":
+        return single
+    return single if node.op.kind == "elementwise" and len(node.inputs) > 1 else None
+
+
+def _is_constant(node: Node) -> bool:
+    while node.op.kind == "view" and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node.op.name == "constant"
+
+
 def _worth_keeping(results: Sequence[Node], primal: set[int]) -> list[Node]:
     """Values of the body that its gradient reads and that cost more than element-wise work to compute again."""
     known: dict[
@@ -233,8 +248,8 @@ def _worth_keeping(results: Sequence[Node], primal: set[int]) -> list[Node]:
     wanted: dict[int, Node] = {}
 
     def keep(node: Node) -> None:
-        while node.op.kind == "view" and len(node.inputs) == 1:
-            node = node.inputs[0]
+        while (below := _shown(node)) is not None:
+            node = below
         if known.get(node.id) and node.op.kind != "program":
             wanted[node.id] = node
 

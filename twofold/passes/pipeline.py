@@ -9,10 +9,15 @@ from twofold.ir.graph import Graph
 from twofold.ir.verify import verify
 from twofold.passes.canonicalize import canonicalize, transpose_products
 from twofold.passes.fold import fold
+from twofold.passes.programs import merge_loops, prune_programs, separate_blocks
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     # constants first: a folded factor of 1 is one that canonicalize removes
     fold,
+    # on folded starts of blocks; what comes apart shows which results of programs are read
+    separate_blocks,
+    merge_loops,
+    prune_programs,
     # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
     canonicalize,
     # last, on the final users of each product; its transpositions are read as strides by the scheduler

@@ -72,14 +72,14 @@ def call_branch(
         _check_same(operation, results[0], other, names[0], name)
     graphs, captured = together(parts, len(types))
     content = interned(Branches(graphs))
-    _note_lines(content, parts)
+    _note_lines(parts)
     index = apply("cast", choice, attrs=(int64,))
     inputs = [index, *operands, *captured]
     return call_program("branch", content, [node.type for node in graphs[0].outputs], inputs)
 
 
-def _note_lines(content: Any, parts: Sequence[Closed]) -> None:
-    lines = BODY_LINES.setdefault((content.content_key, here()), {})
+def _note_lines(parts: Sequence[Closed]) -> None:
+    lines = BODY_LINES.setdefault(here(), {})
     for part in parts:
         lines.update(part.lines)
 
@@ -156,7 +156,7 @@ class LoopCall:
                 start is not None,
             )
         )
-        _note_lines(content, [part])
+        _note_lines([part])
         inputs = [*([] if start is None else [start]), *self.carried, *self.rows, *part.captured]
         return call_program("loop", content, result_types(content), inputs)
 

@@ -7,6 +7,7 @@ a trace seen before is not built again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -39,8 +40,8 @@ class Closed:
 _graphs: dict[Any, tuple[Graph, Lines]] = {}
 _depth = [0]
 
-BODY_LINES: dict[tuple[str, str], Lines] = {}
-"""Lines by the content of a program call and the ``file:line`` of the call."""
+BODY_LINES: dict[str, Lines] = {}
+"""Lines of what runs inside the calls of programs on one line, by that line."""
 
 
 def inside_body() -> bool:
@@ -87,11 +88,11 @@ def _build(
         leaves.append(input_node(place, type))
     values: list[Node] = []
     lines: Lines = {}
-    for graph, refs, op, attrs, where, mask in entries:
+    for graph, refs, _, attrs, where, mask in entries:
         arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
         given = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
         values.append(graph.inline(given)[0])
-        _note(lines, graph, op, attrs, f"{where[0]}:{where[1]}" if where else "")
+        _note(lines, graph, attrs, f"{os.path.basename(where[0])}:{where[1]}" if where else "")
     made = Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
     return made, lines
 
@@ -104,12 +105,12 @@ def _stopped(node: Node, mask: int, place: int) -> Node:
     return stopped
 
 
-def _note(lines: Lines, graph: Graph, op: Any, attrs: Any, where: str) -> None:
+def _note(lines: Lines, graph: Graph, attrs: Any, where: str) -> None:
     for node in graph.nodes():
         lines.setdefault((node.op, node.attrs, tuple(value.type for value in node.inputs)), where)
     for item in attrs:
         if hasattr(item, "content_key"):
-            lines.update(BODY_LINES.get((item.content_key, where), {}))
+            lines.update(BODY_LINES.get(where, {}))
 
 
 def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any]]:

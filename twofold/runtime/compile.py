@@ -35,7 +35,6 @@ class Label(NamedTuple):
     attrs: tuple[Any, ...]
     input_types: tuple[TensorType, ...]
     output_type: TensorType
-    inside: str = ""  # of an instruction of a program inside: the content of the outermost call
 
 
 class Nested(NamedTuple):
@@ -176,7 +175,7 @@ def _compile_nested(schedule: Schedule) -> dict[int, Nested]:
         for program in programs:
             places.append(labels)
             labels += len(program.labels)
-            own += [label._replace(inside=node.attrs[0].content_key) for label in program.labels]
+            own += program.labels
         types = [value.type for value in node.inputs]
         run = op.nested(node.attrs, types, [program.program() for program in programs], places, _program_of)
         schedule.sizes[instruction.buffers[-1]] = getattr(run, "scratch_bytes", 0)

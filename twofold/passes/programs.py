@@ -1,0 +1,237 @@
+"""Programs inside graphs: equal loops become one, results that nobody reads go, flat results come apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.ir.bind import constant, input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node, make_node
+from twofold.ops.base import apply, filled
+from twofold.ops.programs import Branches, Rounds, inputs_below, interned, renumbered, run
+
+_MOST_ROUNDS = 8
+
+
+def separate_blocks(graph: Graph) -> Graph:
+    """``graph`` where a block of a flat tensor that was made of blocks is the block itself."""
+    return _rewritten(graph, lambda node: _separated(node) if node.op.name == "slice" else None)
+
+
+def merge_loops(graph: Graph) -> Graph:
+    """``graph`` with loops that do the same rounds as one, which writes the rows of all."""
+    groups: dict[Any, list[Node]] = {}
+    for node in graph.nodes():
+        if node.op.name == "loop":
+            groups.setdefault(_rounds_key(node), []).append(node)
+    merged = {node.id: group for group in groups.values() if len(group) > 1 for node in group}
+    if not merged:
+        return graph
+    return _rewritten(graph, lambda node: _merged_part(node, merged) if node.op.kind == "part" else None)
+
+
+def prune_programs(graph: Graph) -> Graph:
+    """``graph`` whose programs compute only what is read, and carry only what changes."""
+    for _ in range(_MOST_ROUNDS):
+        nodes = graph.nodes()
+        used: dict[int, set[int]] = {}
+        for node in nodes:
+            if node.op.kind == "part":
+                used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
+        smaller: dict[int, dict[int, Node]] = {}
+        for node in nodes:
+            if node.op.name == "loop":
+                smaller[node.id] = _smaller_loop(node, used[node.id])
+            elif node.op.name == "branch":
+                smaller[node.id] = _smaller_branch(node, used[node.id])
+        if not any(smaller.values()):
+            return graph
+        replaced = {
+            node.id: smaller[node.inputs[0].id][node.attrs[0]]
+            for node in nodes
+            if node.op.kind == "part" and smaller.get(node.inputs[0].id)
+        }
+        graph = _substituted(graph, replaced)
+    return graph
+
+
+def _rewritten(graph: Graph, rewrite: Any) -> Graph:
+    """``graph`` with every node replaced by what ``rewrite`` makes of it, once its inputs are replaced."""
+    done: dict[int, Node] = {}
+    for node in graph.nodes():
+        inputs = tuple([done[value.id] for value in node.inputs])
+        current = node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+        done[node.id] = rewrite(current) or current
+    return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+
+
+def _substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
+    """``graph`` with nodes replaced by others, in which the same replacements are made."""
+    done: dict[int, Node] = {}
+    stack = list(graph.outputs)
+    while stack:
+        node = stack[-1]
+        below = [replaced[node.id]] if node.id in replaced else list(node.inputs)
+        missing = [value for value in below if value.id not in done]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if node.id in replaced:
+            done[node.id] = done[below[0].id]
+        else:
+            inputs = tuple([done[value.id] for value in below])
+            done[node.id] = (
+                node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+            )
+    return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+
+
+# Blocks
+
+
+def _separated(node: Node) -> Node | None:
+    if node.ndim != 1 or node.attrs[1] != (1,) or len(node.inputs) != 2:
+        return None
+    source, start = node.inputs
+    if start.op.name != "constant":
+        return None
+    return _block(source, start.attrs[0], node.shape[0])
+
+
+def _is_made_of_blocks(node: Node) -> bool:
+    if node.op.name == "add":
+        return all(_is_made_of_blocks(value) for value in node.inputs)
+    return node.op.name in ("concatenate", "pad_block")
+
+
+def _block(source: Node, start: int, size: int) -> Node | None:
+    """``size`` elements of a flat tensor; None where it is not known to be made of blocks."""
+    if start == 0 and size == source.shape[0]:
+        return source
+    found: Node | None = None
+    if source.op.name == "concatenate":
+        found = _block_of_joined(source, start, size)
+    elif source.op.name == "pad_block":
+        found = _block_of_padded(source, start, size)
+    elif source.op.name == "add" and _is_made_of_blocks(source):
+        parts = [_block(value, start, size) or _cut(value, start, size) for value in source.inputs]
+        found = make_node(source.op, source.attrs, parts, parts[0].type)
+    return found
+
+
+def _cut(source: Node, start: int, size: int) -> Node:
+    made: Node = apply("slice", source, constant(start), attrs=((size,), (1,), (0,)))
+    return made
+
+
+def _block_of_joined(source: Node, start: int, size: int) -> Node | None:
+    for value in source.inputs:
+        length = value.shape[0]
+        if start >= 0 and start + size <= length:
+            return _block(value, start, size) or _cut(value, start, size)
+        start -= length
+    return None
+
+
+def _block_of_padded(source: Node, start: int, size: int) -> Node | None:
+    inner, fill, *starts = source.inputs
+    if source.attrs[1] != (1,) or len(starts) != 1 or starts[0].op.name != "constant":
+        return None
+    if fill.op.name != "constant":
+        return None
+    first = starts[0].attrs[0]
+    last = first + inner.shape[0]
+    if first <= start and start + size <= last:
+        return _block(inner, start - first, size) or _cut(inner, start - first, size)
+    if start + size <= first or last <= start:
+        made: Node = filled(fill.attrs[0], source.dtype, (size,))
+        return made
+    return None
+
+
+# Equal loops
+
+
+def _rounds_key(node: Node) -> tuple[Any, ...]:
+    """Equal for loops that make the same rounds, whatever rows they write."""
+    spec: Rounds = node.attrs[0]
+    carried = spec.body.outputs[: spec.carried]
+    go_on = spec.body.outputs[spec.carried + spec.written :]
+    return (node.inputs, spec.body.input_types, carried, go_on, *spec.key()[1:])
+
+
+def _rows(node: Node) -> tuple[Node, ...]:
+    spec = node.attrs[0]
+    return tuple(spec.body.outputs[spec.carried : spec.carried + spec.written])
+
+
+def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
+    group = merged.get(part.inputs[0].id)
+    if group is None:
+        return None
+    own, first = part.inputs[0], group[0]
+    spec: Rounds = first.attrs[0]
+    rows = list(dict.fromkeys(row for node in group for row in _rows(node)))
+    outputs = spec.body.outputs
+    last = spec.carried + spec.written
+    body = Graph(spec.body.input_types, [*outputs[: spec.carried], *rows, *outputs[last:]])
+    results = run("loop", (spec.with_body(body),), own.inputs)
+    number = part.attrs[0]
+    if number < spec.carried:
+        return results[number]
+    if number == spec.carried + own.attrs[0].written:
+        return results[-1]
+    return results[spec.carried + rows.index(_rows(own)[number - spec.carried])]
+
+
+# Dead results
+
+
+def _smaller_loop(node: Node, used: set[int]) -> dict[int, Node]:
+    """The used results of a loop by number, from a loop that does less; empty if it does only what is needed."""
+    spec: Rounds = node.attrs[0]
+    body, count = spec.body, spec.carried
+    inputs = [input_node(k, type) for k, type in enumerate(body.input_types)]
+    same = {k for k in range(count) if body.outputs[k] is inputs[k]}
+    rows = [k for k in range(count, count + spec.written) if k in used]
+    ends = list(body.outputs[count + spec.written :])
+    alive = {k for k in used if k < count and k not in same}
+    needed: set[int] = set()
+    while True:
+        needed = inputs_below([*[body.outputs[k] for k in (*sorted(alive), *rows)], *ends])
+        found = {k for k in range(count) if inputs[k].id in needed and k not in same} | alive
+        if found == alive:
+            break
+        alive = found
+    carried = sorted(alive)
+    read = [k for k in range(count, count + spec.read) if inputs[k].id in needed]
+    fixed = [k for k in (*sorted(same), *range(count + spec.read, len(inputs))) if inputs[k].id in needed]
+    if (len(carried), len(rows), len(read), len(fixed)) == (count, spec.written, spec.read, spec.fixed):
+        return {}
+    places = [*carried, *read, *fixed]
+    outputs = [*[body.outputs[k] for k in (*carried, *rows)], *ends]
+    made = spec.with_body(
+        renumbered(outputs, [inputs[k] for k in places]), carried=len(carried), read=len(read)
+    )
+    values = node.inputs[spec.first :]
+    results = run("loop", (made,), [*node.inputs[: spec.first], *[values[k] for k in places]])
+    by_number: dict[int, Node] = {k: values[k] for k in same}
+    by_number.update(zip((*carried, *rows), results))
+    by_number[count + spec.written] = results[-1]
+    return by_number
+
+
+def _smaller_branch(node: Node, used: set[int]) -> dict[int, Node]:
+    graphs: Sequence[Graph] = node.attrs[0].graphs
+    inputs = [input_node(k, type) for k, type in enumerate(graphs[0].input_types)]
+    results = sorted(used)
+    outputs = [[graph.outputs[k] for k in results] for graph in graphs]
+    needed = set().union(*map(inputs_below, outputs))
+    kept = [k for k, value in enumerate(inputs) if value.id in needed]
+    if len(kept) == len(inputs) and len(results) == len(graphs[0].outputs):
+        return {}
+    made = interned(Branches([renumbered(found, [inputs[k] for k in kept]) for found in outputs]))
+    choice, *values = node.inputs
+    return dict(zip(results, run("branch", (made,), [choice, *[values[k] for k in kept]])))
