@@ -90,7 +90,7 @@ void Specialiser::find_targets() {
 // Leaves enter the trace when first used, as in define-by-run, so that both number them alike.
 bool Specialiser::place_leaf(Value* value, Type* type) {
   ValueRef stand_in(new_value(type));
-  if (targets_.count(value) || (all_flow_ && is_floating(type->dtype))) {
+  if (targets_.count(value) || (all_flow_ && is_differentiable(type->dtype))) {
     stand_in->requires_grad = true;
     slot_of(stand_in.get());
     flows_.insert(value);

@@ -194,8 +194,8 @@ class Part(Op):
 
 
 def is_differentiable(type: TensorType) -> bool:
-    """Whether a gradient may be asked for: of floats that are no Python numbers."""
-    return type.dtype.kind == "f" and not type.weak
+    """Whether a gradient may be asked for: of floating and complex values that are no Python numbers."""
+    return type.dtype.is_differentiable and not type.weak
 
 
 def zeros(type: TensorType) -> Node:

@@ -16,7 +16,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.program_results import call_program
 from twofold.ops.programs import Branches, Rounds, interned
-from twofold.runtime.closing import BODY_LINES, Closed, as_tensor, close, together
+from twofold.runtime.closing import as_tensor, close, together
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
@@ -72,16 +72,11 @@ def call_branch(
         _check_same(operation, results[0], other, names[0], name)
     graphs, captured = together(parts, len(types))
     content = interned(Branches(graphs))
-    _note_lines(parts)
+    for part in parts:
+        part.note_lines(here())
     index = apply("cast", choice, attrs=(int64,))
     inputs = [index, *operands, *captured]
     return call_program("branch", content, [node.type for node in graphs[0].outputs], inputs)
-
-
-def _note_lines(parts: Sequence[Closed]) -> None:
-    lines = BODY_LINES.setdefault(here(), {})
-    for part in parts:
-        lines.update(part.lines)
 
 
 def _check_same(
@@ -156,7 +151,7 @@ class LoopCall:
                 start is not None,
             )
         )
-        _note_lines([part])
+        part.note_lines(here())
         inputs = [*([] if start is None else [start]), *self.carried, *self.rows, *part.captured]
         return call_program("loop", content, result_types(content), inputs)
 

@@ -23,21 +23,30 @@ from twofold.ops.base import ops
 
 Tensor = _core.Tensor
 Lines = dict[Any, str]
-"""Where the operations of a body stand: ``file:line`` by operation, attributes and input types."""
+"""Where the operations of a body stand, by operation, attributes and input types, and which graphs are noted."""
 
 
 class Closed:
     """A closed graph: its first inputs are those of the function, the others the values ``captured``."""
 
-    __slots__ = ("captured", "graph", "lines")
+    __slots__ = ("_trace", "captured", "graph")
 
-    def __init__(self, graph: Graph, captured: Sequence[Any], lines: Lines) -> None:
+    def __init__(self, graph: Graph, captured: Sequence[Any], trace: Any) -> None:
         self.graph = graph
         self.captured = list(captured)
-        self.lines = lines
+        self._trace = trace
+
+    def note_lines(self, where: str) -> None:
+        """Keep the lines of what runs inside, for the errors of a call on the line ``where``."""
+        lines = BODY_LINES.setdefault(where, {})
+        if self.graph in lines:
+            return
+        lines[self.graph] = where
+        for graph, _, _, attrs, place, _ in self._trace.describe()[1]:
+            _note(lines, graph, attrs, f"{os.path.basename(place[0])}:{place[1]}" if place else where)
 
 
-_graphs: dict[Any, tuple[Graph, Lines]] = {}
+_graphs: dict[Any, Graph] = {}
 _depth = [0]
 
 BODY_LINES: dict[str, Lines] = {}
@@ -72,12 +81,10 @@ def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -
     found = _graphs.get(key)
     if found is None:
         found = _graphs[key] = _build(trace.describe(), places, types)
-    return Closed(found[0], captured, found[1])
+    return Closed(found, captured, trace)
 
 
-def _build(
-    described: tuple[Any, ...], places: Sequence[int], types: Sequence[TensorType]
-) -> tuple[Graph, Lines]:
+def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[TensorType]) -> Graph:
     leaf_types, entries, outputs = described
     input_types = list(types)
     leaves: list[Node] = []
@@ -87,19 +94,16 @@ def _build(
             input_types.append(type)
         leaves.append(input_node(place, type))
     values: list[Node] = []
-    lines: Lines = {}
-    for graph, refs, _, attrs, where, mask in entries:
+    for graph, refs, _, _, _, mask in entries:
         arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
         given = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
         values.append(graph.inline(given)[0])
-        _note(lines, graph, attrs, f"{os.path.basename(where[0])}:{where[1]}" if where else "")
-    made = Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
-    return made, lines
+    return Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
 
 
 def _stopped(node: Node, mask: int, place: int) -> Node:
     """An operand, as a constant for gradients where the program says so."""
-    if mask >> min(place, 63) & 1 or node.dtype.kind != "f" or node.type.weak:
+    if mask >> min(place, 63) & 1 or not node.dtype.is_differentiable or node.type.weak:
         return node
     stopped: Node = ops.stop_gradient(node)
     return stopped
