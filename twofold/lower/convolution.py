@@ -6,9 +6,11 @@ As with matrix products, the bits of an element depend on nothing that is decide
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from twofold import dtypes
 from twofold.lower import convolution_kernel as kernel
+from twofold.lower import depthwise_kernel as depthwise
 from twofold.lower.builder import LANES
 from twofold.lower.convolution_kernel import Kinds
 from twofold.lower.gemm import (
@@ -31,6 +33,10 @@ __all__ = ["plan_convolution", "plan_convolution_weight"]
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 _MOST_PANELS = 4
+_FEW_FILTERS = 2
+_TURN_ROWS = 4
+_NEAR_BYTES = 24 * 1024
+"""What stays in the first level cache."""
 _ENOUGH_ITEMS = 8
 
 
@@ -103,13 +109,91 @@ def plan_convolution(
     roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
     stored = () if epilogue is not None else ("c",)
     if problem.dtype.kind != "f":
-        kinds = problem.dtype, problem.dtype.compute, epilogue
-        key, text = known_text(kernel.plain_key(*kinds), lambda: kernel.plain_text(*kinds))
+        plain = problem.dtype, problem.dtype.compute, epilogue
+        key, text = known_text(kernel.plain_key(*plain), lambda: kernel.plain_text(*plain))
         params = (*epilogue_params, *(numbers.get(name, 0) for name in kernel.PARAMS))
         work = problem.batch * problem.groups * problem.filters * problem.result[0] * problem.result[1]
         call = KernelCall(key, "convolution", text, (*roles, "a", "b", *stored), params, work, 1)
         return MatmulPlan([call], [])
-    return _tiled(problem, epilogue, epilogue_params, _kinds(problem, vector_bits))
+    kinds = _kinds(problem, vector_bits)
+    block = _lines(problem, kinds, 1) if _by_channel(problem) else None
+    if block is not None:
+        return _depthwise(problem, epilogue, epilogue_params, kinds, block)
+    return _tiled(problem, epilogue, epilogue_params, kinds)
+
+
+def _by_channel(problem: ConvolutionProblem) -> bool:
+    """Whether so few filters share a channel, and so few channels a filter, that matrix products gain nothing."""
+    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1
+    return flat and problem.channels == 1 and problem.filters <= _FEW_FILTERS and not problem.windows.lows[0]
+
+
+class _Lines(NamedTuple):
+    """A block of the result of one channel: rows, places of a row, and how far apart copied lines lie."""
+
+    rows: int
+    width: int
+    line: int
+
+
+def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | None:
+    """The block for which a copy of what its windows see fits, ``depth`` elements a place; None if none does.
+
+    Either all places of some rows, or some places of one row.
+    """
+    room = kernel.PACKED_BYTES // kinds.compute.itemsize // depth - 2 * LANES
+    (_, stride_y, stride_x), _, (_, dilation_y, dilation_x) = problem.windows
+    (_, size_y, size_x), (_, rows, width) = problem.kernel, problem.result
+    more = (size_y - 1) * abs(dilation_y) + 1
+
+    def length(width: int) -> int:
+        # sums of 16 places are computed, and lines copied, in whole vectors
+        return up((up(width, LANES) - 1) * stride_x + (size_x - 1) * abs(dilation_x) + 1, LANES) + LANES
+
+    extra = 0 if depth > 1 else _TURN_ROWS - 1
+    most = room // length(width)
+    if most >= more + extra * stride_y:
+        few = max(more + extra * stride_y, min(most, _NEAR_BYTES // kinds.compute.itemsize // length(width)))
+        fitting = (few - more) // stride_y + 1 - extra
+        return _Lines(min(rows, max(1, fitting)), width, length(width))
+    narrow = width
+    while narrow > LANES and more * length(narrow) > room:
+        narrow = up(narrow // 2, 4 * LANES if narrow > 8 * LANES else LANES)
+    return _Lines(1, narrow, length(narrow)) if more * length(narrow) <= room else None
+
+
+def _block_numbers(problem: ConvolutionProblem, block: _Lines) -> dict[str, int]:
+    return _numbers(problem) | {
+        "block_rows": block.rows,
+        "row_blocks": -(-problem.result[1] // block.rows),
+        "block_width": block.width,
+        "width_blocks": -(-problem.result[2] // block.width),
+        "line": block.line,
+    }
+
+
+def _depthwise(
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None,
+    epilogue_params: Sequence[int],
+    kinds: Kinds,
+    block: _Lines,
+) -> MatmulPlan:
+    """The call of a convolution of each channel on its own."""
+    numbers = _block_numbers(problem, block)
+    numbers |= (
+        {"chain_rows": 1, "chain_width": 0} if block.rows > 1 else {"chain_rows": 0, "chain_width": LANES}
+    )
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    buffers = (*roles, "a", "b", *(() if epilogue else ("c",)))
+    key, text = known_text(
+        depthwise.forward_key(kinds, epilogue), lambda: depthwise.forward_text(kinds, epilogue)
+    )
+    params = (*epilogue_params, *(numbers[name] for name in depthwise.PARAMS))
+    planes = problem.batch * problem.groups * problem.filters
+    work = planes * numbers["row_blocks"] * numbers["width_blocks"]
+    grain = max(1, GRAIN_CYCLES * 8 // (block.rows * block.width * (problem.taps + 4)))
+    return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
 def _tiled(
@@ -157,6 +241,9 @@ def _tiled(
 def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None = None) -> MatmulPlan:
     """The kernel calls that sum images "a" times results "b" over all places to kernels "c"."""
     kinds = _kinds(problem, vector_bits)
+    block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
+    if block is not None and problem.taps * LANES * kinds.compute.itemsize <= kernel.SUM_BYTES:
+        return _depthwise_weight(problem, kinds, block)
     numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
     columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
     filters = min(_MOST_PANELS, -(-problem.filters // width)) * width
@@ -186,3 +273,12 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
     grain = max(1, GRAIN_CYCLES * LANES // (channels * taps * filters * (numbers["columns"] + 8)))
     call = KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, grain)
     return MatmulPlan([call], [])
+
+
+def _depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, block: _Lines) -> MatmulPlan:
+    """The call that sums over all places for each channel on its own."""
+    numbers = _block_numbers(problem, block)
+    key, text = known_text(depthwise.weight_key(kinds), lambda: depthwise.weight_text(kinds))
+    params = tuple(numbers[name] for name in depthwise.WEIGHT_PARAMS)
+    work = -(-problem.groups * problem.filters // LANES)
+    return MatmulPlan([KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, 1)], [])

@@ -7,8 +7,8 @@ All work on arrays of five axes: images ``x`` ``(batch, groups * channels, depth
 The products of one element are accumulated by fused multiply-add, half types in float32:
 
 - ``convolution`` ``y(x, w)`` in the order (channel, depth, height, width of the kernel),
-- ``convolution_transposed`` ``x(y, w)``, in the module of that name, in the order (filter, places of the
-  kernel from the last to the first),
+- ``convolution_transposed`` ``x(y, w)``, in the module of that name, in the order (filter,
+  depth, height, width of the kernel),
 - ``convolution_weight`` ``w(x, y)`` in the order (batch, depth, height, width of the result).
 
 Where a window reaches over the image, products with zero are among them.

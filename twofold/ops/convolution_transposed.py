@@ -25,7 +25,10 @@ from twofold.ops.movement import slice_axis
 
 
 class Reach(NamedTuple):
-    """Which places of a kernel axis a phase meets (but for the first), and where in the result."""
+    """Which places of a kernel axis a phase meets (but for the first), and where in the result.
+
+    Later places of the kernel meet earlier ones of the result, so ``dilation`` is negative.
+    """
 
     taps: int
     step: int
@@ -66,7 +69,7 @@ def phases(stride: int, low: int, dilation: int, kernel: int, size: int) -> list
         if start is None:
             continue
         taps = -(-(kernel - start) // step)
-        reach = Reach(taps, step, (taps - 1) * back - (phase + low - start * dilation) // stride, back)
+        reach = Reach(taps, step, -((phase + low - start * dilation) // stride), -back)
         last = runs[-1] if runs else None
         if last is not None and last.first + last.count == phase and last.reach == reach:
             runs[-1] = replace(last, starts=(*last.starts, start))
@@ -76,25 +79,82 @@ def phases(stride: int, low: int, dilation: int, kernel: int, size: int) -> list
 
 
 def _phase_axis(w: Any, axis: int, run: Run) -> Any:
-    """``w`` with the kernel places of each phase along ``axis``, in reverse, and the phases as a new last axis."""
+    """``w`` with the kernel places of each phase along ``axis``, and the phases as a new last axis."""
     reach = run.reach
     adjacent = run.starts == tuple(range(run.starts[0], run.starts[0] + run.count))
     if reach.taps == 1 and adjacent:
         return ops.unsqueeze(ops.movedim(slice_axis(w, axis, run.starts[0], run.count), axis, -1), axis)
     pieces = [slice_axis(w, axis, start, reach.taps, reach.step) for start in run.starts]
-    apart = ops.stack(pieces, -1) if run.count > 1 else ops.unsqueeze(pieces[0], -1)
-    return ops.flip(apart, (axis,))
+    return ops.stack(pieces, -1) if run.count > 1 else ops.unsqueeze(pieces[0], -1)
 
 
 def _phase_kernels(w: Any, groups: int, runs: Sequence[Run]) -> Any:
     """Kernels whose filters are (group, phase, channel of the image) and whose channels are the filters of ``w``."""
     filters, channels = w.shape[0] // groups, w.shape[1]
-    found = ops.permute(ops.reshape(w, (groups, filters, channels, *w.shape[2:])), (0, 2, 1, 3, 4, 5))
+    places = w.shape[2:]
+    found = apply("exchange_blocks", ops.reshape(w, (groups, filters, channels, prod(places))))
+    found = ops.reshape(found, (groups, channels, filters, *places))
     for axis, run in enumerate(runs, 3):
         found = _phase_axis(found, axis, run)
     found = ops.permute(found, (0, 6, 7, 8, 1, 2, 3, 4, 5))
     rows = groups * prod(run.count for run in runs) * channels
     return ops.reshape(found, (rows, filters, *[run.reach.taps for run in runs]))
+
+
+@custom
+class exchange_blocks(Custom):
+    """``[outer, rows, columns, inner]`` as ``[outer, columns, rows, inner]``, where the last axis is short."""
+
+    functions = ()
+    call = staticmethod(lambda x: apply("exchange_blocks", x))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        (x,) = inputs
+        outer, rows, columns, inner = x.shape
+        if inner == 1 or rows == 1 or columns == 1:
+            exchanged: Node = ops.permute(x, (0, 2, 1, 3))
+            return exchanged
+        return make_node(self, attrs, (x,), tensor_type(x.dtype, (outer, columns, rows, inner)))
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        return (*inputs[0].shape[1:], -(-inputs[0].shape[2] // kernels.LANES))
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        outer, rows, columns, inner = inputs[0].shape
+        blocks = outer * -(-columns // kernels.LANES) if rows and inner else 0
+        return blocks, max(1, 512 // max(rows * -(-inner // kernels.LANES), 1))
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        rows, columns, inner, blocks = (b.param(k) for k in range(4))
+        with b.loop(b.begin, b.end) as item:
+            # some columns at a time: whole lines of memory are read, and few are written in turn
+            outer, block = kernels.split(b, item, blocks)
+            first = b.mul(block, kernels.LANES)
+            count = b.minimum(b.sub(columns, first), kernels.LANES)
+            with b.loop(0, rows) as row:
+                source = b.mul(b.add(b.mul(b.add(b.mul(outer, rows), row), columns), first), inner)
+                target = b.mul(b.add(b.mul(b.add(b.mul(outer, columns), first), rows), row), inner)
+                with b.loop(0, inner, kernels.LANES) as i:
+                    mask = b.lane_mask(b.sub(inner, i))
+                    with b.loop(0, count) as column:
+                        at = b.add(b.add(source, i), b.mul(column, inner))
+                        values = b.load(b.input(0), at, dtype, kernels.LANES, mask=mask)
+                        to = b.add(b.add(target, i), b.mul(column, b.mul(rows, inner)))
+                        b.store(b.buffer(1), to, values, mask=mask)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        return (apply("exchange_blocks", cotangent),)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return arrays[0].transpose(0, 2, 1, 3)
+
+    def samples(self) -> Sequence[Any]:
+        return [example((), shape) for shape in ((2, 3, 18, 9), (1, 2, 2, 17), (1, 0, 3, 2), (1, 4, 1, 3))]
 
 
 @composite

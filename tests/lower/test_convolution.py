@@ -1,0 +1,164 @@
+"""Convolutions against matrix products of the collected windows by a scalar triple loop, bit by bit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_gemm import execute, random_matrix, reference
+
+from twofold import dtypes
+from twofold.lower.convolution import plan_convolution, plan_convolution_weight
+from twofold.ops.convolution_problem import ConvolutionProblem, Windows, patches
+
+FLOATS = [dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16]
+
+
+def problem(
+    batch: int, groups: int, channels: int, filters: int, image: Any, kernel: Any, result: Any, moves: Any
+) -> ConvolutionProblem:
+    return ConvolutionProblem(
+        batch, groups, channels, filters, image, kernel, result, Windows(*moves), dtypes.float32
+    )
+
+
+FIXED = [
+    # 3 by 3 with a border, several panels and a ragged end
+    problem(2, 1, 3, 5, (1, 9, 11), (1, 3, 3), (1, 9, 11), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    # more filters than a block of rows, more channels than a block of collected rows
+    problem(1, 1, 90, 200, (1, 5, 6), (1, 3, 3), (1, 3, 4), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # a kernel larger than a block of collected rows
+    problem(1, 1, 2, 3, (1, 1, 1300), (1, 1, 1030), (1, 1, 271), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # small images, so that panels hold several
+    problem(7, 2, 4, 6, (1, 3, 3), (1, 2, 2), (1, 3, 3), ((1, 1, 1), (0, 0, 1), (1, 1, 1))),
+    # strides of two and three, dilation, padding that cuts off
+    problem(2, 1, 3, 4, (1, 8, 40), (1, 3, 3), (1, 4, 20), ((1, 2, 2), (0, 1, 1), (1, 1, 1))),
+    problem(1, 1, 2, 4, (1, 9, 50), (1, 2, 3), (1, 2, 14), ((1, 3, 3), (0, -1, 2), (1, 2, 2))),
+    # windows that run backwards, as in transposed convolutions
+    problem(1, 1, 3, 4, (1, 6, 7), (1, 3, 2), (1, 8, 8), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    # three axes
+    problem(2, 1, 2, 3, (4, 5, 6), (2, 3, 2), (3, 3, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # one place
+    problem(3, 1, 5, 17, (1, 4, 5), (1, 1, 1), (1, 4, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # each channel on its own: rows, one row, a wide row in pieces, backwards, strides
+    problem(2, 19, 1, 1, (1, 9, 18), (1, 3, 3), (1, 9, 18), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(2, 3, 1, 2, (1, 1, 90), (1, 1, 5), (1, 1, 90), ((1, 1, 1), (0, 0, 2), (1, 1, 1))),
+    problem(1, 2, 1, 1, (1, 3, 9000), (1, 3, 9), (1, 3, 9000), ((1, 1, 1), (0, 1, 4), (1, 1, 1))),
+    problem(1, 17, 1, 1, (1, 7, 9), (1, 3, 3), (1, 9, 11), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    problem(1, 4, 1, 1, (1, 9, 41), (1, 3, 3), (1, 5, 21), ((1, 2, 2), (0, 1, 1), (1, 1, 1))),
+    problem(1, 4, 1, 1, (1, 9, 41), (1, 5, 4), (1, 1, 11), ((1, 3, 3), (0, 1, 2), (1, 2, 3))),
+]
+
+
+def random_problem(seed: int) -> ConvolutionProblem:
+    g = numpy.random.default_rng(seed)
+
+    def draw(high: int, low: int = 1) -> tuple[int, int, int]:
+        return tuple(int(v) for v in g.integers(low, high, 3))  # type: ignore[return-value]
+
+    image, kernel, strides, dilations = draw(11), draw(4), draw(4), draw(3)
+    lows = draw(3, -1)
+    result = tuple(
+        max(1, (size + 2 * low - dilation * (k - 1) - 1) // stride + 1)
+        for size, low, dilation, k, stride in zip(image, lows, dilations, kernel, strides)
+    )
+    numbers = [int(v) for v in g.integers(1, 6, 4)]
+    if seed % 3 == 0:
+        image, kernel, result = ((1, *sizes[1:]) for sizes in (image, kernel, result))
+        lows, numbers[2:] = (0, *lows[1:]), [1, 1 + seed % 2]
+    return problem(*numbers, image, kernel, result, (strides, lows, dilations))
+
+
+PROBLEMS = FIXED + [random_problem(seed) for seed in range(30)]
+
+
+def collected(x: numpy.ndarray, p: ConvolutionProblem) -> numpy.ndarray:
+    """The windows as (batch, group, rows, columns)."""
+    seen = patches(x, p.windows, p.kernel, p.result)
+    return seen.reshape((p.batch, p.groups, p.channels * p.taps, p.places))
+
+
+def arrays_of(p: ConvolutionProblem, dtype: Any) -> tuple[Any, Any, Any]:
+    """Image, kernels and result, drawn at random, in storage form."""
+    shapes = (
+        (p.batch, p.groups * p.channels, *p.image),
+        (p.groups * p.filters, p.channels, *p.kernel),
+        (p.batch, p.groups * p.filters, *p.result),
+    )
+    drawn = [random_matrix(shape, dtype, seed) for seed, shape in enumerate(shapes)]
+    return drawn[0], drawn[1], drawn[2]
+
+
+def with_dtype(p: ConvolutionProblem, dtype: Any) -> ConvolutionProblem:
+    return ConvolutionProblem(
+        p.batch, p.groups, p.channels, p.filters, p.image, p.kernel, p.result, p.windows, dtype
+    )
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_forward(number: int, bits: int) -> None:
+    dtype = FLOATS[number % 4] if number >= len(FIXED) else dtypes.float32
+    p = with_dtype(PROBLEMS[number], dtype)
+    x, w, y = arrays_of(p, dtype)
+    y.view(numpy.uint8)[...] = 0xFF
+    execute(plan_convolution(p, vector_bits=bits), {"a": x, "b": w, "c": y}, cut=0.37)
+    kernels = w.reshape((p.groups, p.filters, -1))
+    seen = collected(x, p)
+    for n, group in numpy.ndindex(p.batch, p.groups):
+        wanted = reference(kernels[group], seen[n, group], dtype)
+        found = y.reshape((p.batch, p.groups, p.filters, p.places))[n, group]
+        numpy.testing.assert_array_equal(found.view(f"u{found.itemsize}"), wanted.view(f"u{wanted.itemsize}"))
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_weight(number: int, bits: int) -> None:
+    dtype = FLOATS[number % 4] if number >= len(FIXED) else dtypes.float32
+    p = with_dtype(PROBLEMS[number], dtype)
+    x, w, y = arrays_of(p, dtype)
+    w.view(numpy.uint8)[...] = 0xFF
+    execute(plan_convolution_weight(p, vector_bits=bits), {"a": x, "b": y, "c": w}, cut=0.37)
+    results = y.reshape((p.batch, p.groups, p.filters, p.places))
+    seen = collected(x, p)
+    for group in range(p.groups):
+        left = numpy.concatenate(list(results[:, group]), 1)
+        right = numpy.concatenate(list(seen[:, group]), 1)
+        wanted = reference(left, numpy.ascontiguousarray(right.T), dtype)
+        found = w.reshape((p.groups, p.filters, -1))[group]
+        numpy.testing.assert_array_equal(found.view(f"u{found.itemsize}"), wanted.view(f"u{wanted.itemsize}"))
+
+
+@pytest.mark.parametrize("number", range(0, len(PROBLEMS), 3))
+def test_integers(number: int) -> None:
+    p = with_dtype(PROBLEMS[number], dtypes.int32)
+    x, w, y = arrays_of(p, dtypes.int32)
+    execute(plan_convolution(p), {"a": x, "b": w, "c": y}, cut=0.5)
+    kernels = w.reshape((p.groups, p.filters, -1))
+    wanted = numpy.einsum("gok,ngkp->ngop", kernels, collected(x, p))
+    numpy.testing.assert_array_equal(y.reshape(wanted.shape), wanted)
+
+
+def test_an_image_alone_is_the_image_in_a_batch() -> None:
+    p = problem(9, 1, 6, 13, (1, 7, 7), (1, 3, 3), (1, 7, 7), ((1, 1, 1), (0, 1, 1), (1, 1, 1)))
+    x, w, y = arrays_of(p, dtypes.float32)
+    execute(plan_convolution(p), {"a": x, "b": w, "c": y})
+    alone = problem(1, 1, 6, 13, p.image, p.kernel, p.result, p.windows)
+    for n in range(9):
+        one = numpy.empty_like(y[:1])
+        execute(plan_convolution(alone), {"a": x[n : n + 1].copy(), "b": w, "c": one})
+        assert one.tobytes() == y[n].tobytes()
+
+
+def test_places_outside_the_image_are_zeros_that_are_multiplied() -> None:
+    p = problem(1, 1, 1, 1, (1, 1, 2), (1, 1, 3), (1, 1, 2), ((1, 1, 1), (0, 0, 1), (1, 1, 1)))
+    x, w, y = arrays_of(p, dtypes.float32)
+    w[...] = numpy.inf
+    execute(plan_convolution(p), {"a": abs(x), "b": w, "c": y})
+    assert numpy.isnan(y).all()
