@@ -32,6 +32,52 @@ void raise_kernel_error(const Program& program, const KernelError& error, uint32
   Py_DECREF(result);
 }
 
+namespace {
+
+bool is_worded_error() { return PyErr_ExceptionMatches(hooks.error_class) != 0; }
+
+// Replaces the error that a host function raised on purpose by one that tells the user's line.
+void locate_host_error(uint32_t location) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject* located = PyObject_CallFunction(hooks.host_error, "Os", value, location_text(location).c_str());
+  if (located) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located)), located);
+  Py_XDECREF(located);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
+// The first error of a run that goes on with what does not depend on the entry that failed.
+class FirstError {
+ public:
+  ~FirstError() {
+    Py_XDECREF(type_);
+    Py_XDECREF(value_);
+    Py_XDECREF(traceback_);
+  }
+  void keep() {
+    if (type_) {
+      PyErr_Clear();
+    } else {
+      PyErr_Fetch(&type_, &value_, &traceback_);
+    }
+  }
+  // Sets the error again; false if there was none.
+  bool restore() {
+    if (!type_) return false;
+    PyErr_Restore(type_, value_, traceback_);
+    type_ = value_ = traceback_ = nullptr;
+    return true;
+  }
+
+ private:
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+}  // namespace
+
 Executable::Executable(CanonicalTrace c) : canonical(std::move(c)) {}
 
 Executable::~Executable() = default;
@@ -99,6 +145,11 @@ bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const*
     // A fused kernel stands for many lines; the same work one operation at a time finds the one that failed.
     outputs.clear();
     return run_first_sight(inputs, outputs);
+  } catch (const PythonError&) {
+    if (!is_worded_error()) throw;
+    PyErr_Clear();
+    outputs.clear();
+    return run_first_sight(inputs, outputs);
   }
   return true;
 }
@@ -119,22 +170,32 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
   std::vector<uint32_t> left = uses_;
   std::vector<BufferRef> values(trace.entries.size());
   std::vector<void*> pointers;
+  FirstError error;
   for (size_t i = 0; i < trace.entries.size(); ++i) {
     const Entry& entry = trace.entries[i];
     Program* program = program_of(entry.signature);
     if (!program) return false;
     const Ref* refs = trace.inputs(entry);
     pointers.clear();
+    bool known = true;
     for (uint16_t k = 0; k < entry.count; ++k) {
-      pointers.push_back(refs[k] >= 0 ? values[static_cast<size_t>(refs[k])]->data : inputs[~refs[k]]);
+      known &= refs[k] < 0 || values[static_cast<size_t>(refs[k])];
+      if (known) pointers.push_back(refs[k] >= 0 ? values[static_cast<size_t>(refs[k])]->data : inputs[~refs[k]]);
     }
-    values[i] = BufferRef(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
-    void* output = values[i]->data;
-    try {
-      program->run(pointers.data(), &output);
-    } catch (const KernelError& error) {
-      raise_kernel_error(*program, error, entry.location);
-      return false;
+    if (known) {
+      BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
+      void* output = result->data;
+      try {
+        program->run(pointers.data(), &output);
+        values[i] = std::move(result);
+      } catch (const KernelError& found) {
+        raise_kernel_error(*program, found, entry.location);
+        error.keep();
+      } catch (const PythonError&) {
+        if (!is_worded_error()) return false;
+        locate_host_error(entry.location);
+        error.keep();
+      }
     }
     for (uint16_t k = 0; k < entry.count; ++k) {
       if (refs[k] >= 0 && --left[static_cast<size_t>(refs[k])] == 0) values[static_cast<size_t>(refs[k])] = BufferRef();
@@ -142,7 +203,7 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
     if (i % 1024 == 1023 && PyErr_CheckSignals() != 0) return false;
   }
   for (Ref ref : canonical.outputs) outputs.push_back(values[static_cast<size_t>(ref)]);
-  return true;
+  return !error.restore();
 }
 
 ExecutableRef executable_of(CanonicalTrace canonical) {

@@ -30,6 +30,7 @@ const HookSlot kHooks[] = {
     {"compile_signature", &hooks.compile_signature},
     {"compile_trace", &hooks.compile_trace},
     {"kernel_error", &hooks.kernel_error},
+    {"host_error", &hooks.host_error},
     {"ones", &hooks.ones},
     {"zeros", &hooks.zeros},
     {"specialise_error", &hooks.specialise_error},

@@ -47,6 +47,7 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::v
   return cached.executable->run(pointers, spare, results);
 }
 
+// A result that is null belongs to a value that could not be computed.
 void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
              std::vector<Leaf>& leaves) {
   std::shared_ptr<History> history;
@@ -65,6 +66,7 @@ void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
     value->owner = nullptr;
     value->stamp = 0;
     value->buffer = results[j];
+    value->failed = !results[j];
     if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
     if (entry < cached->consumed.size() && cached->consumed[entry]) {
       value->consumed = true;
@@ -230,11 +232,9 @@ bool Recorder::flush() {
     restore(cached, std::move(leaves), living);
     return false;
   }
-  for (auto& value : living) {
-    value->pending = false;
-    value->owner = nullptr;
-    value->failed = true;
-  }
+  // What does not depend on the operation that failed was computed all the same.
+  results.resize(cached->outputs.size());
+  deliver(cached, living, results, leaves);
   return false;
 }
 

@@ -58,6 +58,7 @@ struct Hooks {
   PyObject* compile_signature = nullptr;  // (graph) -> Program
   PyObject* compile_trace = nullptr;    // (executable) -> Program
   PyObject* kernel_error = nullptr;     // (labels, label, code, where) -> exception
+  PyObject* host_error = nullptr;       // (error of error_class, where) -> exception
   PyObject* ones = nullptr;             // (type) -> (op, attrs)
   PyObject* zeros = nullptr;            // (type) -> (op, attrs)
   PyObject* specialise_error = nullptr; // (op, where) -> raises the current error again, worded for that line

@@ -7,6 +7,7 @@ shape and the line that made it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class TwofoldError(Exception):
@@ -16,6 +17,7 @@ class TwofoldError(Exception):
         self.what = what
         self.fix = fix
         self.located = False
+        self.label: Any = None  # of an error met while running: what was computed
         super().__init__(f"{what}. {fix}" if fix else f"{what}.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from twofold.frontend import display, gradients
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
-from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
+from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, OBSERVED, apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.runtime import tracing
 from twofold.runtime.closing import BODY_LINES
@@ -92,6 +93,7 @@ _HOOKS: dict[str, Any] = {
     "compile_signature": tracing.compile_signature,
     "compile_trace": tracing.compile_trace,
     "kernel_error": kernel_error,
+    "host_error": tracing.host_error,
     "ones": tracing.ones,
     "zeros": tracing.zeros,
     "specialise_error": tracing.specialise_error,
@@ -110,9 +112,23 @@ _HOOKS: dict[str, Any] = {
 }
 
 
+def _observing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, but everything recorded is computed before it returns (values of placeholders later)."""
+
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if isinstance(result, (Tensor, tuple)):
+            _core.flush()
+        return result
+
+    return made
+
+
 def _callable(function: Callable[..., Any]) -> Any:
     """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others."""
     op = _BY_CALL.get(function)
+    function = _observing(function) if function in OBSERVED else function
     arity = getattr(op, "arity", None)
     made = _core.operation_callable(op if arity else None, arity or 0, function)
     made.__name__ = made.__qualname__ = function.__name__

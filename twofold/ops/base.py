@@ -44,6 +44,15 @@ METHODS: dict[str, Callable[..., Any]] = {}
 INPLACE: set[Callable[..., Any]] = set()
 """Public functions that are no operations, whose methods also have an in-place form."""
 
+OBSERVED: set[Callable[..., Any]] = set()
+"""Public functions that may fail on values, so that these are computed before they return."""
+
+
+def observed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a public function whose errors come at once, as a program may handle them where it calls it."""
+    OBSERVED.add(function)
+    return function
+
 
 class Functions:
     """All public functions as attributes, found when used, so that entries may refer to later ones."""
@@ -463,7 +472,7 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
                     function = value.__func__ if isinstance(value, staticmethod) else value
                     setattr(op, f"rule_{key}" if key in _RULES else key, function)
         if "functions" not in vars(body):
-            op.functions = (op.name,)
+            op.functions = () if op.title else (op.name,)
         if (
             isinstance(op, (Elementwise, Reduction, Composite))
             and op.signature

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.ops import matrix_routines
-from twofold.ops.base import apply, composite, host, ops, public
+from twofold.ops.base import apply, composite, host, observed, ops, public
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     Packed,
@@ -93,6 +93,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) 
 
 
 @linalg_function()
+@observed
 def cholesky(input: Any, *, upper: bool = False) -> Any:
     """The lower triangular L with ``A = L L^H`` for positive definite A; ``upper``: U with ``A = U^H U``.
 
@@ -106,6 +107,7 @@ def cholesky(input: Any, *, upper: bool = False) -> Any:
 
 
 @public("cholesky", methods=("cholesky",))
+@observed
 def cholesky_(input: Any, upper: bool = False) -> Any:
     """The Cholesky factor; see ``linalg.cholesky``."""
     return cholesky_packed.results(input, attrs=(bool(upper), True))[0]

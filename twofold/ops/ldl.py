@@ -11,7 +11,7 @@ from twofold.errors import ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import ldl_routines, matrix_routines
-from twofold.ops.base import apply, convert, host, strong
+from twofold.ops.base import apply, convert, host, observed, strong
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     MatrixOperation,
@@ -74,6 +74,7 @@ class ldl_packed(Packed):
 class ldl_system(MatrixOperation):
     """X with ``A X = B``: inputs LD, pivots and B with equal batch axes; attributes ``(hermitian,)``."""
 
+    signature = "LD, pivots, B"
     title = "linalg.ldl_solve"
     differentiable = False
 
@@ -127,6 +128,7 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
 
 
 @linalg_function()
+@observed
 def ldl_factor(A: Any, *, hermitian: bool = False) -> LDLFactor:
     """The factorisation ``A = L D L^T`` (``hermitian``: ``L D L^H``) in the compact form of LAPACK's ``sytrf``.
 

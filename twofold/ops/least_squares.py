@@ -51,6 +51,7 @@ class least_squares_packed(Packed):
     Attributes ``(number of right-hand sides,)``. The gradient is that of ``pinv(A) B``.
     """
 
+    signature = "A, B"
     title = "linalg.lstsq"
     square = False
 

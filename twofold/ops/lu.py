@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, tensor_type
 from twofold.ops import matrix_routines
-from twofold.ops.base import Host, apply, broadcast, composite, convert, host, iota, ops, public
+from twofold.ops.base import Host, apply, broadcast, composite, convert, host, iota, observed, ops, public
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     Packed,
@@ -171,6 +171,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
 
 
 @linalg_function()
+@observed
 def lu_factor(A: Any, *, pivot: bool = True) -> LUFactor:
     """The LU factorisation in the compact form that ``lu_solve`` takes; raises LinAlgError for a zero pivot."""
     _need_pivot(pivot)

@@ -79,6 +79,7 @@ class MatrixOperation(Host):
     """
 
     functions: tuple[str, ...] = ()
+    signature = "A"
     square = True
     compute: Callable[..., Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from twofold.errors import ArgumentError, ShapeError
-from twofold.ops.base import apply, composite, normalize_axis, ops, public
+from twofold.ops.base import apply, composite, normalize_axis, observed, ops, public
 from twofold.ops.examples import example
 from twofold.ops.linalg import need_axes, scaled_sum
 from twofold.ops.matrices import conjugate, linalg_function
@@ -302,6 +302,7 @@ def vander(x: Any, N: int | None = None) -> Any:
 
 
 @linalg_function()
+@observed
 def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse of A for ``tensordot(A, B, ind)``: that of the square matrix with the first ``ind`` axes as rows."""
     if ind <= 0:
@@ -318,6 +319,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
 
 
 @linalg_function()
+@observed
 def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     """X with ``tensordot(A, X, X.ndim) = B``; the axes ``dims`` of A are moved to the end first."""
     if dims is not None:

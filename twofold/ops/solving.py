@@ -11,7 +11,7 @@ from twofold.dtypes import int32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import matrix_routines
-from twofold.ops.base import apply, composite, host, ops, public
+from twofold.ops.base import apply, composite, host, observed, ops, public
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     MatrixOperation,
@@ -106,6 +106,7 @@ class inverse_matrix(MatrixOperation):
 class system(MatrixOperation):
     """X with ``A X = B``; equal batch axes; attributes ``(whether a singular matrix is an error,)``."""
 
+    signature = "A, B"
     title = "linalg.solve"
 
     @staticmethod
@@ -145,6 +146,7 @@ class zero_pivot(MatrixOperation):
 
 
 @linalg_function("inverse", methods=("inverse",))
+@observed
 def inv(A: Any) -> Any:
     """The inverses of square matrices.
 
@@ -210,6 +212,7 @@ class linear_solve:
 
 
 @linalg_function()
+@observed
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X with ``A X = B`` (not ``left``: ``X A = B``) for square matrices; batch axes broadcast.
 
@@ -257,6 +260,8 @@ class adjugate(MatrixOperation):
 
     Source: from the singular value decomposition, Stewart, On the adjugate matrix (1998).
     """
+
+    title = "linalg.det"
 
     @staticmethod
     def compute(a: Any) -> Any:

@@ -46,6 +46,7 @@ def well_conditioned(shape: tuple[int, ...], dtype: Any = numpy.float32) -> Any:
 class triangular_system(MatrixOperation):
     """X with ``A X = B`` for triangular A; equal batch axes; attributes ``(upper, unit diagonal)``."""
 
+    signature = "A, B"
     title = "linalg.solve_triangular"
     compute = staticmethod(matrix_routines.solve_triangular)
 

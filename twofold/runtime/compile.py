@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
+from twofold.ir.node import Node
 from twofold.ir.types import TensorType
 from twofold.passes.pipeline import run_passes
 from twofold.runtime.jit import compile_kernels
@@ -74,9 +76,7 @@ class CompiledProgram:
         for number, instruction in enumerate(schedule.instructions):
             buffers = tuple([_slot(key, offsets) for key in instruction.buffers])
             node = instruction.nodes[0]
-            self.labels.append(
-                Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type)
-            )
+            self.labels.append(_label(node))
             address = 0 if instruction.key is None else _addresses[instruction.key]
             host = None if instruction.host is None else _on_arrays(instruction)
             if number in nested:
@@ -102,6 +102,10 @@ class CompiledProgram:
         )
 
 
+def _label(node: Node) -> Label:
+    return Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type)
+
+
 def _slot(key: BufferKey, offsets: dict[Any, int]) -> tuple[int, int]:
     kind, number = key
     if kind == "input":
@@ -114,12 +118,17 @@ def _slot(key: BufferKey, offsets: dict[Any, int]) -> tuple[int, int]:
 def _on_arrays(instruction: Instruction) -> Callable[..., None]:
     """A host function that takes addresses, from one that takes and returns arrays."""
     (node,) = instruction.nodes
-    types = [*[value.type for value in node.inputs], node.type]
+    label = _label(node)
+    types = [*label.input_types, label.output_type]
     host = instruction.host
 
     def call(*pointers: int) -> None:
         arrays = [_array(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
-        arrays[-1][...] = host(*arrays[:-1])
+        try:
+            arrays[-1][...] = host(*arrays[:-1])
+        except TwofoldError as error:
+            error.label = label
+            raise
 
     return call
 

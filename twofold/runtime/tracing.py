@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import queue
 import threading
 from collections.abc import Sequence
@@ -62,12 +63,25 @@ def locate_error(error: TwofoldError, function: Any, arguments: tuple[Any, ...])
     """An error that a public function raised before anything was recorded, with its operands and line."""
     if error.located:
         return error
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     tensors = [(k, value) for k, value in enumerate(arguments) if isinstance(value, _core.Tensor)]
     names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k, _ in tensors]
     values = [value for _, value in tensors]
     described = _described(names, [value.type_ for value in values], values)
     return at_operation(error, function.__name__, described, here())
+
+
+def host_error(error: TwofoldError, where: str) -> TwofoldError:
+    """An error that a host operation raised while it ran, with its operands and the line that declared it."""
+    if error.located or error.label is None:
+        return error
+    described = _described(parameter_names(error.label.op), error.label.input_types, ())
+    return at_operation(error, _public_name(error.label.op), described, where)
+
+
+def parameter_names(op: Op) -> Sequence[str]:
+    """Names of the tensor parameters of an operation, as far as its entry tells them."""
+    return op.parameter_names() if hasattr(op, "parameter_names") else []
 
 
 def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
@@ -89,8 +103,8 @@ def expand(
             return None, infer_unknown(op, attrs, types), differentiable
         graph = closed_graph(op, attrs, types)
     except TwofoldError as error:
-        names = op.parameter_names() if hasattr(op, "parameter_names") else []
-        raise at_operation(error, _public_name(op), _described(names, types, operands), here()) from None
+        described = _described(parameter_names(op), types, operands)
+        raise at_operation(error, _public_name(op), described, here()) from None
     return graph, graph.outputs[0].type, differentiable
 
 

@@ -1,0 +1,95 @@
+"""Gradients of matrix functions whose generated tests cannot move one element alone: symmetric arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold.autodiff.check import compare_gradients, numeric_vjp
+from twofold.frontend.gradients import grad
+
+
+def symmetric(x: Any) -> Any:
+    return (x + x.transpose(-2, -1)) * 0.5
+
+
+def positive(x: Any) -> Any:
+    return x @ x.transpose(-2, -1) + torch.eye(x.shape[-1], dtype=x.dtype)
+
+
+def eigenvectors(x: Any, triangle: str) -> Any:
+    values, vectors = torch.linalg.eigh(symmetric(x), triangle)
+    return (vectors * torch.exp(values).unsqueeze(-2)) @ vectors.transpose(-2, -1)
+
+
+def rank_one(x: Any) -> Any:
+    return x[..., :1] @ x[..., :1].transpose(-2, -1)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "cholesky": lambda x: torch.linalg.cholesky(positive(x)),
+    "upper cholesky": lambda x: torch.linalg.cholesky(positive(x), upper=True),
+    "cholesky_inverse": lambda x: torch.cholesky_inverse(torch.linalg.cholesky(positive(x))),
+    "cholesky_solve": lambda x: torch.cholesky_solve(x, torch.linalg.cholesky(positive(x), upper=True), True),
+    "eigh of the lower triangle": lambda x: eigenvectors(x, "L"),
+    "eigh of the upper triangle": lambda x: eigenvectors(x, "U"),
+    "eigvalsh": lambda x: torch.linalg.eigvalsh(symmetric(x)),
+    "pinv of symmetric matrices": lambda x: torch.linalg.pinv(symmetric(x), hermitian=True),
+    "pinv of a rank": lambda x: torch.linalg.pinv(rank_one(x), rtol=1e-6),
+    "singular vectors": lambda x: torch.linalg.svd(x).U[..., :1] @ torch.linalg.svd(x).Vh[..., :1, :],
+    "determinant of a singular matrix": lambda x: torch.linalg.det(x - x[..., :1]),
+    "the LU of a permuted matrix": lambda x: torch.linalg.lu(x.flip(-2)).U,
+    "reflections": lambda x: torch.linalg.householder_product(x, x[..., 0]),
+}
+
+
+def value(function: Callable[[Any], Any], array: Any) -> Any:
+    return function(torch.tensor(array)).numpy()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)], ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_against_differences(name: str, shape: tuple[int, ...]) -> None:
+    function = FUNCTIONS[name]
+    generator = numpy.random.default_rng(len(shape))
+    array = generator.normal(size=shape)
+    x = torch.tensor(array, requires_grad=True)
+    result = function(x)
+    cotangent = generator.normal(size=tuple(result.shape))
+    (first,) = grad(result, x, torch.tensor(cotangent), create_graph=True)
+    numeric = numeric_vjp(lambda a: value(function, a[0]), [array], cotangent, 0)
+    assert compare_gradients(first.numpy(force=True), numeric) is None
+    direction = generator.normal(size=shape)
+    (second,) = grad(first, x, torch.tensor(direction))
+
+    def slope(a: Any) -> Any:
+        y = torch.tensor(a[0], requires_grad=True)
+        return grad(function(y), y, torch.tensor(cotangent))[0].numpy()
+
+    numeric = numeric_vjp(slope, [array], direction, 0)
+    assert compare_gradients(second.numpy(), numeric, 1e-4) is None
+
+
+def test_repeated_singular_values_have_a_gradient() -> None:
+    x = torch.eye(3, dtype=torch.float64)
+    x.requires_grad = True
+    u, s, vh = torch.linalg.svd(x)
+    ((u * s) @ vh).sum().backward()
+    assert torch.isfinite(x.grad).all()
+    torch.linalg.svdvals(x.detach()).sum()
+
+
+def test_factors_are_computed_once() -> None:
+    calls = []
+    original = numpy.linalg.svd
+    try:
+        numpy.linalg.svd = lambda *a, **k: calls.append(1) or original(*a, **k)
+        u, s, vh = torch.linalg.svd(torch.ones(3, 3))
+        (u.sum() + s.sum() + vh.sum()).item()
+    finally:
+        numpy.linalg.svd = original
+    assert len(calls) == 1
