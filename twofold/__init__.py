@@ -60,6 +60,7 @@ from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import cuda, is_complex, is_floating_point, numel
 from twofold.frontend.methods import Device as device
+from twofold.frontend.running import TOP_LEVEL as _NORMALIZATION
 from twofold.frontend.saving import load, save
 from twofold.runtime.tracing import wait_for_compiler
 
@@ -78,7 +79,7 @@ Size = dtypes.Size
 
 _install.install()
 _methods.install()
-for _name, _function in {**_install.PUBLIC, **_CREATION}.items():
+for _name, _function in {**_install.PUBLIC, **_CREATION, **_NORMALIZATION}.items():
     if _name.isidentifier() and _name not in globals():
         globals()[_name] = _function
 globals().update(_CONSTRUCTORS)

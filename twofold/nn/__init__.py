@@ -51,6 +51,7 @@ from twofold.nn.layers import (
     Dropout2d,
     Dropout3d,
     Embedding,
+    FeatureAlphaDropout,
     Flatten,
     Identity,
     Linear,
@@ -78,7 +79,19 @@ from twofold.nn.loss import (
     TripletMarginLoss,
 )
 from twofold.nn.module import Module
-from twofold.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm, RMSNorm
+from twofold.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    CrossMapLRN2d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    LocalResponseNorm,
+    RMSNorm,
+)
 from twofold.nn.padding import (
     CircularPad1d,
     CircularPad2d,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.frontend import running
 from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import dropout
 from twofold.frontend.install import PUBLIC
@@ -63,6 +64,8 @@ def __getattr__(name: str) -> Any:
 globals().update({name: made for name, made in PUBLIC.items() if name.isidentifier()})
 globals().update(_activations())
 
+batch_norm, instance_norm = running.batch_norm, running.instance_norm
+
 # Fixed operands go to the recorder without a detour through the public function.
 linear_with_bias = _core.operation_callable(REGISTRY["linear"], 3, FUNCTIONS["linear"])
 linear_without_bias = _core.operation_callable(REGISTRY["linear"], 2, FUNCTIONS["linear"])
@@ -109,33 +112,6 @@ def embedding(
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """For each class number a row of zeros with a one there; -1 classes: as many as the largest needs."""
     return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if num_classes == -1 else num_classes)
-
-
-def batch_norm(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Batch normalisation; in training the running statistics (with unbiased variance) follow the batch.
-
-    Raises ValueError for one value per channel in training.
-    """
-    result = FUNCTIONS["batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
-    if training and running_mean is not None and running_var is not None:
-        axes = (0, *range(2, input.ndim))
-        before = _core.set_grad_enabled(False)
-        try:
-            mean, variance = input.mean(axes), input.var(axes, correction=1)
-            running_mean._assign(running_mean * (1 - momentum) + mean * momentum)
-            running_var._assign(running_var * (1 - momentum) + variance * momentum)
-        finally:
-            _core.set_grad_enabled(before)
-    return result
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -191,8 +167,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 _ALPHA_PRIME = -1.7580993408473766
 
 
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance behind ``selu``.
+def _alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+    """Places of ``shape`` dropped to what ``selu`` tends to, with mean and variance kept.
 
     Source: Klambauer et al., Self-Normalizing Neural Networks, 2017, section 3.
     """
@@ -201,11 +177,29 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     if not training or p == 0:
         return input
     if p == 1:
-        return input * 0
-    kept = apply("random_uniform", *stream(None), 0.0, 1.0, attrs=(tuple(input.shape), input.dtype)) >= p
+        return input._assign(input * 0) if inplace else input * 0
+    kept = apply("random_uniform", *stream(None), 0.0, 1.0, attrs=(shape, input.dtype)) >= p
     scale = 1 / math.sqrt((1 + p * _ALPHA_PRIME**2) * (1 - p))
     result = FUNCTIONS["where"](kept, input, _ALPHA_PRIME) * scale - scale * p * _ALPHA_PRIME
     return input._assign(result) if inplace else result
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean and variance behind ``selu``."""
+    return _alpha_dropped(input, p, training, inplace, tuple(input.shape))
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """``alpha_dropout`` of whole channels of ``(batch, channels, ...)``.
+
+    Raises RuntimeError for fewer than two axes.
+    """
+    shape = tuple(input.shape)
+    if training and len(shape) < 2:
+        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {len(shape)}")
+    return _alpha_dropped(input, p, training, inplace, (*shape[:2], *(1,) * (len(shape) - 2)))
 
 
 def gumbel_softmax(

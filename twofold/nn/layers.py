@@ -255,6 +255,14 @@ class AlphaDropout(_Dropout):
         return F.alpha_dropout(input, self.p, self.training)
 
 
+class FeatureAlphaDropout(_Dropout):
+    """``AlphaDropout`` of whole channels of ``(batch, channels, ...)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with channels dropped."""
+        return F.feature_alpha_dropout(input, self.p, self.training)
+
+
 class Flatten(Module):
     """Makes the axes from ``start_dim`` to ``end_dim`` one."""
 

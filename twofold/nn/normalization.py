@@ -240,3 +240,107 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation of ``(batch, channels, depth, height, width)``."""
 
     axes = (5,)
+
+
+class _InstanceNorm(_BatchNorm):
+    """Every channel of every sample normalised by its own statistics."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised; in training the running statistics follow, if they are kept."""
+        self._check_input_dim(input)
+        single = input.ndim == self.axes[0]
+        batch = input.unsqueeze(0) if single else input
+        if self.affine and batch.shape[1] != self.num_features:
+            raise ValueError(
+                f"expected input's size at dim={0 if single else 1} to match num_features "
+                f"({self.num_features}), but got: {batch.shape[1]}."
+            )
+        made = F.instance_norm(
+            batch,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+        return made.squeeze(0) if single else made
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of ``(batch, channels, length)`` or ``(channels, length)``."""
+
+    axes = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of ``(batch, channels, height, width)`` or one image.
+
+    >>> import twofold as torch
+    >>> torch.nn.InstanceNorm2d(1)(torch.tensor([[[1.0, 3.0]]])).round(decimals=3).tolist()
+    [[[-1.0, 1.0]]]
+    """
+
+    axes = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of ``(batch, channels, depth, height, width)`` or one volume."""
+
+    axes = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """The input over a power of the sum of squares in ``size`` neighbouring channels."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """Size and settings."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """``LocalResponseNorm`` over an odd number of channels around each of ``(batch, channels, height, width)``."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised."""
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        width = (self.size + 1) // 2 * 2 - 1
+        return F.local_response_norm(input, width, self.alpha * width / self.size, self.beta, float(self.k))
+
+    def extra_repr(self) -> str:
+        """Size and settings."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

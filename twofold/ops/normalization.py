@@ -205,6 +205,42 @@ class batch_norm_train:
     ]
 
 
+_VARIANCE = numpy.array([0.5, 1.0, 2.0], numpy.float32)
+
+
+@composite
+class batch_norm_eval:
+    """Batch normalisation with given statistics.
+
+    Inputs ``(x, mean, variance, *weight, *bias, eps)``, attributes ``(None, has_weight, has_bias)``.
+    """
+
+    functions = ()
+    call = staticmethod(lambda *inputs, attrs: apply("batch_norm_eval", *inputs, attrs=attrs))
+
+    def compute(x: Any, mean: Any, variance: Any, *rest: Any) -> Any:
+        weight, bias, eps, _, _ = _split(rest)
+        wide = floating(x)
+        mean, variance = convert(mean, wide.dtype), convert(variance, wide.dtype)
+        factor = ops.rsqrt(variance + eps)
+        factor = factor if weight is None else factor * convert(weight, wide.dtype)
+        offset = -mean * factor
+        offset = offset if bias is None else offset + convert(bias, wide.dtype)
+        return convert(wide * _channels(factor, x.ndim) + _channels(offset, x.ndim), strong(x).dtype)
+
+    def reference(x: Any, mean: Any, variance: Any, *rest: Any) -> Any:
+        weight, bias, eps, _, _ = _split(rest)
+        tail = (-1, *(1,) * (x.ndim - 2))
+        unit = (x - mean.reshape(tail)) / numpy.sqrt(variance.reshape(tail) + eps)
+        unit = unit if weight is None else unit * weight.reshape(tail)
+        return unit if bias is None else unit + bias.reshape(tail)
+
+    samples = lambda: [
+        example((None, True, True), (4, 3, 2, 5), (3,), _VARIANCE, (3,), (3,), numpy.array(1e-5)),
+        example((None, False, False), (6, 3), (3,), _VARIANCE, numpy.array(1e-5)),
+    ]
+
+
 @public()
 def batch_norm(
     input: Any,
@@ -221,23 +257,24 @@ def batch_norm(
     Statistics are those of the batch if ``training``, else the running ones, which stay as they are.
     Source: Ioffe, Szegedy, Batch Normalization, 2015.
     """
-    ndim = len(input.shape)
-    if ndim < 2:
-        raise ShapeError(f"an input with {ndim} axes", "Use (batch, channels, ...).")
-    if training or running_mean is None:
-        count = prod(input.shape) // max(input.shape[1], 1)
-        if count == 1:
+    shape = tuple(input.shape)
+    if len(shape) == 1 and not shape[0]:
+        return ops.positive(input)
+    if len(shape) < 2:
+        raise ShapeError(f"an input with {len(shape)} axes", "Use (batch, channels, ...).")
+    for name, value in (("weight", weight), ("bias", bias), ("running_mean", running_mean)):
+        if value is not None and tuple(value.shape) != (shape[1],):
             raise ShapeError(
-                "one value per channel has no variance", "Use a larger batch, or training=False."
+                f"{name} of shape {tuple(value.shape)} for {shape[1]} channels",
+                f"Give it the shape ({shape[1]},).",
             )
-        given = [value for value in (weight, bias) if value is not None]
-        attrs = (None, weight is not None, bias is not None)
-        return apply("batch_norm_train", input, *given, eps, attrs=attrs)
-    factor = ops.rsqrt(ops.add(running_var, eps))
-    factor = factor if weight is None else ops.multiply(factor, weight)
-    offset = ops.negative(ops.multiply(running_mean, factor))
-    offset = offset if bias is None else ops.add(offset, bias)
-    return ops.add(ops.multiply(input, _channels(factor, ndim)), _channels(offset, ndim))
+    given = [value for value in (weight, bias) if value is not None]
+    attrs = (None, weight is not None, bias is not None)
+    if not training and running_mean is not None:
+        return apply("batch_norm_eval", input, running_mean, running_var, *given, eps, attrs=attrs)
+    if prod(shape) == shape[1]:
+        raise ShapeError("one value per channel has no variance", "Use a larger batch, or training=False.")
+    return apply("batch_norm_train", input, *given, eps, attrs=attrs)
 
 
 @composite

@@ -1,0 +1,212 @@
+"""Normalisation whose running statistics follow the batches, in PyTorch's two orders of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from twofold import _core
+from twofold.dtypes import uint8
+from twofold.frontend.install import PUBLIC
+
+Tensor = _core.Tensor
+
+
+def _follow(running: Tensor | None, value: Tensor, momentum: float) -> None:
+    """Move a running statistic towards that of a batch, in place."""
+    if running is not None:
+        running._assign((running * (1 - momentum) + value * momentum).to(running.dtype))
+
+
+def _without_gradient(update: Callable[[], None]) -> None:
+    before = _core.set_grad_enabled(False)
+    try:
+        update()
+    finally:
+        _core.set_grad_enabled(before)
+
+
+def _batch_axes(input: Tensor) -> tuple[int, ...]:
+    return (0, *range(2, input.ndim))
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Batch normalisation; in training the running statistics (with unbiased variance) follow the batch.
+
+    Raises ShapeError (a ValueError) for one value per channel in training.
+    """
+    result = PUBLIC["batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if training and running_mean is not None and input.ndim > 1:
+
+        def update() -> None:
+            axes = _batch_axes(input)
+            _follow(running_mean, input.mean(axes), momentum)
+            _follow(running_var, input.var(axes, correction=1), momentum)
+
+        _without_gradient(update)
+    return result
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Every channel of every sample normalised by its own statistics, or by the running ones.
+
+    With ``use_input_stats`` the running statistics follow the mean over the samples of theirs. Raises ValueError
+    for one value per channel then.
+    """
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise ValueError("Expected running_mean and running_var to be defined when use_input_stats=False")
+        return PUBLIC["batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
+    shape = tuple(input.shape)
+    if prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {shape}")
+    result = PUBLIC["instance_norm"](input, weight, bias, eps)
+    if running_mean is not None:
+
+        def update() -> None:
+            axes = tuple(range(2, input.ndim))
+            _follow(running_mean, input.mean(axes).mean(0), momentum)
+            _follow(running_var, input.var(axes, correction=1).mean(0), momentum)
+
+        _without_gradient(update)
+    return result
+
+
+def _statistics(input: Tensor, axes: Any, eps: float, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The mean, and one over the standard deviation."""
+    variance = input.var(axes, correction=0, keepdim=keepdim)
+    return input.mean(axes, keepdim=keepdim), (variance + eps).rsqrt()
+
+
+def _nothing(input: Tensor) -> Tensor:
+    return input.detach().reshape((-1,))[:0]
+
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``batch_norm``, the mean of the batch, and one over its standard deviation (both empty in evaluation)."""
+    result = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return result, _nothing(input), _nothing(input)
+    return result, *_statistics(input.detach(), _batch_axes(input), eps)
+
+
+def _native_batch_norm_legit(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``native_batch_norm``; the running statistics before ``training, momentum, eps`` may be left out."""
+    mean, variance = rest[:-3] or (None, None)
+    training, momentum, eps = rest[-3:]
+    return native_batch_norm(input, weight, bias, mean, variance, training, momentum, eps)
+
+
+def _batch_norm_with_update(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``native_batch_norm`` in training, and an empty tensor of bytes in place of what a device would reserve."""
+    found = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *found, _nothing(input).to(uint8)
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``layer_norm``, the mean, and one over the standard deviation of each row."""
+    result = PUBLIC["layer_norm"](input, normalized_shape, weight, bias, eps)
+    axes = tuple(range(input.ndim - len(tuple(normalized_shape)), input.ndim))
+    return result, *_statistics(input, axes, eps, keepdim=True)
+
+
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``group_norm``, the mean, and one over the standard deviation of each group of channels."""
+    result = PUBLIC["group_norm"](input, group, weight, bias, eps)
+    return result, *_statistics(input.reshape((N, group, C // group * HxW)), 2, eps)
+
+
+def _batch_norm_of_torch(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = False,
+) -> Tensor:
+    """``nn.functional.batch_norm`` with the order of arguments of ``torch.batch_norm``."""
+    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _instance_norm_of_torch(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = False,
+) -> Tensor:
+    """``nn.functional.instance_norm`` with the order of arguments of ``torch.instance_norm``."""
+    return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+TOP_LEVEL: dict[str, Callable[..., Any]] = {
+    "batch_norm": _batch_norm_of_torch,
+    "instance_norm": _instance_norm_of_torch,
+    **{
+        function.__name__: function
+        for function in (
+            native_batch_norm,
+            _native_batch_norm_legit,
+            _batch_norm_with_update,
+            native_layer_norm,
+            native_group_norm,
+        )
+    },
+}
+"""What stands at the top level of the package under these names."""
