@@ -62,7 +62,9 @@ def _groups(value: Any) -> int:
 
 
 def sides(padding: Any, kernel: Shape, dilations: Shape) -> list[tuple[int, int]]:
-    """Padding before and behind each axis; "same" keeps the size, with the odd place behind.
+    """Padding before and behind each axis, of which ``padding`` may hold pairs.
+
+    "same" keeps the size, with the odd place behind.
 
     >>> sides("same", (3, 4), (1, 1))
     [(1, 1), (1, 2)]
@@ -72,7 +74,7 @@ def sides(padding: Any, kernel: Shape, dilations: Shape) -> list[tuple[int, int]
     if padding == "same":
         totals = [step * (size - 1) for step, size in zip(dilations, kernel, strict=True)]
         return [(total // 2, total - total // 2) for total in totals]
-    return [(size, size) for size in padding]
+    return [size if isinstance(size, tuple) else (size, size) for size in padding]
 
 
 def result_size(size: int, sides: tuple[int, int], kernel: int, stride: int, dilation: int) -> int:

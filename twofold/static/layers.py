@@ -9,6 +9,11 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.control import cond
+from twofold.static.convolution_layers import conv1d as conv1d
+from twofold.static.convolution_layers import conv2d as conv2d
+from twofold.static.convolution_layers import conv2d_transpose as conv2d_transpose
+from twofold.static.convolution_layers import conv3d as conv3d
+from twofold.static.convolution_layers import separable_conv2d as separable_conv2d
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.graph import GraphKeys, describe, get_default_graph
 from twofold.static.scopes import get_variable, variable_scope

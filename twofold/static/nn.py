@@ -10,6 +10,14 @@ from twofold.ops.base import apply, ops
 from twofold.static import math
 from twofold.static.array import _indices, gather
 from twofold.static.array import top_k as top_k
+from twofold.static.convolution import atrous_conv2d as atrous_conv2d
+from twofold.static.convolution import conv1d as conv1d
+from twofold.static.convolution import conv2d as conv2d
+from twofold.static.convolution import conv2d_backprop_input as conv2d_backprop_input
+from twofold.static.convolution import conv2d_transpose as conv2d_transpose
+from twofold.static.convolution import conv3d as conv3d
+from twofold.static.convolution import depthwise_conv2d as depthwise_conv2d
+from twofold.static.convolution import separable_conv2d as separable_conv2d
 from twofold.static.define import (
     Number,
     as_tensor,

@@ -1,0 +1,280 @@
+"""Convolutions under TensorFlow's names: images ``(batch, *sizes, channels)``, kernels ``(*sizes, in, out)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import apply, ops
+from twofold.static.define import Number, numbers, operation, sizes
+
+_NAMES = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def _moved(x: Any, count: int, data_format: str | None) -> Any:
+    """``x`` with its channels behind the batch."""
+    if not _channels_last(data_format, count):
+        return x
+    return ops.permute(x, (0, count + 1, *range(1, count + 1)))
+
+
+def _moved_back(y: Any, count: int, data_format: str | None) -> Any:
+    if not _channels_last(data_format, count):
+        return y
+    return ops.permute(y, (0, *range(2, count + 2), 1))
+
+
+def _channels_last(data_format: str | None, count: int) -> bool:
+    last, first = _NAMES[count]
+    if data_format not in (None, last, first):
+        raise ArgumentError(f"data_format {data_format!r}", f"Use {last!r} or {first!r}.")
+    return data_format != first
+
+
+def _spatial(name: str, value: Any, count: int, data_format: str | None) -> tuple[int, ...]:
+    """The numbers of the spatial axes, from one for all, one each, or one for every axis of the image."""
+    if value is None:
+        return (1,) * count
+    found = numbers(value)
+    given = [int(item) for item in (found if isinstance(found, list | tuple) else [found])]
+    if len(given) == 1:
+        return tuple(given) * count
+    if len(given) == count + 2:
+        begin = 1 if _channels_last(data_format, count) else 2
+        kept = given[begin : begin + count]
+        if len([item for item in given if item != 1]) > len([item for item in kept if item != 1]):
+            raise ArgumentError(f"{name} {given}", "Use 1 for batch and channels.")
+        given = kept
+    if len(given) != count:
+        raise ArgumentError(
+            f"{name} {given} for {count} spatial axes", f"Give {count} numbers, or {count + 2}."
+        )
+    return tuple(given)
+
+
+def _sides(
+    padding: Any,
+    image: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> tuple[tuple[int, int], ...]:
+    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` places, the odd one behind."""
+    if str(padding).upper() == "VALID":
+        return ((0, 0),) * len(kernel)
+    if str(padding).upper() != "SAME":
+        raise ArgumentError(f"padding {padding!r}", "Use 'SAME' or 'VALID'.")
+    found = []
+    for size, places, stride, dilation in zip(image, kernel, strides, dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (places - 1) * dilation + 1 - size, 0)
+        found.append((total // 2, total - total // 2))
+    return tuple(found)
+
+
+def _convolved(
+    x: Any, w: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any, groups: int
+) -> Any:
+    """The convolution of an image by kernels ``(out, in, *sizes)``."""
+    count = len(w.shape) - 2
+    moved = _moved(x, count, data_format)
+    steps = _spatial("strides", strides, count, data_format)
+    apart = _spatial("dilations", dilations, count, data_format)
+    edges = _sides(padding, moved.shape[2:], w.shape[2:], steps, apart)
+    made = apply(f"conv{count}d", moved, w, attrs=(steps, edges, apart, groups))
+    return _moved_back(made, count, data_format)
+
+
+def _need(value: Any, what: str, axes: int) -> None:
+    if len(value.shape) != axes:
+        raise ShapeError(f"{what} with {len(value.shape)} axes", f"Give {axes}.")
+
+
+def _kernels(w: Any) -> Any:
+    """``(*sizes, in, out)`` as ``(out, in, *sizes)``."""
+    count = len(w.shape) - 2
+    return ops.permute(w, (count + 1, count, *range(count)))
+
+
+def _declared(type: str, count: int) -> Any:
+    @operation(type)
+    def convolve(
+        input: Any, filter: Any, strides: Number, padding: Number, data_format: Number, dilations: Number
+    ) -> Any:
+        _need(input, "an input", count + 2)
+        _need(filter, "a filter", count + 2)
+        return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
+
+    return convolve
+
+
+_conv1d, _conv2d, _conv3d = (_declared(f"Conv{count}D", count) for count in (1, 2, 3))
+
+
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Any:
+    """The convolution of ``(batch, height, width, channels)`` by ``(height, width, channels, filters)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), [1, 2, 2, 1], "SAME").shape.as_list()
+    [1, 3, 3, 8]
+    """
+    kernel = filters if filter is None else filter
+    return _conv2d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv2D")
+
+
+def conv1d(
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: Any = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``."""
+    image = input if value is None else value
+    return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
+
+
+def conv3d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Any:
+    """The convolution of ``(batch, depth, height, width, channels)``."""
+    kernel = filters if filter is None else filter
+    return _conv3d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv3D")
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Any:
+    """``conv2d`` with the places of the filters ``rate`` apart."""
+    return _conv2d(value, filters, 1, padding, "NHWC", rate, name=name or "Conv2D")
+
+
+@operation("Conv2DBackpropInput")
+def _transposed(
+    value: Any,
+    filter: Any,
+    output_shape: Number,
+    strides: Number,
+    padding: Number,
+    data_format: Number,
+    dilations: Number,
+) -> Any:
+    _need(value, "an input", 4)
+    _need(filter, "a filter", 4)
+    wanted = sizes(output_shape)
+    last = _channels_last(data_format, 2)
+    image, channels = (wanted[1:3], wanted[3]) if last else (wanted[2:], wanted[1])
+    y, w = _moved(value, 2, data_format), _kernels(filter)
+    steps, apart = (
+        _spatial(n, v, 2, data_format) for n, v in (("strides", strides), ("dilations", dilations))
+    )
+    edges = _sides(padding, image, w.shape[2:], steps, apart)
+    counts = tuple(
+        (size + sum(edge) - (places - 1) * dilation - 1) // stride + 1
+        for size, edge, places, dilation, stride in zip(image, edges, w.shape[2:], apart, steps, strict=True)
+    )
+    if (y.shape[0], w.shape[0], *counts) != (wanted[0], *y.shape[1:]) or w.shape[1] != channels:
+        fix = "Give the shape of an image whose convolution has the shape of the input."
+        raise ShapeError(f"output_shape {list(wanted)} for filters of {tuple(filter.shape)}", fix)
+    deep = [ops.unsqueeze(found, 2) for found in (y, w)]
+    attrs = ((1, *steps), (0, *(low for low, _ in edges)), (1, *apart), 1, (1, *image))
+    return _moved_back(ops.squeeze(apply("convolution_transposed", *deep, attrs=attrs), 2), 2, data_format)
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.
+
+    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
+    """
+    image, kernel = (input if value is None else value), (filters if filter is None else filter)
+    made = name or "conv2d_transpose"
+    return _transposed(image, kernel, output_shape, strides, padding, data_format, dilations, name=made)
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The gradient of ``conv2d`` with respect to its input."""
+    made = name or "Conv2DBackpropInput"
+    return _transposed(out_backprop, filter, input_sizes, strides, padding, data_format, dilations, name=made)
+
+
+@operation("DepthwiseConv2dNative")
+def _depthwise(
+    input: Any, filter: Any, strides: Number, padding: Number, rate: Number, data_format: Number
+) -> Any:
+    _need(input, "an input", 4)
+    _need(filter, "a filter", 4)
+    height, width, channels, several = filter.shape
+    w = ops.reshape(ops.permute(filter, (2, 3, 0, 1)), (channels * several, 1, height, width))
+    return _convolved(input, w, strides, padding, data_format, rate, channels)
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``."""
+    apart = dilations if rate is None else rate
+    return _depthwise(input, filter, strides, padding, apart, data_format, name=name or "depthwise")
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place."""
+    apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
+    return _conv2d(apart, pointwise_filter, 1, "VALID", data_format, None, name=name or "separable_conv2d")
