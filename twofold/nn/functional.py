@@ -72,8 +72,8 @@ linear_without_bias = _core.operation_callable(REGISTRY["linear"], 2, FUNCTIONS[
 lookup = _core.operation_callable(REGISTRY["embedding"], 2, FUNCTIONS["embedding"])
 
 
-unfold = FUNCTIONS["im2col"]
-fold = FUNCTIONS["col2im"]
+unfold = PUBLIC["im2col"]
+fold = PUBLIC["col2im"]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

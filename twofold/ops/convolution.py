@@ -226,6 +226,7 @@ def _convolution(count: int) -> Any:
 
     class body:
         methods = ()
+        signature = "input, weight, bias"
 
         def call(
             input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
@@ -253,6 +254,7 @@ def _transposed(count: int) -> Any:
 
     class body:
         methods = ()
+        signature = "input, weight, bias"
 
         def call(
             input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,

@@ -214,6 +214,7 @@ class im2col:
     """
 
     methods = ()
+    signature = "input"
     call = staticmethod(
         lambda input, kernel_size, dilation=1, padding=0, stride=1: apply(
             "im2col", input, attrs=_settings(kernel_size, dilation, padding, stride)
@@ -244,6 +245,7 @@ class col2im:
     """
 
     methods = ()
+    signature = "input"
     call = staticmethod(
         lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1: apply(
             "col2im",
