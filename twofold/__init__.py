@@ -28,6 +28,7 @@ from twofold.dtypes import (
     uint64,
 )
 from twofold.dtypes import bool_ as bool
+from twofold.frontend import counting as _counting
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
 from twofold.frontend import selection as _selection

@@ -87,6 +87,29 @@ def wide_array(tensor: Tensor) -> numpy.ndarray:
     return numpy.asarray(apply("cast", tensor, attrs=(float32,))._numpy())
 
 
+def write_out(out: Any, result: Any) -> Any:
+    """What a call with ``out=`` returns: ``out`` itself, holding the result, in whose shape it is brought.
+
+    Raises RuntimeError where a gradient would have to flow.
+    """
+    if not isinstance(out, Tensor):
+        for one, value in zip(out, result, strict=True):
+            write_out(one, value)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+    if _core.grad_enabled() and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(
+            "out=: no gradient flows into a given tensor. Assign the result, or use no_grad()."
+        )
+    if tuple(out.shape) == tuple(result.shape):
+        return out._assign(result)
+    if result.dtype.kind == "f" and out.dtype.kind != "f":
+        raise RuntimeError(
+            f"out=: a result of {result.type_} cannot be stored in {out.type_}. Convert it first."
+        )
+    out._replace_value(result if result.dtype is out.dtype else apply("cast", result, attrs=(out.dtype,)))
+    return out
+
+
 _HOOKS: dict[str, Any] = {
     "expand": tracing.expand,
     "expand_gradient": tracing.expand_gradient,
@@ -104,6 +127,7 @@ _HOOKS: dict[str, Any] = {
     "cast": cast,
     "error_class": TwofoldError,
     "locate_error": tracing.locate_error,
+    "write_out": write_out,
     "display": display.display,
     "symbolic_observed": symbolic_observed,
     "no_gradient": gradients.no_gradient_message,
@@ -150,9 +174,10 @@ def namespace(name: str) -> dict[str, Any]:
     return {short: made for short, made in found.items() if short.isidentifier()}
 
 
-def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+def _in_place(function: Callable[..., Any], shape: bool = False) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return self._assign(function(self, *args, **kwargs))
+        made = function(self, *args, **kwargs)
+        return self._become(made) if shape else self._assign(made)
 
     method.__name__ = function.__name__ + "_"
     method.__doc__ = f"In-place form of ``{function.__name__}``."
@@ -169,8 +194,9 @@ def install_methods() -> None:
             continue
         setattr(Tensor, name, made.setdefault(function, _callable(function)))
         op = _BY_CALL.get(function)
-        if getattr(op, "inplace", False) or function in INPLACE:
-            setattr(Tensor, name + "_", _in_place(made[function]))
+        kind = getattr(op, "inplace", False) or INPLACE.get(function)
+        if kind:
+            setattr(Tensor, name + "_", _in_place(made[function], kind == "shape"))
     for op in REGISTRY.values():
         for operator in getattr(op, "operators", ()):
             if not _core.set_operator(operator, op):

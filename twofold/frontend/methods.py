@@ -9,7 +9,7 @@ import numpy
 
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
-from twofold.frontend import gradients
+from twofold.frontend import gradients, inplace
 from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import check_device, from_numpy, tensor
 from twofold.ops.base import FUNCTIONS, apply
@@ -414,6 +414,6 @@ METHODS: dict[str, Any] = {
 
 def install() -> None:
     """Put the methods on the tensor type."""
-    for name, method in METHODS.items():
+    for name, method in {**METHODS, **inplace.METHODS}.items():
         indexes = name in ("__getitem__", "__setitem__")
         setattr(Tensor, name, _core.operation_callable(None, 0, method) if indexes else method)

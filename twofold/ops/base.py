@@ -41,8 +41,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 """Every public method and operator by name; the tensor comes first (reflected operators are swapped)."""
 
-INPLACE: set[Callable[..., Any]] = set()
-"""Public functions that are no operations, whose methods also have an in-place form."""
+INPLACE: dict[Callable[..., Any], str] = {}
+"""Public functions that are no operations, whose methods also have an in-place form: of ``"value"`` or ``"shape"``."""
 
 OBSERVED: set[Callable[..., Any]] = set()
 """Public functions that may fail on values, so that these are computed before they return."""
@@ -190,7 +190,7 @@ class Operation(Op):
     methods: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()  # "__add__"; with ``reflected`` also "__radd__" with swapped operands
     reflected: bool = False
-    inplace: bool = False  # whether the method ``name_`` exists
+    inplace: bool | str = False  # whether the method ``name_`` exists; "shape" if it changes that
     arity: int | None = None  # n: the public call takes exactly n positional values and no attributes
     call: Callable[..., Any]
     creates: str = ""  # makes new leaves, of the "default" dtype or of that of a "value"
@@ -480,7 +480,7 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
         ):
             op.methods = tuple(name for name in op.functions if "." not in name)
         if isinstance(op, Elementwise) and "inplace" not in vars(body):
-            op.inplace = op.result_dtype in (same, to_float)
+            op.inplace = op.result_dtype in (same, to_float) or len(op.parameter_names()) > 1
         register(op)
         _publish(op)
         return op
@@ -524,17 +524,18 @@ def publish(
 
 
 def public(
-    *functions: str, methods: Sequence[str] = (), inplace: bool = False
+    *functions: str, methods: Sequence[str] = (), inplace: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Publish a function that is no operation itself: it has several results or chooses among operations.
 
-    With ``inplace`` each of its methods also has the form ``name_``.
+    With ``inplace`` each of its methods also has the form ``name_``, which writes the ``"value"`` or, of a view,
+    changes the ``"shape"``.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         publish(function, functions or (function.__name__,), methods)
         if inplace:
-            INPLACE.add(function)
+            INPLACE[function] = inplace
         return function
 
     return decorate

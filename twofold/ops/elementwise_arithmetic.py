@@ -547,6 +547,7 @@ class round_:
 class frac:
     """``input`` without its whole part, with its sign."""
 
+    inplace = True
     signature = "input"
     methods = ("frac",)
     reference = lambda x: x - numpy.trunc(x)
@@ -557,6 +558,7 @@ class frac:
 class lerp:
     """Linear interpolation: ``input`` at weight 0, ``end`` at weight 1, exact at both."""
 
+    inplace = True
     signature = "input, end, weight"
     methods = ("lerp",)
     reference = lambda a, b, w: a + w * (b - a)
@@ -567,6 +569,7 @@ class lerp:
 class addcmul:
     """``input + value * tensor1 * tensor2``."""
 
+    inplace = True
     signature = "input, tensor1, tensor2, value"
     methods = ("addcmul",)
     reference = lambda x, a, b, value: x + value * a * b
@@ -581,6 +584,7 @@ class addcmul:
 class addcdiv:
     """``input + value * tensor1 / tensor2``."""
 
+    inplace = True
     signature = "input, tensor1, tensor2, value"
     methods = ("addcdiv",)
     domain = (reals(-3, 3), reals(-3, 3), nonzero(-3, 3, 0.5), reals(-3, 3))

@@ -152,6 +152,7 @@ class logical_xor:
 class logical_not:
     """Whether ``input`` is zero."""
 
+    inplace = True
     kinds = "biufc"
     result_dtype = logical
     differentiable = False

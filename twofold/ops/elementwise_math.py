@@ -357,6 +357,7 @@ class logaddexp:
 class logit:
     """``log(input / (1 - input))``; with ``eps``, of the input limited to [eps, 1 - eps]."""
 
+    inplace = True
     functions = ("logit", "special.logit")
     signature = "input"
     methods = ("logit",)
@@ -382,6 +383,7 @@ def _logit(x: Any) -> Any:
 class sinc:
     """``sin(pi * input) / (pi * input)``, 1 at 0."""
 
+    inplace = True
     functions = ("sinc", "special.sinc")
     signature = "input"
     methods = ("sinc",)
@@ -398,6 +400,7 @@ def _sinc(angle: Any) -> Any:
 class xlogy:
     """``input * log(other)``, 0 where ``input`` is 0."""
 
+    inplace = True
     functions = ("xlogy", "special.xlogy")
     signature = "input, other"
     methods = ("xlogy",)
@@ -412,6 +415,7 @@ class xlogy:
 class deg2rad:
     """Degrees to radians."""
 
+    inplace = True
     signature = "input"
     methods = ("deg2rad",)
     reference = numpy.deg2rad
@@ -422,6 +426,7 @@ class deg2rad:
 class rad2deg:
     """Radians to degrees."""
 
+    inplace = True
     signature = "input"
     methods = ("rad2deg",)
     reference = numpy.rad2deg

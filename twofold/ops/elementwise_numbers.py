@@ -156,6 +156,7 @@ def frexp(input: Any) -> MantissaAndExponent:
 class ldexp:
     """``input * 2**other``."""
 
+    inplace = True
     signature = "input, other"
     methods = ("ldexp",)
     reference = lambda x, n: x * numpy.exp2(n)
@@ -166,6 +167,7 @@ class ldexp:
 class float_power:
     """``input`` to the power ``exponent``, computed in float64."""
 
+    inplace = True
     signature = "input, exponent"
     methods = ("float_power",)
     domain = (reals(0.2, 3), reals(-3, 3))
@@ -237,6 +239,7 @@ def _largest(dtype: DType) -> float:
 class nan_to_num:
     """NaN replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (default: the largest finite numbers)."""
 
+    inplace = True
     signature = "input, nan, posinf, neginf"
     methods = ("nan_to_num",)
     reference = lambda x, nan, above, below: x + 0 * nan + 0 * above + 0 * below

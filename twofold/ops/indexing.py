@@ -419,6 +419,7 @@ class masked_write:
 class masked_fill:
     """The input with ``value`` where ``mask`` is true."""
 
+    inplace = True
     methods = ("masked_fill",)
     signature = "input, mask, value"
 
@@ -433,7 +434,7 @@ class masked_fill:
     samples = lambda: [example((), (3, 17), numpy.arange(3).reshape(3, 1) > 0, ())]
 
 
-@public(methods=("index_put",), inplace=True)
+@public(methods=("index_put",), inplace="value")
 def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """The input with ``values`` at ``indices``, one array for each of the first axes.
 

@@ -386,13 +386,13 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     )
 
 
-@public(methods=("squeeze",))
+@public(methods=("squeeze",), inplace="shape")
 def squeeze(input: Any, dim: Any = None) -> Any:
     """The axes ``dim`` (default: all) of size 1 removed."""
     return ops.reshape(input, shapes.squeezed(tuple(input.shape), dim))
 
 
-@public(methods=("unsqueeze",))
+@public(methods=("unsqueeze",), inplace="shape")
 def unsqueeze(input: Any, dim: Any) -> Any:
     """A new axis of size 1 at each place in ``dim``, counted in the result."""
     return ops.reshape(input, shapes.unsqueezed(tuple(input.shape), dim))
@@ -410,13 +410,13 @@ def reshape_as(input: Any, other: Any) -> Any:
     return ops.reshape(input, tuple(other.shape))
 
 
-@public("transpose", "swapaxes", "swapdims", methods=("transpose", "swapaxes", "swapdims"))
+@public("transpose", "swapaxes", "swapdims", methods=("transpose", "swapaxes", "swapdims"), inplace="shape")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
     return apply("permute", input, attrs=(shapes.swapped(len(input.shape), dim0, dim1),))
 
 
-@public(methods=("t",))
+@public(methods=("t",), inplace="shape")
 def t(input: Any) -> Any:
     """A matrix transposed; a vector or scalar as it is.
 
@@ -462,13 +462,13 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     return tuple(ops.broadcast_to(tensor, shape) for tensor in tensors)
 
 
-@public()
+@public(methods=("fliplr",))
 def fliplr(input: Any) -> Any:
     """The order along axis 1 reversed."""
     return ops.flip(input, 1)
 
 
-@public()
+@public(methods=("flipud",))
 def flipud(input: Any) -> Any:
     """The order along axis 0 reversed."""
     return ops.flip(input, 0)

@@ -182,6 +182,7 @@ class linear_scan(Scan):
 def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:
     class body:
         methods = (name,)
+        inplace = True
 
         def call(input: Any, dim: int, *, dtype: Any = None) -> Any:
             wanted = None if dtype is None else as_dtype(dtype)

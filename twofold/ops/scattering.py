@@ -248,7 +248,7 @@ class index_reduce:
     samples = _combination_samples(True, (*_REDUCTIONS, "set"), True)
 
 
-@public(methods=("scatter",), inplace=True)
+@public(methods=("scatter",), inplace="value")
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Any:
@@ -263,14 +263,14 @@ def scatter(
     return apply("scatter_reduce", input, index, value if src is None else src, attrs=(axis, how, True))
 
 
-@public(methods=("scatter_add",), inplace=True)
+@public(methods=("scatter_add",), inplace="value")
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """The input with ``src`` added at ``index`` along ``dim``."""
     axis = normalize_axis(dim, len(input.shape))
     return apply("scatter_reduce", input, index, src, attrs=(axis, "sum", True))
 
 
-@public(methods=("index_add",), inplace=True)
+@public(methods=("index_add",), inplace="value")
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     """The input with the slices of ``source``, times ``alpha``, added at ``index`` along ``dim``."""
     axis = normalize_axis(dim, len(input.shape))
@@ -279,14 +279,14 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     return apply("index_reduce", input, index, source, attrs=(axis, "sum", True))
 
 
-@public(methods=("index_copy",), inplace=True)
+@public(methods=("index_copy",), inplace="value")
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """The input with the slices at ``index`` along ``dim`` replaced; of equal indices the last stays."""
     axis = normalize_axis(dim, len(input.shape))
     return apply("index_reduce", input, index, source, attrs=(axis, "set", True))
 
 
-@public(methods=("index_fill",), inplace=True)
+@public(methods=("index_fill",), inplace="value")
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """The input with ``value``, a scalar, in the slices at ``index`` along ``dim``."""
     if getattr(value, "shape", ()):

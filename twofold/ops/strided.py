@@ -50,6 +50,7 @@ class as_strided:
 
     methods = ("as_strided",)
     is_view = True
+    inplace = "shape"
 
     def call(
         input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None

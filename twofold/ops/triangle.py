@@ -35,6 +35,7 @@ def _triangle(keep: str) -> Any:
 class triu:
     """The elements on and above the diagonal of the last two axes; zero elsewhere."""
 
+    inplace = True
     methods = ("triu",)
     call = staticmethod(lambda input, diagonal=0: apply("triu", input, diagonal))
     compute = _triangle("upper")
@@ -46,6 +47,7 @@ class triu:
 class tril:
     """The elements on and below the diagonal of the last two axes; zero elsewhere."""
 
+    inplace = True
     methods = ("tril",)
     call = staticmethod(lambda input, diagonal=0: apply("tril", input, diagonal))
     compute = _triangle("lower")

@@ -1,0 +1,84 @@
+"""In-place methods that change the shape or write elements, and results written to ``out=``."""
+
+import pytest
+
+import twofold as torch
+
+
+def test_a_shape_changes_in_place_and_the_handle_keeps_its_gradient():
+    x = torch.arange(6.0).requires_grad_()
+    y = x * 2
+    same = y
+    y.unsqueeze_(0).transpose_(0, 1).squeeze_(1).unsqueeze_(-1).swapaxes_(0, 1)
+    assert same is y and tuple(y.shape) == (1, 6)
+    (y * torch.arange(6.0)).sum().backward()
+    assert x.grad.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+
+
+def test_writing_after_a_change_of_shape_reaches_the_base():
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    row = x[0]
+    row.unsqueeze_(1)
+    row.mul_(10)
+    assert x.tolist() == [[0.0, 10.0, 20.0], [3.0, 4.0, 5.0]]
+    x.t_().add_(1)
+    assert x.tolist() == [[1.0, 4.0], [11.0, 5.0], [21.0, 6.0]]
+
+
+def test_the_shape_of_a_leaf_that_requires_grad_stays():
+    with pytest.raises(RuntimeError, match="the shape of a leaf that requires grad is changed in place"):
+        torch.ones(3, requires_grad=True).unsqueeze_(0)
+
+
+def test_resize_keeps_the_first_elements():
+    x = torch.arange(6.0)
+    x.resize_(2, 2)
+    assert x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    x.resize_as_(torch.zeros(6))
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="view or requires grad"):
+        x[0].resize_(2)
+
+
+def test_writing_elements_in_place():
+    x = torch.zeros(3, 3)
+    x.fill_diagonal_(1.0).index_fill_(0, torch.tensor([2]), 5.0)
+    assert x.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [5.0, 5.0, 5.0]]
+    x.masked_scatter_(x > 1, torch.tensor([7.0, 8.0, 9.0])).put_(torch.tensor([1]), torch.tensor([4.0]))
+    assert x.tolist() == [[1.0, 4.0, 0.0], [0.0, 1.0, 0.0], [7.0, 8.0, 9.0]]
+    x.scatter_(1, torch.tensor([[2]]), -1.0).scatter_reduce_(
+        0, torch.tensor([[0, 0]]), torch.ones(1, 2), "sum"
+    )
+    assert x[0].tolist() == [2.0, 5.0, -1.0]
+    tall = torch.zeros(7, 3, dtype=torch.int64).fill_diagonal_(1, wrap=True)
+    assert tall.nonzero()[:, 0].tolist() == [0, 1, 2, 4, 5, 6]
+    assert torch.tensor([1.0, 2.0]).apply_(lambda value: value + 1).tolist() == [2.0, 3.0]
+
+
+def test_comparisons_write_numbers():
+    x = torch.tensor([1.0, 2.0, 3.0])
+    assert x.ge_(2).tolist() == [0.0, 1.0, 1.0]
+
+
+def test_out_takes_the_result_and_its_shape():
+    x = torch.arange(6.0).reshape(2, 3)
+    out = torch.empty(0)
+    assert torch.add(x, 1, out=out) is out
+    assert out.tolist() == (x + 1).tolist()
+    whole = torch.empty(2, 3, dtype=torch.float64)
+    torch.mul(x, 2, out=whole)
+    assert whole.dtype is torch.float64 and whole.tolist() == (x * 2).tolist()
+    values, places = torch.empty(2), torch.empty(2, dtype=torch.int64)
+    found = torch.max(x, 1, out=(values, places))
+    assert found.values is values and values.tolist() == [2.0, 5.0] and places.tolist() == [2, 2]
+    assert torch.sum(x, 0, out=None).tolist() == [3.0, 5.0, 7.0]
+
+
+def test_out_takes_no_gradient_and_no_floats_for_integers():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="no gradient flows into a given tensor"):
+        torch.exp(x, out=torch.empty(2))
+    with torch.no_grad():
+        assert torch.exp(x, out=torch.empty(2)).shape == (2,)
+    with pytest.raises(RuntimeError, match="cannot be stored in int64"):
+        torch.exp(torch.ones(2), out=torch.empty(0, dtype=torch.int64))

@@ -1,0 +1,142 @@
+"""Different elements, runs and frequencies: results whose shape depends on values, found on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import bfloat16, float64
+from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ops.base import apply, normalize_axis, ops, public
+
+Tensor = _core.Tensor
+
+
+def _lift(array: numpy.ndarray, like: Tensor | None = None) -> Tensor:
+    """A tensor of an array, in the dtype of ``like`` where NumPy has none such."""
+    made = _core.from_array(numpy.require(array, requirements="C"), False)
+    return apply("cast", made, attrs=(bfloat16,)) if like is not None and like.dtype is bfloat16 else made
+
+
+def _chosen(found: list[Any], inverse: bool, counts: bool) -> Any:
+    """The results that were asked for: one alone, several as a tuple."""
+    kept = [found[0]] + [part for part, wanted in zip(found[1:], (inverse, counts), strict=True) if wanted]
+    return kept[0] if len(kept) == 1 else tuple(kept)
+
+
+@public("unique", methods=("unique",))
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements in ascending order (along ``dim``: the different slices).
+
+    With ``return_inverse`` also the place of each element among them, with ``return_counts`` how often each occurs.
+
+    >>> import twofold as torch
+    >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    array = input.detach().numpy()
+    axis = None if dim is None else normalize_axis(dim, len(input.shape))
+    if axis is not None and array.ndim and 0 in array.shape[:axis] + array.shape[axis + 1 :]:
+        raise ShapeError("different slices that have no elements", "Use a tensor that has some.")
+    if axis is not None and not array.ndim:
+        axis = None
+    values, inverse, counts = numpy.unique(
+        array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    places = inverse.reshape(array.shape if axis is None else (array.shape[axis],)).astype(numpy.int64)
+    found = [_lift(values, input), _lift(places), _lift(counts.astype(numpy.int64))]
+    return _chosen(found, return_inverse, return_counts)
+
+
+@public("unique_consecutive", methods=("unique_consecutive",))
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first of each run of equal elements (along ``dim``: of equal slices).
+
+    >>> import twofold as torch
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    array = input.detach().numpy()
+    axis = None if dim is None or not array.ndim else normalize_axis(dim, array.ndim)
+    lines = array.reshape(-1) if axis is None else numpy.moveaxis(array, axis, 0)
+    length = len(lines)
+    rows = lines.reshape(length, -1 if lines.size else 0)
+    starts = numpy.ones(length, bool)
+    starts[1:] = (rows[1:] != rows[:-1]).any(1)
+    values = lines[starts] if axis is None else numpy.moveaxis(lines[starts], 0, axis)
+    places = numpy.cumsum(starts) - 1
+    counts = numpy.diff(numpy.append(numpy.flatnonzero(starts), length))
+    shape = array.shape if axis is None else (length,)
+    found = [_lift(values, input), _lift(places.reshape(shape)), _lift(counts)]
+    return _chosen(found, return_inverse, return_counts)
+
+
+@public("bincount", methods=("bincount",))
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of the numbers 0, 1, ... occurs, or the sum of the ``weights`` where it does.
+
+    Raises DTypeError for anything but integers, ArgumentError for negative ones.
+
+    >>> import twofold as torch
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    if input.dtype.kind not in "iu":
+        raise DTypeError(f"takes integers, not {input.dtype.name}", "Cast with .to(int64) first.")
+    numbers = input.detach().numpy()
+    if numbers.ndim != 1 or numbers.min(initial=0) < 0:
+        raise ArgumentError(
+            "anything but a vector of numbers from 0", "Flatten it, and shift negative numbers."
+        )
+    if minlength < 0:
+        raise ArgumentError(f"minlength {minlength}", "Use 0 or more.")
+    if weights is None:
+        return _lift(numpy.bincount(numbers, minlength=minlength).astype(numpy.int64))
+    if tuple(weights.shape) != numbers.shape:
+        raise ShapeError(f"weights of shape {tuple(weights.shape)}", "Give one weight per number.")
+    dtype = weights.dtype.numpy if weights.dtype.kind == "f" else float64.numpy
+    sums = numpy.zeros(max(numbers.max(initial=-1) + 1, minlength), dtype)
+    numpy.add.at(sums, numbers, weights.detach().numpy())
+    return _lift(sums)
+
+
+@public("nonzero_static", methods=("nonzero_static",))
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The places of the first ``size`` elements that are not zero, one row each; missing rows hold ``fill_value``."""
+    if size < 0:
+        raise ArgumentError(f"size {size}", "Use 0 or more.")
+    array = input.detach().numpy()
+    rows = numpy.argwhere(array)[:size]
+    result = numpy.full((size, array.ndim), fill_value, numpy.int64)
+    result[: len(rows)] = rows
+    return _lift(result)
+
+
+@public("unravel_index")
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """One place per axis of ``shape`` from places in its row-major order.
+
+    >>> import twofold as torch
+    >>> torch.unravel_index(torch.tensor([5, 0]), (2, 3))
+    (tensor([1, 0]), tensor([2, 0]))
+    """
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"takes integers, not {indices.dtype.name}", "Cast with .to(int64) first.")
+    sizes = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
+    places, rest = [], indices
+    for size in reversed(sizes):
+        if size < 1:
+            raise ArgumentError(f"shape {sizes}", "Use positive sizes.")
+        places.append(ops.remainder(rest, size))
+        rest = ops.floor_divide(rest, size)
+    return tuple(reversed(places))

@@ -1,0 +1,82 @@
+"""In-place methods that change the shape of a tensor, or write elements that it already has."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import apply, ops
+from twofold.ops.source import shape_of
+
+Tensor = _core.Tensor
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """In-place: another shape, with the first elements in row-major order; new ones are 0.
+
+    Raises RuntimeError for a tensor that requires grad, and for a view.
+    """
+    shape = shape_of(sizes)
+    if self.requires_grad or self._base is not None:
+        raise RuntimeError(f"resize_: {self.type_} is a view or requires grad. Use reshape or pad.")
+    flat, count = ops.ravel(self.detach()), prod(shape)
+    if count > flat.shape[0]:
+        flat = ops.pad(flat, (0, count - flat.shape[0]))
+    self._replace_value(ops.reshape(ops.narrow(flat, 0, 0, count), shape))
+    return self
+
+
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """In-place: the shape of ``other``; see ``resize_``."""
+    return resize_(self, tuple(other.shape))
+
+
+def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
+    """In-place: hold the elements of ``source`` (default: none), in its shape and dtype."""
+    self._replace_value(apply("zeros", attrs=((0,), self.dtype)) if source is None else source.detach())
+    return self
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """In-place: write ``fill_value`` where all places are equal; ``wrap`` goes on below a tall matrix.
+
+    Raises ShapeError for fewer than two axes, and for more than two of different sizes.
+    """
+    shape = tuple(self.shape)
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise ShapeError(f"a diagonal of shape {shape}", "Use a matrix, or equal sizes.")
+    step = sum(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    rows = shape[0] if wrap and len(shape) == 2 else min(shape)
+    last = prod(shape) if rows == shape[0] else min(shape) * step
+    places = numpy.arange(0, min(last, prod(shape)), step)
+    if not len(places):
+        return self
+    value = ops.cast(fill_value, self.dtype) if isinstance(fill_value, Tensor) else fill_value
+    written = ops.index_fill(ops.ravel(self), 0, _core.from_array(places, False), value)
+    return self._assign(ops.reshape(written, shape))
+
+
+def apply_(self: Tensor, function: Any) -> Tensor:
+    """In-place: each element becomes ``function`` of it, called in Python."""
+    array = self.detach().numpy()
+    values = numpy.array([function(x) for x in array.reshape(-1).tolist()], array.dtype)
+    return self._assign(_core.from_array(values.reshape(array.shape), False))
+
+
+def map_(self: Tensor, other: Tensor, function: Any) -> Tensor:
+    """In-place: each element becomes ``function`` of it and of that of ``other``, called in Python."""
+    if tuple(other.shape) != tuple(self.shape):
+        raise ArgumentError(f"shapes {tuple(self.shape)} and {tuple(other.shape)}", "Make them equal.")
+    array, more = self.detach().numpy(), other.detach().numpy()
+    pairs = zip(array.reshape(-1).tolist(), more.reshape(-1).tolist(), strict=True)
+    values = numpy.array([function(x, y) for x, y in pairs], array.dtype)
+    return self._assign(_core.from_array(values.reshape(array.shape), False))
+
+
+METHODS: dict[str, Any] = {
+    function.__name__: function for function in (resize_, resize_as_, set_, fill_diagonal_, apply_, map_)
+}
