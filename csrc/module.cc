@@ -41,6 +41,7 @@ const HookSlot kHooks[] = {
     {"cast", &hooks.cast},
     {"error_class", &hooks.error_class},
     {"locate_error", &hooks.locate_error},
+    {"write_out", &hooks.write_out},
     {"display", &hooks.display},
     {"symbolic_observed", &hooks.symbolic_observed},
     {"no_gradient", &hooks.no_gradient},

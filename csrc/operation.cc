@@ -2,6 +2,8 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <vector>
+
 #include "tensor.h"
 
 namespace twofold {
@@ -42,6 +44,36 @@ void locate_error(PyObject* function, PyObject* const* arguments, Py_ssize_t cou
   Py_XDECREF(traceback);
 }
 
+// Position of the keyword `out`, or -1.
+Py_ssize_t position_of_out(PyObject* names) {
+  static PyObject* const out = PyUnicode_InternFromString("out");
+  for (Py_ssize_t i = 0, count = names ? PyTuple_GET_SIZE(names) : 0; i < count; ++i) {
+    if (PyTuple_GET_ITEM(names, i) == out || PyUnicode_Compare(PyTuple_GET_ITEM(names, i), out) == 0) return i;
+  }
+  return -1;
+}
+
+// Calls `slow` without the keyword at `place` and writes the result to the tensors given there.
+PyObject* call_into(PyObject* slow, PyObject* const* arguments, Py_ssize_t count, PyObject* names, Py_ssize_t place) {
+  Py_ssize_t keywords = PyTuple_GET_SIZE(names);
+  PyObject* fewer = PyTuple_New(keywords - 1);
+  if (!fewer) return nullptr;
+  std::vector<PyObject*> kept(arguments, arguments + count + keywords);
+  PyObject* target = kept[static_cast<size_t>(count + place)];
+  kept.erase(kept.begin() + count + place);
+  for (Py_ssize_t i = 0; i < keywords - 1; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i < place ? i : i + 1);
+    Py_INCREF(name);
+    PyTuple_SET_ITEM(fewer, i, name);
+  }
+  PyObject* result = PyObject_Vectorcall(slow, kept.data(), static_cast<size_t>(count), keywords > 1 ? fewer : nullptr);
+  Py_DECREF(fewer);
+  if (!result || target == Py_None) return result;
+  PyObject* written = PyObject_CallFunctionObjArgs(hooks.write_out, target, result, nullptr);
+  Py_DECREF(result);
+  return written;
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
@@ -50,7 +82,9 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
       if (is_tensor(arguments[i])) return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
     }
   }
-  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
+  Py_ssize_t place = position_of_out(names);
+  PyObject* result = place < 0 ? PyObject_Vectorcall(op->slow, arguments, flags, names)
+                               : call_into(op->slow, arguments, count, names, place);
   if (!result && PyErr_ExceptionMatches(hooks.error_class)) locate_error(op->slow, arguments, count);
   return result;
 }

@@ -69,6 +69,7 @@ struct Hooks {
   PyObject* cast = nullptr;             // (tensor, type) -> tensor
   PyObject* error_class = nullptr;      // of errors that locate_error words
   PyObject* locate_error = nullptr;     // (error, function, arguments) -> error that tells them
+  PyObject* write_out = nullptr;        // (out, result) -> out, which holds the result from then on
   PyObject* display = nullptr;          // (tensor) -> str
   PyObject* symbolic_observed = nullptr;  // (tensor, what) -> raises
   PyObject* no_gradient = nullptr;      // (tensor) -> message for backward without a leaf that asks for it

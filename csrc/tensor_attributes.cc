@@ -193,6 +193,40 @@ PyObject* replace_value(PyObject* self, PyObject* other) {
   Py_RETURN_NONE;
 }
 
+// The handle becomes the view `other` that was made of it; `other` holds from now on what the handle was.
+PyObject* become(PyObject* self, PyObject* other) {
+  PyTensor* tensor = as_tensor(self);
+  Py_INCREF(self);
+  if (self == other) return self;
+  PyTensor* made = is_tensor(other) ? as_tensor(other) : nullptr;
+  if (!made || !made->view || made->view->parent != tensor) {
+    Py_DECREF(self);
+    return PyErr_Format(PyExc_TypeError, "in-place: the operation gave no view of the tensor");
+  }
+  if (tensor->value->is_leaf && tensor->value->requires_grad) {
+    Py_DECREF(self);
+    return PyErr_Format(PyExc_RuntimeError,
+                        "in-place: the shape of a leaf that requires grad is changed in place: %s. Use the form that returns a new tensor.",
+                        tensor->value->type->text().c_str());
+  }
+  std::swap(tensor->value, made->value);
+  std::swap(tensor->view, made->view);
+  made->version = tensor->version;
+  made->detached = tensor->detached;
+  View* view = tensor->view;
+  bool was_root = view->root == tensor;
+  Py_INCREF(other);
+  view->parent = made;
+  Py_DECREF(self);
+  if (was_root) {
+    Py_INCREF(other);
+    view->root = made;
+    view->seen = made->version;
+    Py_DECREF(self);
+  }
+  return self;
+}
+
 bool run_hooks(GradientSlot* slot, PyObject** gradient) {
   if (!slot->hooks) return true;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(slot->hooks); ++i) {
@@ -340,6 +374,7 @@ PyMethodDef tensor_methods[] = {
     {"_realise", realise_method, METH_NOARGS, "Compute the value now."},
     {"data_ptr", data_ptr, METH_NOARGS, "Address of the first element."},
     {"_assign", assign_method, METH_O, "In-place: take the value of another tensor."},
+    {"_become", become, METH_O, "In-place: become a view that was made of this tensor."},
     {"_replace_value", replace_value, METH_O, "Take another tensor's value, type and all."},
     {"_backward", backward, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
     {"_gradient_hooks", slot_object, METH_O, "List of hooks; True: the value need not be a leaf."},
