@@ -71,9 +71,13 @@ def line_of(first: Any, last: Any, size: int, weights: Any = None) -> Line:
     return Line(first, last, first_use, last_use, weights)
 
 
-def pace(size: int, wanted: int, align: bool, scale: float | None) -> float:
+CORNERS, EDGES, STARTS = "corners", "edges", "starts"
+"""What is laid on each other: centres of the corner elements, outer edges, or centres of the first elements."""
+
+
+def pace(size: int, wanted: int, placing: str, scale: float | None) -> float:
     """How far apart in the input two neighbours of the result lie."""
-    if align:
+    if placing == CORNERS:
         return (size - 1) / (wanted - 1) if wanted > 1 else 0.0
     return 1 / scale if scale is not None and scale > 0 else size / max(wanted, 1)
 
@@ -81,19 +85,19 @@ def pace(size: int, wanted: int, align: bool, scale: float | None) -> float:
 def nearest_line(size: int, wanted: int, scale: float | None, centered: bool) -> Line:
     """One element for each: that at ``floor(o * pace)``, or with ``centered`` at ``floor((o + 0.5) * pace)``."""
     number = convert(iota((wanted,)), float32) + (0.5 if centered else 0.0)
-    first = ops.minimum(convert(ops.floor(number * pace(size, wanted, False, scale)), int64), size - 1)
+    first = ops.minimum(convert(ops.floor(number * pace(size, wanted, EDGES, scale)), int64), size - 1)
     return line_of(first, first + 1, size)
 
 
-def source_places(size: int, wanted: int, align: bool, scale: float | None, dtype: DType) -> Any:
-    """Where in the input the elements of the result lie: corner on corner, or edge on edge."""
-    number, step = convert(iota((wanted,)), dtype), pace(size, wanted, align, scale)
-    return number * step if align else (number + 0.5) * step - 0.5
+def source_places(size: int, wanted: int, placing: str, scale: float | None, dtype: DType) -> Any:
+    """Where in the input the elements of the result lie."""
+    number, step = convert(iota((wanted,)), dtype), pace(size, wanted, placing, scale)
+    return (number + 0.5) * step - 0.5 if placing == EDGES else number * step
 
 
-def smooth_line(size: int, wanted: int, align: bool, scale: float | None, cubic: bool, dtype: DType) -> Line:
+def smooth_line(size: int, wanted: int, placing: str, scale: float | None, cubic: bool, dtype: DType) -> Line:
     """Two neighbours for each element, or with ``cubic`` four; places outside count for the border."""
-    place = source_places(size, wanted, align, scale, dtype)
+    place = source_places(size, wanted, placing, scale, dtype)
     place = place if cubic else ops.maximum(place, 0.0)
     below = ops.minimum(convert(ops.floor(place), int64), size - 1)
     t = ops.clamp(place - convert(below, dtype), 0.0, 1.0)
@@ -131,10 +135,10 @@ def _filter(x: Any, cubic: bool) -> Any:
 
 
 def antialiased_line(
-    size: int, wanted: int, align: bool, scale: float | None, cubic: bool, dtype: DType
+    size: int, wanted: int, placing: str, scale: float | None, cubic: bool, dtype: DType
 ) -> Line:
     """All elements under a filter that is as wide as the step between two elements of the result."""
-    step = pace(size, wanted, align, scale)
+    step = pace(size, wanted, placing, scale)
     wide = max(step, 1.0)
     support = (2 if cubic else 1) * wide
     center = (convert(iota((wanted,)), dtype) + 0.5) * step
@@ -149,12 +153,12 @@ def antialiased_line(
 
 
 def _line(
-    size: int, wanted: int, mode: str, align: bool, scale: float | None, antialias: bool, dtype: DType
+    size: int, wanted: int, mode: str, placing: str, scale: float | None, antialias: bool, dtype: DType
 ) -> Line:
     if mode in ("nearest", "nearest-exact"):
         return nearest_line(size, wanted, scale, mode == "nearest-exact")
     make = antialiased_line if antialias else smooth_line
-    return make(size, wanted, align, scale, mode == "bicubic", dtype)
+    return make(size, wanted, placing, scale, mode == "bicubic", dtype)
 
 
 def _unchanged(size: int, wanted: int, mode: str, scale: float | None, antialias: bool) -> bool:
@@ -168,7 +172,7 @@ def _unchanged(size: int, wanted: int, mode: str, scale: float | None, antialias
 class resize:
     """The last axes in other sizes.
 
-    Attributes ``(mode, sizes, align_corners, scales, antialias)``; a scale of None is the ratio of the sizes.
+    Attributes ``(mode, sizes, placing, scales, antialias)``; a scale of None is the ratio of the sizes.
     """
 
     functions = ()
@@ -176,7 +180,7 @@ class resize:
     call = staticmethod(lambda x, *attrs: apply("resize", x, attrs=attrs))
 
     def compute(
-        x: Any, mode: str, sizes: tuple[int, ...], align: bool, scales: tuple[Any, ...], antialias: bool
+        x: Any, mode: str, sizes: tuple[int, ...], placing: str, scales: tuple[Any, ...], antialias: bool
     ) -> Any:
         x, count, take = strong(x), len(sizes), mode in ("nearest", "nearest-exact")
         if not take and x.dtype.kind != "f" and (x.dtype is not uint8 or mode not in ("bilinear", "bicubic")):
@@ -191,24 +195,25 @@ class resize:
         for axis, wanted, scale in plan:
             size = x.shape[axis]
             if not _unchanged(size, wanted, mode, scale, antialias):
-                line = _line(size, wanted, mode, align, scale, antialias, dtype)
+                line = _line(size, wanted, mode, placing, scale, antialias, dtype)
                 made = along(made, axis, line, take=take)
         if x.dtype is uint8 and not take:
             made = ops.clamp(ops.round(made), 0.0, 255.0)
         return convert(made, x.dtype)
 
     samples = lambda: [
-        example(("nearest", (5,), False, (None,), False), (2, 3, 3)),
-        example(("nearest", (2, 7), False, (None, 1.4), False), (1, 2, 4, 5)),
-        example(("nearest-exact", (3, 9), False, (None, None), False), numpy.arange(20).reshape(1, 1, 4, 5)),
-        example(("linear", (7,), False, (None,), False), (2, 3, 3)),
-        example(("bilinear", (7, 3), True, (None, None), False), (1, 2, 4, 5)),
-        example(("bilinear", (2, 9), False, (0.6, 1.9), False), (1, 2, 4, 5)),
-        example(("bicubic", (7, 3), False, (None, None), False), (1, 2, 4, 5)),
-        example(("bicubic", (5, 3), True, (None, None), False), (1, 2, 2, 1)),
-        example(("trilinear", (1, 4, 5), False, (None,) * 3, False), (1, 2, 2, 3, 2)),
-        example(("bilinear", (2, 7), False, (None, None), True), (1, 2, 5, 5)),
-        example(("bicubic", (2, 3), False, (None, None), True), (1, 2, 5, 7)),
+        example(("nearest", (5,), EDGES, (None,), False), (2, 3, 3)),
+        example(("nearest", (2, 7), EDGES, (None, 1.4), False), (1, 2, 4, 5)),
+        example(("nearest-exact", (3, 9), EDGES, (None, None), False), numpy.arange(20).reshape(1, 1, 4, 5)),
+        example(("linear", (7,), EDGES, (None,), False), (2, 3, 3)),
+        example(("bilinear", (7, 3), CORNERS, (None, None), False), (1, 2, 4, 5)),
+        example(("bilinear", (2, 9), EDGES, (0.6, 1.9), False), (1, 2, 4, 5)),
+        example(("bicubic", (7, 3), EDGES, (None, None), False), (1, 2, 4, 5)),
+        example(("bicubic", (5, 3), CORNERS, (None, None), False), (1, 2, 2, 1)),
+        example(("bilinear", (3, 9), STARTS, (None, None), False), (1, 2, 4, 5)),
+        example(("trilinear", (1, 4, 5), EDGES, (None,) * 3, False), (1, 2, 2, 3, 2)),
+        example(("bilinear", (2, 7), EDGES, (None, None), True), (1, 2, 5, 5)),
+        example(("bicubic", (2, 3), EDGES, (None, None), True), (1, 2, 5, 7)),
     ]
 
 
@@ -284,7 +289,9 @@ def interpolate(
     sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return apply("adaptive_avg_pool", input, attrs=(sizes,))
-    return apply("resize", input, attrs=(mode, sizes, bool(align_corners), scales, bool(antialias)))
+    return apply(
+        "resize", input, attrs=(mode, sizes, CORNERS if align_corners else EDGES, scales, bool(antialias))
+    )
 
 
 @public()
@@ -322,7 +329,7 @@ def _antialiased(name: str, mode: str) -> Any:
             pairs = zip(tuple(input.shape)[2:], scales, strict=True)
             output_size = [int(size * scale) for size, scale in pairs]
         sizes, _ = _sizes(input, tuple(output_size), None, None)
-        return apply("resize", input, attrs=(mode, sizes, bool(align_corners), scales, True))
+        return apply("resize", input, attrs=(mode, sizes, CORNERS if align_corners else EDGES, scales, True))
 
     call.__name__ = name
     call.__doc__ = (

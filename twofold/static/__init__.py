@@ -36,7 +36,7 @@ from twofold.dtypes import (
 )
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
-from twofold.static import array, initializers, layers, losses, math, nn, random, summary, train
+from twofold.static import array, image, initializers, layers, losses, math, nn, random, summary, train
 from twofold.static.control import (
     Assert,
     InvalidArgumentError,

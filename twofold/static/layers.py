@@ -16,6 +16,12 @@ from twofold.static.convolution_layers import conv3d as conv3d
 from twofold.static.convolution_layers import separable_conv2d as separable_conv2d
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.graph import GraphKeys, describe, get_default_graph
+from twofold.static.pooling import average_pooling1d as average_pooling1d
+from twofold.static.pooling import average_pooling2d as average_pooling2d
+from twofold.static.pooling import average_pooling3d as average_pooling3d
+from twofold.static.pooling import max_pooling1d as max_pooling1d
+from twofold.static.pooling import max_pooling2d as max_pooling2d
+from twofold.static.pooling import max_pooling3d as max_pooling3d
 from twofold.static.scopes import get_variable, variable_scope
 from twofold.static.variables import update
 

@@ -33,6 +33,12 @@ from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid
 from twofold.static.math import softplus as softplus
 from twofold.static.math import tanh as tanh
+from twofold.static.pooling import avg_pool as avg_pool
+from twofold.static.pooling import avg_pool3d as avg_pool3d
+from twofold.static.pooling import local_response_normalization as local_response_normalization
+from twofold.static.pooling import lrn as lrn
+from twofold.static.pooling import max_pool as max_pool
+from twofold.static.pooling import max_pool3d as max_pool3d
 from twofold.static.random import multinomial as multinomial
 from twofold.static.random import next_key
 

@@ -1,0 +1,89 @@
+"""Images in other sizes: ``tf.image``. Images are ``[batch, height, width, channels]``, or one without batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.dtypes import float32
+from twofold.ops.base import apply, ops
+from twofold.ops.interpolation import CORNERS, EDGES, STARTS
+from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
+
+
+class ResizeMethod:
+    """Ways for ``resize_images``."""
+
+    BILINEAR = 0
+    NEAREST_NEIGHBOR = 1
+    BICUBIC = 2
+
+
+def _resized(images: Any, size: Any, align: Any, centred: Any, mode: str) -> Any:
+    value = ops.movedim(images, -1, -3)
+    placing = CORNERS if numbers(align) else EDGES if numbers(centred) else STARTS
+    if mode != "nearest":
+        value = ops.cast(value, float32) if value.dtype.kind != "f" else value
+    made = apply("resize", value, attrs=(mode, sizes(size), placing, (None, None), False))
+    return ops.movedim(made, -3, -1)
+
+
+@operation("ResizeBilinear")
+def _bilinear(images: Any, size: Number, align: Number, centred: Number) -> Any:
+    return _resized(images, size, align, centred, "bilinear")
+
+
+@operation("ResizeNearestNeighbor")
+def _nearest(images: Any, size: Number, align: Number, centred: Number) -> Any:
+    return _resized(images, size, align, centred, "nearest")
+
+
+@operation("ResizeBicubic")
+def _bicubic(images: Any, size: Number, align: Number, centred: Number) -> Any:
+    return _resized(images, size, align, centred, "bicubic")
+
+
+def resize_bilinear(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Any:
+    """Linear interpolation between the four nearest elements; float32."""
+    return _bilinear(images, size, align_corners, half_pixel_centers, name=name or "ResizeBilinear")
+
+
+def resize_nearest_neighbor(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None
+) -> Any:
+    """The nearest element before each place.
+
+    Raises ValueError for ``align_corners``.
+    """
+    if align_corners:
+        raise ValueError("resize_nearest_neighbor: align_corners is not there. Leave it out.")
+    return _nearest(images, size, False, False, name=name or "ResizeNearestNeighbor")
+
+
+def resize_bicubic(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Any:
+    """Cubic interpolation between the sixteen nearest elements; float32."""
+    return _bicubic(images, size, align_corners, half_pixel_centers, name=name or "ResizeBicubic")
+
+
+def resize_images(
+    images: Any, size: Any, method: int = ResizeMethod.BILINEAR, align_corners: bool = False
+) -> Any:
+    """Images in another size, by one of the ways of ``ResizeMethod``.
+
+    Raises ValueError for another method.
+    """
+    ways = {0: resize_bilinear, 1: resize_nearest_neighbor, 2: resize_bicubic}
+    if method not in ways:
+        raise ValueError(f"resize_images: method {method!r} is not there. Use one of ResizeMethod.")
+    return ways[method](convert_to_tensor(images), size, align_corners)

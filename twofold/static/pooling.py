@@ -1,0 +1,173 @@
+"""Pooling and local normalisation under TensorFlow's names: channels last, padding by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.errors import ArgumentError
+from twofold.ops.base import apply, ops
+from twofold.ops.pooling import need_planes
+from twofold.ops.windows import INSIDE, Span
+from twofold.runtime.tracing import here
+from twofold.static.define import Number, numbers, operation
+
+
+def _spans(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], same: bool
+) -> tuple[Span, ...]:
+    """The windows of each axis: as many as there are strides (SAME), or only whole ones (VALID)."""
+    spans = []
+    for size, wide, step in zip(sizes, kernel, strides, strict=True):
+        if same:
+            count = -(-size // step)
+            missing = max((count - 1) * step + wide - size, 0)
+            spans.append(Span(count, wide, step, 1, missing // 2))
+        else:
+            if wide > size:
+                raise ArgumentError(
+                    f"windows over {wide} places do not fit size {size}",
+                    "Use padding='SAME' or a smaller ksize.",
+                )
+            spans.append(Span((size - wide) // step + 1, wide, step))
+    return tuple(spans)
+
+
+def _pooled(value: Any, kernel: Any, strides: Any, same: Any, first: Any, mean: bool) -> Any:
+    """Pooling of a tensor whose channels come last, or ``first``."""
+    kernel, strides = list(numbers(kernel)), list(numbers(strides))
+    count = len(kernel)
+    if not numbers(first):
+        value = ops.movedim(value, -1, 1)
+    spans = _spans(need_planes(value, count), kernel, strides, bool(numbers(same)))
+    made = (
+        apply("avg_pool", value, attrs=(spans, INSIDE)) if mean else apply("max_pool", value, attrs=(spans,))
+    )
+    return made if numbers(first) else ops.movedim(made, 1, -1)
+
+
+@operation("MaxPool")
+def _max_pool(value: Any, kernel: Number, strides: Number, same: Number, first: Number) -> Any:
+    return _pooled(value, kernel, strides, same, first, False)
+
+
+@operation("AvgPool")
+def _avg_pool(value: Any, kernel: Number, strides: Number, same: Number, first: Number) -> Any:
+    return _pooled(value, kernel, strides, same, first, True)
+
+
+def _same(name: str, padding: Any) -> bool:
+    """Whether a padding is SAME.
+
+    Raises ValueError unless it is that or VALID.
+    """
+    if str(padding).upper() not in ("SAME", "VALID"):
+        raise ValueError(f"{name}: padding {padding!r}, at {here()}. Use 'SAME' or 'VALID'.")
+    return str(padding).upper() == "SAME"
+
+
+def _channels_first(name: str, data_format: Any, count: int) -> bool:
+    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count]
+    known = {last: False, "NC" + last[1:-1]: True, "channels_last": False, "channels_first": True}
+    if data_format not in known:
+        raise ValueError(
+            f"{name}: data_format {data_format!r}, at {here()}. Use {last!r} or {'NC' + last[1:-1]!r}."
+        )
+    return known[data_format]
+
+
+def _window(name: str, given: Any, count: int, first: bool, what: str) -> list[int]:
+    """The sizes of the pooled axes from one number, one each, or one for each axis of the input."""
+    each = [int(size) for size in given] if isinstance(given, (list, tuple)) else [int(given)] * count
+    each = each * count if len(each) == 1 else each
+    if len(each) == count + 2:
+        channel = 1 if first else count + 1
+        if each[0] != 1 or each[channel] != 1:
+            raise ValueError(f"{name}: {what} {given} over batch or channels, at {here()}. Use 1 there.")
+        each = each[2:] if first else each[1:-1]
+    if len(each) != count or min(each) < 1:
+        raise ValueError(f"{name}: {what} {given!r}, at {here()}. Use {count + 2} numbers of at least 1.")
+    return each
+
+
+def _function(name: str, pool: Callable[..., Any], count: int, format: str, doc: str) -> Callable[..., Any]:
+    def made(
+        value: Any = None,
+        ksize: Any = None,
+        strides: Any = None,
+        padding: Any = None,
+        data_format: str = format,
+        name: str | None = None,
+        input: Any = None,
+    ) -> Any:
+        first = _channels_first(own, data_format, count)
+        sizes = [
+            _window(own, given, count, first, what)
+            for given, what in ((ksize, "ksize"), (strides, "strides"))
+        ]
+        tensor = value if input is None else input
+        return pool(tensor, *sizes, _same(own, padding), first, name=name or own)
+
+    own = made.__name__ = made.__qualname__ = name
+    made.__doc__ = doc
+    return made
+
+
+max_pool = _function("max_pool", _max_pool, 2, "NHWC", "The largest element of each window of images.")
+avg_pool = _function(
+    "avg_pool", _avg_pool, 2, "NHWC", "The mean over each window of images, without padding."
+)
+max_pool3d = _function("max_pool3d", _max_pool, 3, "NDHWC", "The largest element of each window of volumes.")
+avg_pool3d = _function("avg_pool3d", _avg_pool, 3, "NDHWC", "The mean over each window of volumes.")
+
+
+def _layer(name: str, pool: Callable[..., Any], count: int, doc: str) -> Callable[..., Any]:
+    def made(
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+    ) -> Any:
+        first = _channels_first(own, data_format, count)
+        sizes = [
+            _window(own, given, count, first, what)
+            for given, what in ((pool_size, "pool_size"), (strides, "strides"))
+        ]
+        return pool(inputs, *sizes, _same(own, padding), first, name=name or own)
+
+    own = made.__name__ = made.__qualname__ = name
+    made.__doc__ = doc
+    return made
+
+
+max_pooling1d = _layer("max_pooling1d", _max_pool, 1, "The largest element of each window of signals.")
+max_pooling2d = _layer("max_pooling2d", _max_pool, 2, "The largest element of each window of images.")
+max_pooling3d = _layer("max_pooling3d", _max_pool, 3, "The largest element of each window of volumes.")
+average_pooling1d = _layer("average_pooling1d", _avg_pool, 1, "The mean over each window of signals.")
+average_pooling2d = _layer("average_pooling2d", _avg_pool, 2, "The mean over each window of images.")
+average_pooling3d = _layer("average_pooling3d", _avg_pool, 3, "The mean over each window of volumes.")
+
+
+@operation("LRN")
+def _lrn(input: Any, radius: Number, bias: Any, alpha: Any, beta: Any) -> Any:
+    size = 2 * int(numbers(radius)) + 1
+    value = ops.movedim(input, -1, 1)
+    made = apply("local_response_norm", value, ops.multiply(alpha, float(size)), beta, bias, attrs=(size,))
+    return ops.movedim(made, 1, -1)
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1.0,
+    alpha: float = 1.0,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Any:
+    """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``."""
+    return _lrn(input, depth_radius, bias, alpha, beta, name=name or "LRN")
+
+
+lrn = local_response_normalization
