@@ -26,7 +26,8 @@ class Walker {
   bool run(std::vector<FoundGradient>* found);
 
  private:
-  bool seed(Ref* out);
+  bool seed(Value* root, Value* given, Ref* out);
+  bool start(Value* root, Ref cotangent);
   bool replay(std::vector<FoundGradient>* found, Ref seed);
   bool walk(Scope& scope);
   bool visit(Scope& scope, size_t index);
@@ -205,12 +206,13 @@ bool Walker::walk(Scope& scope) {
   return true;
 }
 
-bool Walker::seed(Ref* out) {
-  if (request_.seed) {
-    *out = request_.seed->pending ? request_.seed->index : recorder_.leaf_reference(request_.seed);
+// The cotangent that a root starts with: the one given, or ones.
+bool Walker::seed(Value* root, Value* given, Ref* out) {
+  if (given) {
+    *out = given->pending ? given->index : recorder_.leaf_reference(given);
     return !PyErr_Occurred();
   }
-  PyObject* type = python_type(request_.root->type);
+  PyObject* type = python_type(root->type);
   PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.ones, type, nullptr) : nullptr;
   if (!made) return false;
   PyObject *op, *attrs;
@@ -222,6 +224,11 @@ bool Walker::seed(Ref* out) {
   }
   Py_DECREF(made);
   return signature && recorder_.record_known(signature, nullptr, 0, 0, 0, out);
+}
+
+bool Walker::start(Value* root, Ref cotangent) {
+  if (root->consumed) return raise(kSecondPass);
+  return root->pending ? add(&open_.cotangents[static_cast<size_t>(root->index)], cotangent) : give_leaf(root, kNoRef, cotangent);
 }
 
 bool Walker::replay(std::vector<FoundGradient>* found, Ref seed) {
@@ -238,19 +245,18 @@ bool Walker::run(std::vector<FoundGradient>* found) {
   Value* root = request_.root;
   bool in_open = root->pending;
   Ref given = kNoRef;
-  if (request_.seed && !seed(&given)) return false;
+  if (request_.seed && !seed(root, request_.seed, &given)) return false;
   if (in_open && request_.targets.empty() && replay(found, given)) return true;
   uint32_t begin = recorder_.size();
   size_t leaves_before = recorder_.leaves().size();
   open_.cotangents.assign(begin, kNoRef);
   Ref first = given;
-  if (first == kNoRef && !seed(&first)) return false;
-  if (in_open) {
-    open_.cotangents[static_cast<size_t>(root->index)] = first;
-    if (!walk(open_)) return false;
-  } else if (!give_leaf(root, kNoRef, first)) {
-    return false;
+  if (first == kNoRef && !seed(root, nullptr, &first)) return false;
+  if (!start(root, first)) return false;
+  for (auto [other, cotangent] : request_.more) {
+    if (!seed(other, cotangent, &first) || !start(other, first)) return false;
   }
+  if (!walk(open_)) return false;
   while (!histories_.empty()) {
     Scope scope = std::move(histories_.begin()->second);
     histories_.erase(histories_.begin());

@@ -1,6 +1,7 @@
 // Reverse mode over traces: walks entries backwards and appends one entry for each cotangent needed.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "recorder.h"
@@ -13,6 +14,7 @@ struct BackwardRequest {
   bool retain;       // keep the graph for another pass
   bool create;       // the gradients are themselves differentiable
   std::vector<Value*> targets;  // values that are not leaves but whose gradient is wanted
+  std::vector<std::pair<Value*, Value*>> more = {};  // further roots and their seeds; with targets only
 };
 
 struct FoundGradient {

@@ -278,7 +278,7 @@ int follow_tracing(const char* event, PyObject*, void*) {
 }
 
 PyMethodDef functions[] = {
-    {"gradients_of", gradients_of, METH_VARARGS, "gradients_of(output, seed, targets, retain, create): list of tensors or None."},
+    {"gradients_of", gradients_of, METH_VARARGS, "gradients_of(outputs, seeds, targets, retain, create): list of tensors or None."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -360,6 +360,7 @@ NB_MODULE(_core, m) {
   PySys_AddAuditHook(follow_tracing, nullptr);
   register_object(m);
   if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 || add_compiled_type(m.ptr()) < 0 ||
+      add_call_functions(m.ptr()) < 0 ||
       PyModule_AddFunctions(m.ptr(), functions) < 0) {
     throw nb::python_error();
   }

@@ -175,6 +175,22 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
     if (busy_ && !wait_until_free()) return ValueRef();
     if (!references(inputs, count, refs, &mask, &again)) return ValueRef();
   }
+  return append(op, attributes, refs, count, mask, arguments);
+}
+
+ValueRef Recorder::record_tracked(Operation* op, Operand* input, PyObject* const* arguments) {
+  Ref ref;
+  uint64_t mask;
+  bool again = true;
+  while (again) {
+    if (busy_ && !wait_until_free()) return ValueRef();
+    if (!references(input, 1, &ref, &mask, &again)) return ValueRef();
+  }
+  return append(op, no_attributes(), &ref, 1, Entry::mask_bit(0), arguments);
+}
+
+ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask,
+                          PyObject* const* arguments) {
   ++recorded;
   if (predicted_) {
     if (predicted_matches(op, attributes, refs, count, mask)) {

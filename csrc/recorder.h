@@ -52,6 +52,8 @@ class Recorder {
 
   // Records one call; null with a Python error set. `arguments` serves messages and may be null.
   ValueRef record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments);
+  // As record for one input to which a gradient flows whether or not it asks for one.
+  ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments);
   // As record for signatures already known, inputs given as references of this trace.
   bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, uint32_t location, Ref* out);
   // Runs everything recorded so far; false with a Python error set.
@@ -107,6 +109,7 @@ class Recorder {
 
  private:
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
+  ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location);
   Ref new_leaf(Type* type, Leaf leaf);
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;

@@ -68,5 +68,8 @@ ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, si
 bool is_symbolic(const Value* value);
 int add_function_type(PyObject* module);
 PyObject* gradients_of(PyObject* self, PyObject* arguments);
+int add_call_functions(PyObject* module);
+// A Python scalar as it was given: 2, 2.0 or True.
+PyObject* scalar_object(const Type* type, uint64_t bits);
 
 }  // namespace twofold

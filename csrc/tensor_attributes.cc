@@ -318,15 +318,23 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
 
 }  // namespace
 
-// gradients_of(output, seed or None, targets, retain, create) -> list of tensors or None
+// gradients_of(outputs, seeds, targets, retain, create) -> list of tensors or None; a seed may be None
 PyObject* gradients_of(PyObject*, PyObject* arguments) {
-  PyObject *output, *seed, *targets;
+  PyObject *outputs, *seeds, *targets;
   int retain, create;
-  if (!PyArg_ParseTuple(arguments, "O!OO!pp", tensor_type, &output, &seed, &PyTuple_Type, &targets, &retain, &create)) return nullptr;
-  Value* root = current_value(as_tensor(output));
-  if (!root || !check_root(as_tensor(output), seed)) return nullptr;
+  if (!PyArg_ParseTuple(arguments, "O!O!O!pp", &PyTuple_Type, &outputs, &PyTuple_Type, &seeds, &PyTuple_Type, &targets, &retain, &create)) {
+    return nullptr;
+  }
+  BackwardRequest request{nullptr, nullptr, retain || create, create != 0, {}};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
+    PyObject *output = PyTuple_GET_ITEM(outputs, i), *seed = PyTuple_GET_ITEM(seeds, i);
+    Value* root = current_value(as_tensor(output));
+    if (!root || !check_root(as_tensor(output), seed)) return nullptr;
+    Value* given = seed == Py_None ? nullptr : current_value(as_tensor(seed));
+    if (i) request.more.emplace_back(root, given);
+    else request.root = root, request.seed = given;
+  }
   Recorder& recorder = Recorder::current();
-  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain || create, create != 0, {}};
   std::vector<GradientSlot*> slots;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(targets); ++i) {
     Value* value = current_value(as_tensor(PyTuple_GET_ITEM(targets, i)));

@@ -11,6 +11,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, float32, int64
+from twofold.frontend.mapping import sample_counter
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
 from twofold.ops.source import shape_of
@@ -155,10 +156,11 @@ class Generator:
         """The seed."""
         return self.key
 
-    def draw(self) -> tuple[int, int]:
+    def draw(self) -> tuple[int, Any]:
         """Key and counter of the next draw."""
+        counter = sample_counter(self.counter)
         self.counter += 1
-        return self.key, self.counter - 1
+        return self.key, counter
 
     def get_state(self) -> Tensor:
         """Seed and counter as a tensor."""
@@ -177,7 +179,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def _stream(generator: Generator | None) -> tuple[int, int]:
+def _stream(generator: Generator | None) -> tuple[int, Any]:
     return (generator or default_generator).draw()
 
 
@@ -224,7 +226,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
     )
 
 
-def draw_integers(key: int, counter: int, low: int, high: int, size: Any, dtype: DType) -> Tensor:
+def draw_integers(key: int, counter: Any, low: int, high: int, size: Any, dtype: DType) -> Tensor:
     """Bind ``random_integers``; raises ValueError for an empty range."""
     if not 0 < high - low <= 2**32:
         raise RuntimeError(f"randint: the range [{low}, {high}) is empty or too wide. Give low < high.")

@@ -155,7 +155,9 @@ def grad(
     found: list[Tensor | None] = [None] * len(targets)
     for place, (root, seed) in enumerate(zip(roots, seeds)):
         last = place == len(roots) - 1
-        for k, part in enumerate(_core.gradients_of(root, seed, targets, keep or not last, create_graph)):
+        for k, part in enumerate(
+            _core.gradients_of((root,), (seed,), targets, keep or not last, create_graph)
+        ):
             before = found[k]
             found[k] = part if before is None else before if part is None else before + part
     for k, target in enumerate(targets):

@@ -14,6 +14,7 @@ from twofold.config import config
 from twofold.dtypes import float32
 from twofold.errors import GraphError, IndexRangeError, TwofoldError
 from twofold.frontend import display, gradients
+from twofold.frontend.mapping import active_mappings
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
@@ -57,6 +58,12 @@ def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:
     """Raise: a value above which a placeholder stands was asked for."""
+    if active_mappings():
+        raise GraphError(
+            f"vmap: {what} of {tensor.type_} ({tensor._where}) asks for one value, but there is one for every "
+            f"sample, at {tracing.here()}",
+            "In place of a branch on it use where(), or loop over the samples.",
+        )
     raise GraphError(
         f"{what}: {tensor.type_} ({tensor._where}) is not computed yet, as it depends on a placeholder, "
         f"at {tracing.here()}",

@@ -11,6 +11,7 @@ the values first and then the attributes, unpacked:
 ``compute``    composite: ``(*inputs, *attrs)`` -> the result, written with other operations
 ``result``     view, custom and contraction: ``(*input types, *attrs)`` -> the result type
 ``index_map``  view: ``(input shape, output shape, *attrs)``, see ``Op.index_map``
+``batch``      view: ``(size, *attrs)`` -> the attributes behind a new leading axis (optional)
 ``call``       the public function, where the signature alone does not give it
 =============  =====================================================================================
 
@@ -398,6 +399,7 @@ class View(Typed):
 
     kind = "view"
     rule_index_map: Callable[..., Any]
+    rule_batch: Callable[..., Attributes] | None = None
 
     def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
         """The entry's ``index_map`` rule."""
@@ -458,7 +460,7 @@ class Composite(Operation):
 
 # Decorators
 
-_RULES = frozenset({"vjp", "lower", "reference", "compute", "result", "index_map", "samples"})
+_RULES = frozenset({"vjp", "lower", "reference", "compute", "result", "index_map", "batch", "samples"})
 
 
 def _entry(base: type[Operation]) -> Callable[[type], Any]:

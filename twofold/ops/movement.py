@@ -61,6 +61,7 @@ class reshape:
 
     index_map = lambda before, after, shape: None
     vjp = lambda ct, y, x, shape: (ops.reshape(ct, x.shape),)
+    batch = lambda size, shape: ((size, *shape),)
     write = lambda base, value, shape: ops.reshape(value, base.shape)
     reference = lambda x, shape: numpy.reshape(x, shape)
     samples = lambda: [example((shape,), (2, 3, 4)) for shape in ((6, 4), (24,), (4, 3, 2, 1))]
@@ -89,6 +90,7 @@ class permute:
         return tuple((place, 1, 0) for place in inverse(order))
 
     vjp = lambda ct, y, x, order: (ops.permute(ct, inverse(order)),)
+    batch = lambda size, order: ((0, *(axis + 1 for axis in order)),)
     write = lambda base, value, order: ops.permute(value, inverse(order))
     reference = lambda x, order: numpy.transpose(x, order)
     samples = lambda: [example((order,), (2, 3, 17)) for order in ((2, 0, 1), (0, 2, 1), (2, 1, 0))]
@@ -116,6 +118,7 @@ class broadcast_to:
         )
 
     vjp = lambda ct, y, x, shape: (sum_to(ct, x.shape),)
+    batch = lambda size, shape: ((size, *shape),)
 
     @staticmethod
     def write(base: Any, value: Any, shape: Shape) -> Any:
@@ -161,6 +164,7 @@ class flip:
         )
 
     vjp = lambda ct, y, x, axes: (apply("flip", ct, attrs=(axes,)),)
+    batch = lambda size, axes: (tuple(axis + 1 for axis in axes),)
     write = lambda base, value, axes: apply("flip", value, attrs=(axes,))
     reference = lambda x, axes: numpy.flip(x, axes)
     samples = lambda: [example((axes,), (3, 17)) for axes in ((0,), (1,), (0, 1))]
@@ -205,6 +209,9 @@ class slice_(View):
         x, *starts = inputs
         padded = apply("pad_block", cotangent, 0, *starts, attrs=(x.shape, steps, axes))
         return (padded, *[None] * len(starts))
+
+    def rule_batch(self, size: int, sizes: Shape, steps: Shape, axes: Shape) -> Attributes:
+        return (size, *sizes), (1, *steps), tuple(axis + 1 for axis in axes)
 
     def write(self, base: Any, value: Any, *rest: Any) -> Any:
         *starts, _, steps, axes = rest
@@ -321,6 +328,7 @@ class diagonal:
         spread, on_diagonal = _spread_diagonal(value, base.shape, offset, first, second)
         return ops.where(on_diagonal, spread, base)
 
+    batch = lambda size, offset, first, second: (offset, first + 1, second + 1)
     reference = lambda x, offset, first, second: numpy.diagonal(x, offset, first, second)
     samples = lambda: [
         example((0, 0, 1), (3, 5)),

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.autodiff.reverse import vjp_of
 from twofold.config import config
 from twofold.errors import TwofoldError, at_operation, describe_operand
 from twofold.ir.bind import input_node
@@ -18,22 +17,9 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
-from twofold.passes.stabilize import stabilize
 from twofold.runtime.compile import compile_graph
+from twofold.runtime.derived import PULLBACK, closed_graph, pullback_of
 from twofold.runtime.unknown import infer_unknown
-
-_USED = {"cotangent": -1, "output": -2}
-
-
-class GradientOp(Op):
-    """The gradient of one input of a call, as an operation of its own."""
-
-    name = "gradient"
-    kind = "composite"
-    signature = ""
-
-
-_GRADIENT = GradientOp()
 
 
 def here() -> str:
@@ -84,15 +70,6 @@ def parameter_names(op: Op) -> Sequence[str]:
     return op.parameter_names() if hasattr(op, "parameter_names") else []
 
 
-def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
-    """The closed primitive graph that one call of ``op`` computes.
-
-    It is stabilised here, before any tier sees it, so that a rule that changes bits changes them in both.
-    """
-    graph = Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
-    return stabilize(graph)
-
-
 def expand(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
 ) -> tuple[Graph | None, TensorType, bool]:
@@ -117,13 +94,10 @@ def expand_gradient(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, index: int
 ) -> tuple[Op, Attributes, Graph, TensorType, tuple[int, ...]] | None:
     """The cotangent of input ``index`` of a call as an operation: its graph and what its inputs are."""
-    found = vjp_of(op, attrs, graph, index)
+    found = pullback_of(op, attrs, types, index, graph)
     if found is None:
         return None
-    gradient, used = found
-    slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
-    key = (op.name, attrs, str(types), index)
-    return _GRADIENT, key, gradient, gradient.outputs[0].type, slots
+    return PULLBACK, found.attrs, found.graph, found.graph.outputs[0].type, found.slots
 
 
 def compile_signature(graph: Graph) -> Any:

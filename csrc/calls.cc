@@ -1,0 +1,306 @@
+// Walks upwards from values: the calls that made them, declared or recorded, for transforms of functions.
+#include <Python.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "gradient.h"
+#include "tensor.h"
+
+namespace twofold {
+namespace {
+
+// Where a value was made: in a trace that has run, in the open one, or by a declaration.
+struct Place {
+  enum Kind : uint8_t { kHistory, kOpen, kDeclared, kLeaf };
+  Kind kind;
+  uint64_t group, index;  // history and entry, or order of declaration, or address
+
+  auto order() const { return std::tuple(kind, group, index); }
+};
+
+Place place_of(const Value* value) {
+  if (value->declared && (value->declared->operation || value->declared->is_gradient)) return {Place::kDeclared, 0, value->declared->order};
+  bool made = value->requires_grad && !value->is_leaf && !value->declared;
+  if (made && value->pending && value->owner == &Recorder::current()) return {Place::kOpen, 0, static_cast<uint64_t>(value->index)};
+  if (made && !value->pending && value->history) return {Place::kHistory, value->history->order, static_cast<uint64_t>(value->index)};
+  return {Place::kLeaf, 0, reinterpret_cast<uint64_t>(value)};
+}
+
+// One number per place; handles of one value share it while no trace runs in between.
+uint64_t key_of(const Place& place) {
+  uint64_t index = place.kind == Place::kLeaf ? place.index >> 2 : place.group << 32 ^ place.index;
+  return index << 2 | place.kind;
+}
+
+// A call: what made a value, what went in, and to which inputs a gradient flows.
+struct Call {
+  Place place;
+  ValueRef result;               // null where a trace that has run did not keep it
+  Operation* operation;          // null for a declared gradient
+  Attributes* attributes;
+  std::vector<uint64_t> keys;    // of the inputs
+  std::vector<Leaf> inputs;      // values (null where not kept) or scalars
+  std::vector<Type*> types;
+  uint64_t mask;
+};
+
+class Climber {
+ public:
+  Climber(bool recorded) : recorded_(recorded) {}
+
+  void start(const ValueRef& value) { push(value); }
+  bool run();
+  // Whether a gradient starts, at a leaf or a tracked value, anywhere but at `targets`.
+  bool starts_outside(const std::unordered_set<uint64_t>& targets) const {
+    return std::any_of(starts_.begin(), starts_.end(), [&](uint64_t key) { return !targets.count(key); });
+  }
+
+  std::vector<Call> calls;
+
+ private:
+  uint64_t push(const ValueRef& value);
+  void declared(const ValueRef& value, const Place& place);
+  bool open_entry(size_t index);
+  bool history_entry(const std::shared_ptr<History>& history, size_t index);
+  // The key of an input, which is climbed to if a gradient flows there.
+  uint64_t input_key(const Call& call, const Entry& entry, uint16_t i, const ValueRef& value);
+
+  bool recorded_;
+  std::vector<ValueRef> stack_;
+  std::unordered_set<uint64_t> seen_, starts_;
+};
+
+uint64_t Climber::push(const ValueRef& value) {
+  Place place = place_of(value.get());
+  uint64_t key = key_of(place);
+  if (place.kind == Place::kLeaf && value->requires_grad && value->is_leaf && !value->declared) starts_.insert(key);
+  bool wanted = place.kind == Place::kDeclared || (recorded_ && place.kind != Place::kLeaf);
+  if (wanted && seen_.insert(key).second) stack_.push_back(value);
+  return key;
+}
+
+void Climber::declared(const ValueRef& value, const Place& place) {
+  const Declared& source = *value->declared;
+  Call call{place, value, source.operation, source.attributes, {}, source.inputs, source.input_types, source.gradient_mask};
+  for (const Leaf& leaf : source.inputs) call.keys.push_back(leaf.value ? push(leaf.value) : 0);
+  calls.push_back(std::move(call));
+}
+
+uint64_t Climber::input_key(const Call& call, const Entry& entry, uint16_t i, const ValueRef& value) {
+  if (!value || !entry.flows_to(i)) return 0;
+  if (!value->requires_grad) starts_.insert(key_of(call.place));
+  return push(value);
+}
+
+bool Climber::open_entry(size_t index) {
+  Recorder& recorder = Recorder::current();
+  Entry entry = recorder.entry(index);
+  if (!entry.requires_grad()) return true;
+  Signature* signature = entry.signature;
+  Call call{{Place::kOpen, 0, index}, recorder.value_of_entry(static_cast<Ref>(index), true), signature->operation, signature->attributes,
+            {}, {}, signature->inputs, entry.gradient_mask};
+  const Ref* refs = recorder.inputs(entry);
+  for (uint16_t i = 0; i < entry.count; ++i) {
+    Leaf leaf = refs[i] >= 0 ? Leaf{recorder.value_of_entry(refs[i], true), 0} : recorder.leaves()[static_cast<size_t>(~refs[i])];
+    call.keys.push_back(input_key(call, entry, i, leaf.value));
+    call.inputs.push_back(std::move(leaf));
+  }
+  calls.push_back(std::move(call));
+  return true;
+}
+
+// A value of a trace that has run; null if it was not kept.
+ValueRef kept_value(const std::shared_ptr<History>& history, size_t index) {
+  const Entry& entry = history->trace->trace.entries[index];
+  ValueRef value(new_value(entry.signature->output));
+  value->buffer = history->kept[index];
+  value->requires_grad = entry.requires_grad();
+  value->is_leaf = !value->requires_grad;
+  value->index = static_cast<int32_t>(index);
+  if (value->requires_grad) value->history = history;
+  return value;
+}
+
+bool Climber::history_entry(const std::shared_ptr<History>& history, size_t index) {
+  const Trace& trace = history->trace->trace;
+  const Entry& entry = trace.entries[index];
+  if (!entry.requires_grad()) return true;
+  if (index < history->consumed.size() && history->consumed[index]) {
+    PyErr_SetString(PyExc_RuntimeError, "backward: the graph was used up by an earlier backward pass. Pass retain_graph=True to the first call.");
+    return false;
+  }
+  Signature* signature = entry.signature;
+  Call call{{Place::kHistory, history->order, index}, ValueRef(), signature->operation, signature->attributes, {}, {}, signature->inputs,
+            entry.gradient_mask};
+  if (history->kept[index]) call.result = kept_value(history, index);
+  const Ref* refs = trace.inputs(entry);
+  for (uint16_t i = 0; i < entry.count; ++i) {
+    Leaf leaf;
+    uint64_t key = 0;
+    if (refs[i] < 0) {
+      leaf = history->leaves[static_cast<size_t>(~refs[i])];
+      key = input_key(call, entry, i, leaf.value);
+    } else {
+      ValueRef value = kept_value(history, static_cast<size_t>(refs[i]));
+      key = input_key(call, entry, i, value);
+      if (value->buffer) leaf.value = value;
+    }
+    call.keys.push_back(key);
+    call.inputs.push_back(std::move(leaf));
+  }
+  calls.push_back(std::move(call));
+  return true;
+}
+
+bool Climber::run() {
+  while (!stack_.empty()) {
+    ValueRef value = std::move(stack_.back());
+    stack_.pop_back();
+    Place place = place_of(value.get());
+    if (place.kind == Place::kDeclared) declared(value, place);
+    else if (place.kind == Place::kOpen && !open_entry(place.index)) return false;
+    else if (place.kind == Place::kHistory && !history_entry(value->history, place.index)) return false;
+  }
+  std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.place.order() < b.place.order(); });
+  return true;
+}
+
+// Owns a new reference until it is given away.
+struct Owned {
+  PyObject* object;
+  explicit Owned(PyObject* o) : object(o) {}
+  Owned(const Owned&) = delete;
+  ~Owned() { Py_XDECREF(object); }
+  explicit operator bool() const { return object != nullptr; }
+};
+
+PyObject* none() { Py_RETURN_NONE; }
+
+// (key, tensor or None, op or None, attrs, keys, inputs, types, mask)
+PyObject* describe(const Call& call) {
+  auto count = static_cast<Py_ssize_t>(call.inputs.size());
+  Owned keys(PyTuple_New(count)), inputs(PyTuple_New(count)), types(PyTuple_New(static_cast<Py_ssize_t>(call.types.size())));
+  if (!keys || !inputs || !types) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Leaf& leaf = call.inputs[static_cast<size_t>(i)];
+    Type* type = static_cast<size_t>(i) < call.types.size() ? call.types[static_cast<size_t>(i)] : nullptr;
+    bool scalar = !leaf.value && type && type->weak && type->shape.empty() && !call.keys[static_cast<size_t>(i)];
+    PyObject* input = leaf.value ? wrap(leaf.value) : scalar ? scalar_object(type, leaf.scalar) : none();
+    PyObject* key = PyLong_FromUnsignedLongLong(call.keys[static_cast<size_t>(i)]);
+    PyTuple_SET_ITEM(inputs.object, i, input);
+    PyTuple_SET_ITEM(keys.object, i, key);
+    if (!input || !key) return nullptr;
+  }
+  for (size_t i = 0; i < call.types.size(); ++i) {
+    PyObject* type = python_type(call.types[i]);
+    if (!type) return nullptr;
+    Py_INCREF(type);
+    PyTuple_SET_ITEM(types.object, static_cast<Py_ssize_t>(i), type);
+  }
+  Owned result(call.result ? wrap(call.result) : none());
+  if (!result) return nullptr;
+  return Py_BuildValue("KOOOOOOK", static_cast<unsigned long long>(key_of(call.place)), result.object,
+                       call.operation ? call.operation->python : Py_None, call.attributes ? call.attributes->tuple : Py_None, keys.object,
+                       inputs.object, types.object, static_cast<unsigned long long>(call.mask));
+}
+
+bool read_values(PyObject* tensors, std::vector<ValueRef>& out) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tensors, i);
+    if (!is_tensor(item)) {
+      PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(item)->tp_name);
+      return false;
+    }
+    Value* value = current_value(reinterpret_cast<PyTensor*>(item));
+    if (!value) return false;
+    out.push_back(share(value));
+  }
+  return true;
+}
+
+// calls_above(tensors, recorded) -> list of calls in the order they were made
+PyObject* calls_above(PyObject*, PyObject* arguments) {
+  PyObject* tensors;
+  int recorded;
+  if (!PyArg_ParseTuple(arguments, "O!p", &PyTuple_Type, &tensors, &recorded)) return nullptr;
+  std::vector<ValueRef> values;
+  if (!read_values(tensors, values)) return nullptr;
+  Climber climber(recorded);
+  for (const ValueRef& value : values) climber.start(value);
+  if (!climber.run()) return nullptr;
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(climber.calls.size()));
+  for (size_t i = 0; list && i < climber.calls.size(); ++i) {
+    PyObject* call = describe(climber.calls[i]);
+    if (!call) {
+      Py_DECREF(list);
+      return nullptr;
+    }
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), call);
+  }
+  return list;
+}
+
+// depends_outside(tensors, targets) -> whether gradients of the tensors reach leaves or tracked values beside targets
+PyObject* depends_outside(PyObject*, PyObject* arguments) {
+  PyObject *tensors, *targets;
+  if (!PyArg_ParseTuple(arguments, "O!O!", &PyTuple_Type, &tensors, &PyTuple_Type, &targets)) return nullptr;
+  std::vector<ValueRef> values, stops;
+  if (!read_values(tensors, values) || !read_values(targets, stops)) return nullptr;
+  Climber climber(true);
+  std::unordered_set<uint64_t> keys;
+  for (const ValueRef& stop : stops) keys.insert(key_of(place_of(stop.get())));
+  for (const ValueRef& value : values) climber.start(value);
+  if (!climber.run()) return nullptr;
+  return PyBool_FromLong(climber.starts_outside(keys));
+}
+
+// call_key(tensor) -> the key under which calls_above names this tensor's value
+PyObject* call_key(PyObject*, PyObject* object) {
+  if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(object)->tp_name);
+  Value* value = current_value(reinterpret_cast<PyTensor*>(object));
+  return value ? PyLong_FromUnsignedLongLong(key_of(place_of(value))) : nullptr;
+}
+
+// tracked(tensor, declared) -> the same value as the start of a gradient of its own
+PyObject* tracked(PyObject*, PyObject* arguments) {
+  PyObject* object;
+  int declare;
+  if (!PyArg_ParseTuple(arguments, "O!p", tensor_type, &object, &declare)) return nullptr;
+  auto* tensor = reinterpret_cast<PyTensor*>(object);
+  Operand operand;
+  operand.value = current_value(tensor);
+  if (!operand.value) return nullptr;
+  operand.detached = tensor->detached;
+  Operation* copy = operation_of(hooks.copy);
+  if (!copy) return nullptr;
+  if (declare || is_symbolic(operand.value)) return wrap(declare_call(copy, no_attributes(), &operand, 1, &object, true));
+  Recorder& recorder = Recorder::current();
+  ValueRef cut;
+  if (operand.detached && operand.value->requires_grad) {
+    // The start's gradient must not reach what the handle was detached from.
+    cut = recorder.record(copy, no_attributes(), &operand, 1, &object);
+    if (!cut) return nullptr;
+    operand.value = cut.get();
+  }
+  ValueRef made = recorder.record_tracked(copy, &operand, &object);
+  if (made) slot_of(made.get());
+  return wrap(std::move(made));
+}
+
+PyMethodDef functions[] = {
+    {"calls_above", calls_above, METH_VARARGS, "calls_above(tensors, recorded): the calls that made them, in order."},
+    {"depends_outside", depends_outside, METH_VARARGS, "depends_outside(tensors, targets): whether gradients reach more than targets."},
+    {"call_key", call_key, METH_O, "call_key(tensor): the name of its value in calls_above."},
+    {"tracked", tracked, METH_VARARGS, "tracked(tensor, declared): a copy that requires a gradient, whatever the tensor does."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_call_functions(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+
+}  // namespace twofold

@@ -1,0 +1,70 @@
+"""Trees of containers: flattened and rebuilt."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, namedtuple
+
+import pytest
+
+from twofold.utils._pytree import (
+    broadcast_prefix,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_map_only,
+    tree_unflatten,
+)
+
+Pair = namedtuple("Pair", "a b")
+
+TREES = [
+    1,
+    None,
+    (),
+    [],
+    {},
+    (1, 2),
+    [1, (2, [3, {}])],
+    {"x": 1, "y": {"z": [2]}},
+    Pair(1, [2, 3]),
+    OrderedDict(b=1, a=2),
+    (None, [None, 1]),
+]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_round_trip(tree):
+    leaves, spec = tree_flatten(tree)
+    again = tree_unflatten(leaves, spec)
+    assert again == tree
+    assert type(again) is type(tree)
+    assert spec.num_leaves == len(leaves) == len(tree_leaves(tree))
+
+
+def test_default_dict_keeps_its_factory():
+    tree = defaultdict(list, a=1)
+    again = tree_map(lambda x: x + 1, tree)
+    assert again == {"a": 2}
+    assert again["new"] == []
+
+
+def test_forms_compare():
+    assert tree_flatten((1, [2]))[1] == tree_flatten((3, [4]))[1]
+    assert tree_flatten((1, 2))[1] != tree_flatten([1, 2])[1]
+    assert tree_flatten({"a": 1})[1] != tree_flatten({"b": 1})[1]
+
+
+def test_map():
+    assert tree_map(lambda a, b: a * b, {"k": (2, 3)}, {"k": (5, 7)}) == {"k": (10, 21)}
+    assert tree_map_only(int, str, (1, "a", 2.0)) == ("1", "a", 2.0)
+    with pytest.raises(ValueError, match="different forms"):
+        tree_map(lambda a, b: a, (1,), [1])
+    with pytest.raises(ValueError, match="2 leaves for a tree with 1"):
+        tree_unflatten([1, 2], tree_flatten([0])[1])
+
+
+def test_prefixes():
+    assert broadcast_prefix(0, (1, [2, 3])) == [0, 0, 0]
+    assert broadcast_prefix((0, (1, None)), (1, (2, 3))) == [0, 1, None]
+    assert broadcast_prefix((0, 0, 0), (1, 2)) is None
+    assert broadcast_prefix([0], (1,)) is None

@@ -1,0 +1,196 @@
+"""Batching: from a closed graph to the graph that computes it for every sample along a new leading axis.
+
+What a node becomes follows from its kind alone:
+
+* element-wise: operands without the new axis are broadcast along it;
+* reduction: the reduced axes move up by one, so each sample is combined in its own order, as before;
+* view: the entry's ``batch`` rule for its attributes, else its own index map behind a new axis;
+* contraction: one more batch axis, or more rows of one product where only the left side has samples;
+* custom: its own kernel in a loop over the samples, each with its part of every buffer;
+* host: its own function of each sample's arrays.
+
+So a sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from twofold.dtypes import int64
+from twofold.ir.bind import constant
+from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import apply, broadcast, ops
+
+Flags = tuple[bool, ...]
+
+
+def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> list[tuple[Node, bool]]:
+    """The outputs of ``graph`` on ``inputs``, of which the flagged ones have a leading axis of samples.
+
+    Each output comes with whether it has that axis, too.
+    """
+    done: dict[int, tuple[Node, bool]] = {}
+    for node in graph.nodes():
+        if node.op.name == "input":
+            done[node.id] = inputs[node.attrs[0]], flags[node.attrs[0]]
+            continue
+        values, batched = zip(*[done[value.id] for value in node.inputs]) if node.inputs else ((), ())
+        done[node.id] = batch_node(node, values, batched)
+    return [done[output.id] for output in graph.outputs]
+
+
+def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, bool]:
+    """``node`` on ``values`` in place of its inputs, and whether the result has the axis of samples."""
+    if not any(flags):
+        return make_node(node.op, node.attrs, tuple(values), node.type), False
+    size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
+    return _BY_KIND[node.op.kind](node, values, flags, size)
+
+
+def with_samples(type: TensorType, size: int) -> TensorType:
+    """``type`` with a leading axis of ``size`` samples."""
+    return tensor_type(type.dtype, (size, *type.shape), type.weak)
+
+
+def without_samples(type: TensorType) -> TensorType:
+    """``type`` of one sample."""
+    return tensor_type(type.dtype, type.shape[1:], type.weak)
+
+
+def _with_attrs(node: Node, attrs: Attributes, values: Sequence[Node], size: int) -> tuple[Node, bool]:
+    return make_node(node.op, attrs, tuple(values), with_samples(node.type, size)), True
+
+
+def _wrapped(name: str, node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    attrs = (node.op.name, node.attrs, flags)
+    return make_node(REGISTRY[name], attrs, tuple(values), with_samples(node.type, size)), True
+
+
+def _elementwise(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    shape = (size, *node.shape)
+    return _with_attrs(node, node.attrs, [broadcast(value, shape) for value in values], size)
+
+
+def _reduction(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    axes, *rest = node.attrs
+    return _with_attrs(node, (tuple(axis + 1 for axis in axes), *rest), values, size)
+
+
+def _view(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    if node.op.name == "broadcast_to" and len(node.shape) > node.inputs[0].ndim:
+        ones = (1,) * (len(node.shape) - node.inputs[0].ndim)
+        values = (ops.reshape(values[0], (size, *ones, *node.inputs[0].shape)),)
+    if not flags[0]:
+        return _one_by_one(node, values, flags, size)
+    rule = getattr(node.op, "rule_batch", None)
+    if rule is not None and not any(flags[1:]):
+        return _with_attrs(node, rule(size, *node.attrs), values, size)
+    if any(_moving_inputs(node, flags)):
+        return _one_by_one(node, values, flags, size)
+    return _wrapped("batched_view", node, values, flags, size)
+
+
+def _moving_inputs(node: Node, flags: Flags) -> list[bool]:
+    """For each offset of a view that an input holds, whether it differs between samples."""
+    mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) or ()
+    return [flags[offset[1]] for _, _, offset in mapping if isinstance(offset, tuple)]
+
+
+def _contraction(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    left, right = values
+    rows, inner = node.inputs[0].shape[-2:]
+    columns = node.shape[-1]
+    batch = node.shape[:-2]
+    if flags == (True, False) and not batch:
+        flat = ops.reshape(left, (size * rows, inner))
+        product = make_node(
+            node.op, node.attrs, (flat, right), tensor_type(node.dtype, (size * rows, columns))
+        )
+        return ops.reshape(product, (size, rows, columns)), True
+    if flags == (False, True) and not batch and columns == 1:
+        # a matrix with many columns: the samples become the rows of the transposed product
+        flat, matrix = ops.reshape(right, (size, inner)), ops.permute(left, (1, 0))
+        product = make_node(node.op, node.attrs, (flat, matrix), tensor_type(node.dtype, (size, rows)))
+        return ops.reshape(product, (size, rows, 1)), True
+    left = left if flags[0] else broadcast(left, (size, *left.shape))
+    right = right if flags[1] else broadcast(right, (size, *right.shape))
+    return _with_attrs(node, node.attrs, (left, right), size)
+
+
+def _custom(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    return _wrapped("batched_kernel", node, values, flags, size)
+
+
+def _host(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    return _wrapped("batched_host", node, values, flags, size)
+
+
+def _one_by_one(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    """The node for each sample alone, and the results side by side."""
+    parts = []
+    for sample in range(size):
+        inputs = [
+            sample_of(value, sample) if flag else value for value, flag in zip(values, flags, strict=True)
+        ]
+        part = make_node(node.op, node.attrs, tuple(inputs), node.type)
+        parts.append(ops.reshape(part, (1, *node.shape)))
+    if not parts:
+        return ops.reshape(broadcast(constant(0, node.dtype), (0,)), (0, *node.shape)), True
+    return apply("concatenate", *parts, attrs=(0,)) if size > 1 else parts[0], True
+
+
+def sample_of(value: Node, sample: int) -> Node:
+    """One sample of a batched value."""
+    shape = value.shape
+    attrs = ((1, *shape[1:]), (1,) * len(shape), (0,))
+    found: Node = ops.reshape(apply("slice", value, constant(sample, int64), attrs=attrs), shape[1:])
+    return found
+
+
+_BY_KIND = {
+    "elementwise": _elementwise,
+    "reduction": _reduction,
+    "view": _view,
+    "contraction": _contraction,
+    "custom": _custom,
+    "host": _host,
+}
+
+
+def batched_vjp(
+    attrs: Attributes, cotangent: Node, output: Node, inputs: Sequence[Node]
+) -> list[Node | None]:
+    """The cotangents of a wrapped node's inputs: the batched gradients of the operation that it wraps."""
+    name, inner, flags = attrs
+    types = [without_samples(value.type) if flag else value.type for value, flag in zip(inputs, flags)]
+    single = without_samples(output.type)
+    ct, known, *given = [
+        make_node(REGISTRY["input"], (k,), (), type) for k, type in enumerate((single, single, *types))
+    ]
+    shares = REGISTRY[name].vjp(inner, ct, known, tuple(given))
+    actual, batched = (cotangent, output, *inputs), (True, True, *flags)
+    size = output.shape[0]
+    return [
+        None
+        if share is None
+        else _share(Graph((single, single, *types), (share,)), actual, batched, flag, size)
+        for share, flag in zip(shares, flags, strict=True)
+    ]
+
+
+def _share(graph: Graph, actual: Sequence[Node], batched: Sequence[bool], flag: bool, size: int) -> Any:
+    """One input's cotangent; that of an input that all samples share is the sum of theirs."""
+    ((share, has_samples),) = batch_graph(graph, actual, batched)
+    if not has_samples:
+        share = broadcast(share, (size, *share.shape))
+    return share if flag else apply("sum", share, attrs=((0,), False))
+
+
+def elements(type: TensorType) -> int:
+    """Elements of one sample."""
+    return prod(type.shape)

@@ -1,0 +1,52 @@
+"""Which functions are being declared for every sample right now, and what that means for random draws."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from twofold import _core
+
+Tensor = _core.Tensor
+
+RANDOMNESS = ("error", "different", "same")
+_DRAWS = 2**32
+"""Draws of one sample before its counters would meet those of the next."""
+
+
+class Mapping(NamedTuple):
+    """A function declared for every sample: how it may draw, and the number of its sample."""
+
+    randomness: str
+    sample: Tensor
+    size: int
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.mappings: list[Mapping] = []
+
+
+_active = _Active()
+
+
+def active_mappings() -> list[Mapping]:
+    """The calls of ``vmap`` that are running in this thread, outermost first."""
+    return _active.mappings
+
+
+def sample_counter(counter: int) -> Any:
+    """The counter of a random draw, made different for every sample where that was asked for.
+
+    Raises RuntimeError inside ``vmap(randomness="error")``.
+    """
+    index: Any = 0
+    for mapping in _active.mappings:
+        if mapping.randomness == "error":
+            raise RuntimeError(
+                "vmap: a random operation was called, and randomness is 'error'. Pass randomness='different' or "
+                "'same' to vmap, or draw outside of it."
+            )
+        if mapping.randomness == "different":
+            index = index * (mapping.size + 1) + (mapping.sample + 1)
+    return counter + index * _DRAWS

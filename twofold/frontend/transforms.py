@@ -1,0 +1,191 @@
+"""What transforms of functions are made of: gradients through declared calls, and calls for every sample.
+
+A function is run once on its arguments, or on placeholders, and leaves calls behind, declared or recorded.
+``pull`` walks them backwards and binds one pullback for each cotangent; ``lift`` walks them forwards and binds
+each once for all samples. Both bind on whatever they are given, so transforms may stand inside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from twofold import _core
+from twofold.frontend.mapping import active_mappings
+from twofold.ir.op import Op
+from twofold.ir.types import TensorType
+from twofold.ops.base import apply
+from twofold.runtime.derived import EACH_SAMPLE, PULLBACK, Pullback, pullback_of
+
+Tensor = _core.Tensor
+
+_ACCUMULATE = "add"
+_LAST_BIT = 63
+
+
+class Call(NamedTuple):
+    """A call that was declared or recorded.
+
+    ``keys`` name the inputs (0: none), ``mask`` says to which a gradient flows. ``result`` and inputs that no
+    gradient reads may be None. A declared gradient has no ``op``; its inputs are root, target and perhaps seed.
+    """
+
+    key: int
+    result: Tensor | None
+    op: Op | None
+    attrs: tuple[Any, ...]
+    keys: tuple[int, ...]
+    inputs: tuple[Any, ...]
+    types: tuple[TensorType, ...]
+    mask: int
+
+    def flows_to(self, place: int) -> bool:
+        """Whether a gradient flows to this input."""
+        return bool(self.mask >> min(place, _LAST_BIT) & 1)
+
+
+def calls_above(tensors: Sequence[Tensor], recorded: bool) -> list[Call]:
+    """The calls that made ``tensors``, in order; recorded ones, that require a gradient, only if asked for."""
+    return [Call(*call) for call in _core.calls_above(tuple(tensors), recorded)]
+
+
+def pull(
+    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], targets: Sequence[Tensor], create: bool = True
+) -> list[Tensor | None]:
+    """Cotangents of ``targets`` from those of ``outputs``; None where no path leads.
+
+    Without ``create`` they are differentiable in the cotangents only.
+    Contributions to one value are added in the order in which the core's own walk adds them.
+    """
+    calls = calls_above(outputs, True)
+    wanted = [_core.call_key(target) for target in targets]
+    reaching = set(wanted)
+    for call in calls:
+        if any(key in reaching for place, key in enumerate(call.keys) if call.flows_to(place)):
+            reaching.add(call.key)
+    waiting: dict[int, Any] = {}
+    for output, seed in zip(outputs, cotangents, strict=True):
+        _add(waiting, _core.call_key(output), seed)
+    for call in reversed(calls):
+        cotangent = waiting.get(call.key)
+        if cotangent is None:
+            continue
+        for place, key in enumerate(call.keys):
+            if key in reaching and call.flows_to(place):
+                share = _share(call, place, cotangent, create)
+                if share is not None:
+                    _add(waiting, key, share)
+    return [waiting.get(key) for key in wanted]
+
+
+def _add(waiting: dict[int, Any], key: int, share: Tensor) -> None:
+    before = waiting.get(key)
+    waiting[key] = share if before is None else apply(_ACCUMULATE, before, share)
+
+
+def _share(call: Call, place: int, cotangent: Tensor, create: bool) -> Tensor | None:
+    """What a call passes on to one of its inputs."""
+    if call.types[place].dtype.kind != "f":
+        return None
+    assert call.op is not None
+    found = pullback_of(call.op, call.attrs, call.types, place)
+    return None if found is None else _bind(found, call, cotangent, create)
+
+
+def _bind(found: Pullback, call: Call, cotangent: Tensor, create: bool) -> Tensor:
+    values: list[Any] = []
+    for slot in found.slots:
+        value = cotangent if slot == -1 else call.result if slot == -2 else call.inputs[slot]
+        if value is None:
+            raise RuntimeError("backward: a value that the gradient reads was not kept")
+        cut = slot != -1 and not create and isinstance(value, Tensor)
+        values.append(value.detach() if cut else value)
+    return _core.record(PULLBACK, found.attrs, values)
+
+
+def derivatives(
+    outputs: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor], create: bool
+) -> list[Tensor | None]:
+    """Gradients of ``outputs``, weighted by ``seeds``, in ``targets``; the graph stays for another pass.
+
+    ``create``: they are themselves differentiable (those of declared values always are).
+    """
+    if any(value._is_symbolic for value in (*outputs, *seeds)):
+        return pull(outputs, seeds, targets, create or any(output._is_symbolic for output in outputs))
+    pairs = [pair for pair in zip(outputs, seeds, strict=True) if pair[0].requires_grad]
+    if not pairs:
+        return [None] * len(targets)
+    roots, given = zip(*pairs, strict=True)
+    return _core.gradients_of(roots, given, tuple(targets), True, create)
+
+
+def start_of(tensor: Tensor) -> Tensor:
+    """A copy of ``tensor`` where a gradient starts.
+
+    Inside a function that is declared for every sample it is declared, too, and so is all that follows from it:
+    whether it requires a gradient is then known only when ``lift`` binds it.
+    """
+    return _core.tracked(tensor, bool(active_mappings()))
+
+
+Lifted = dict[int, tuple[Tensor, bool]]
+
+
+def lift(
+    outputs: Sequence[Tensor], placeholders: Sequence[Tensor], samples: Sequence[Tensor]
+) -> list[tuple[Tensor, bool]]:
+    """``outputs`` for all ``samples`` (along their leading axes) of the ``placeholders`` that they depend on.
+
+    Each comes with whether it has a leading axis of samples: one that no placeholder reaches has none.
+    """
+    lifted = {
+        _core.call_key(given): (value, True) for given, value in zip(placeholders, samples, strict=True)
+    }
+    _lift_calls(outputs, lifted)
+    return [lifted.get(_core.call_key(output), (output, False)) for output in outputs]
+
+
+def _lift_calls(outputs: Sequence[Tensor], lifted: Lifted) -> None:
+    for call in calls_above(outputs, False):
+        if call.key in lifted:
+            continue
+        if call.op is None:
+            _lift_gradient(call, lifted)
+            continue
+        found = [lifted.get(key, (value, False)) for key, value in zip(call.keys, call.inputs, strict=True)]
+        waits = any(isinstance(value, Tensor) and value._is_symbolic for value in call.inputs)
+        if waits and not any(key in lifted for key in call.keys):
+            continue  # of an enclosing function, which binds it later
+        flags = tuple(flag for _, flag in found)
+        operands = [_operand(call, place, value) for place, (value, _) in enumerate(found)]
+        if any(flags):
+            made = _core.record(EACH_SAMPLE, (call.op.name, call.attrs, flags), operands)
+        else:
+            made = _core.record(call.op, call.attrs, operands)
+        lifted[call.key] = made, any(flags)
+
+
+def _operand(call: Call, place: int, value: Any) -> Any:
+    """An input, cut off from gradients if it was when the call was declared."""
+    cut = isinstance(value, Tensor) and call.types[place].dtype.kind == "f" and not call.flows_to(place)
+    return value.detach() if cut else value
+
+
+def _lift_gradient(call: Call, lifted: Lifted) -> None:
+    root, target, *seeds = call.inputs
+    (found,) = pull((root,), (seeds[0] if seeds else ones_of(root),), (target,))
+    found = zeros_of(target) if found is None else found
+    _lift_calls((found,), lifted)
+    key = _core.call_key(found)
+    if key in lifted:
+        lifted[call.key] = lifted[key]
+
+
+def ones_of(tensor: Tensor) -> Tensor:
+    """Ones of a tensor's type."""
+    return apply("ones", attrs=(tuple(tensor.shape), tensor.dtype))
+
+
+def zeros_of(tensor: Tensor) -> Tensor:
+    """Zeros of a tensor's type."""
+    return apply("zeros", attrs=(tuple(tensor.shape), tensor.dtype))

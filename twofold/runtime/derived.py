@@ -1,0 +1,130 @@
+"""Operations derived from other operations: the pullback of one input, and a call for every sample.
+
+Both name the operation that they come from in their attributes, so one entry serves all operations, and both
+may be derived again: a pullback has a pullback, and a call for every sample of samples is one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import twofold.autodiff.batched  # noqa: F401  (registers the operations that batching makes)
+from twofold.autodiff.batch import batch_graph, without_samples
+from twofold.autodiff.reverse import vjp_of
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes, Node
+from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.types import TensorType, tensor_type
+from twofold.passes.stabilize import stabilize
+
+_USED = {"cotangent": -1, "output": -2}
+
+__all__ = ["EACH_SAMPLE", "PULLBACK", "Pullback", "closed_graph", "pullback_of"]
+
+
+def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
+    """The closed primitive graph that one call of ``op`` computes.
+
+    It is stabilised here, before any tier sees it, so that a rule that changes bits changes them in both.
+    """
+    graph = Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
+    return graph if isinstance(op, _Derived) else stabilize(graph)
+
+
+class Pullback(NamedTuple):
+    """The cotangent of one input of a call as a call itself.
+
+    ``slots`` says what its inputs are: -1 the cotangent of the result, -2 the result, k the k-th input.
+    """
+
+    attrs: Attributes
+    graph: Graph
+    slots: tuple[int, ...]
+
+
+_MOST_PULLBACKS = 4096
+
+
+@lru_cache(_MOST_PULLBACKS)
+def _pullback(name: str, attrs: Attributes, types: tuple[TensorType, ...], index: int) -> Pullback | None:
+    op = REGISTRY[name]
+    if not getattr(op, "differentiable", True):
+        return None
+    return pullback_of(op, attrs, types, index, closed_graph(op, attrs, types))
+
+
+def pullback_of(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], index: int, graph: Graph | None = None
+) -> Pullback | None:
+    """The pullback of input ``index`` of a call on inputs of ``types``; None if no gradient flows there."""
+    if graph is None:
+        return _pullback(op.name, _Exactly(attrs), types, index)
+    found = vjp_of(op, attrs, graph, index)
+    if found is None:
+        return None
+    gradient, used = found
+    slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
+    written = tuple((type.dtype, type.shape, type.weak) for type in types)
+    return Pullback((op.name, tuple(attrs), written, index), gradient, slots)
+
+
+class _Exactly(tuple[Any, ...]):
+    """Attributes as a key that tells 1, 1.0 and True apart, as the core does."""
+
+    def _typed(self) -> str:
+        return repr(tuple(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exactly) and self._typed() == other._typed()
+
+    def __hash__(self) -> int:
+        return hash(self._typed())
+
+
+class _Derived(Op):
+    """An operation whose graphs are made from stabilised ones."""
+
+    kind = "composite"
+    differentiable = True
+
+
+class _PullbackOp(_Derived):
+    """Attributes ``(name, attributes, input types, index)`` of the call and its input."""
+
+    name = "pullback"
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The gradient graph on these inputs, the slots that it uses."""
+        name, inner, written, index = attrs
+        types = tuple(tensor_type(*type) for type in written)
+        found = _pullback(name, _Exactly(inner), types, index)
+        assert found is not None
+        return found.graph.inline(inputs)[0]
+
+
+class _EachSample(_Derived):
+    """A call for every sample; attributes ``(name, attributes, flags)``: flagged inputs hold samples."""
+
+    name = "each_sample"
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The call's graph, batched."""
+        name, inner, flags = attrs
+        types = [
+            without_samples(node.type) if flag else node.type
+            for node, flag in zip(inputs, flags, strict=True)
+        ]
+        ((result, has_samples),) = batch_graph(closed_graph(REGISTRY[name], inner, types), inputs, flags)
+        if has_samples:
+            return result
+        size = next(node.shape[0] for node, flag in zip(inputs, flags, strict=True) if flag)
+        shared: Any = result
+        spread: Node = REGISTRY["broadcast_to"].build(((size, *shared.shape),), (shared,))
+        return spread
+
+
+PULLBACK = register(_PullbackOp())
+EACH_SAMPLE = register(_EachSample())
