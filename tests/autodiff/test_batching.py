@@ -17,7 +17,7 @@ import test_compiled as compiled
 
 from twofold import _core
 from twofold.dtypes import DType
-from twofold.ir.interpret import evaluate
+from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ir.verify import verify
@@ -37,10 +37,10 @@ def choices(count: int) -> Iterator[tuple[bool, ...]]:
 
 
 def batches(sample: Sample, flags: tuple[bool, ...]) -> list[Any]:
-    """The arrays, flagged ones stacked with variants of themselves that are as valid."""
+    """The arrays, flagged ones stacked with halves of themselves (integers are what they are)."""
     found = []
-    for array, flag in zip(sample.arrays, flags, strict=True):
-        other = array[..., ::-1] if array.ndim else array
+    for array, dtype, flag in zip(sample.arrays, sample.dtypes, flags, strict=True):
+        other = narrow(widen(array, dtype) * 0.5, dtype) if dtype.is_differentiable else array
         found.append(numpy.stack([array, other, array]) if flag else array)
     return found
 

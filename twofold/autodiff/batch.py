@@ -4,12 +4,13 @@ What a node becomes follows from its kind alone:
 
 * element-wise: operands without the new axis are broadcast along it;
 * reduction: the reduced axes move up by one, so each sample is combined in its own order, as before;
-* view: the entry's ``batch`` rule for its attributes, else its own index map behind a new axis;
+* view: its own index map behind a new axis;
 * contraction: one more batch axis, or more rows of one product where only the left side has samples;
 * custom: its own kernel in a loop over the samples, each with its part of every buffer;
 * host: its own function of each sample's arrays.
 
-So a sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
+An entry may say it better in ``for_samples``, as most views do, with a ``batch`` rule for their attributes. So a
+sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from twofold.autodiff.reverse import input_shares
 from twofold.dtypes import int64
 from twofold.ir.bind import constant
 from twofold.ir.graph import Graph
@@ -49,6 +51,14 @@ def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, 
     if not any(flags):
         return make_node(node.op, node.attrs, tuple(values), node.type), False
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
+    if node.op.name == "broadcast_to" and len(node.shape) > node.inputs[0].ndim:
+        ones = (1,) * (len(node.shape) - node.inputs[0].ndim)
+        values = (ops.reshape(values[0], (size, *ones, *node.inputs[0].shape)),)
+    own = node.op.for_samples(node, values, flags, size)
+    if own is not None:
+        return own, True
+    if node.op.product:  # planned as a whole: there is no kernel of its own to repeat
+        return _one_by_one(node, values, flags, size)
     return _BY_KIND[node.op.kind](node, values, flags, size)
 
 
@@ -82,14 +92,8 @@ def _reduction(node: Node, values: Sequence[Node], flags: Flags, size: int) -> t
 
 
 def _view(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
-    if node.op.name == "broadcast_to" and len(node.shape) > node.inputs[0].ndim:
-        ones = (1,) * (len(node.shape) - node.inputs[0].ndim)
-        values = (ops.reshape(values[0], (size, *ones, *node.inputs[0].shape)),)
     if not flags[0]:
         return _one_by_one(node, values, flags, size)
-    rule = getattr(node.op, "rule_batch", None)
-    if rule is not None and not any(flags[1:]):
-        return _with_attrs(node, rule(size, *node.attrs), values, size)
     if any(_moving_inputs(node, flags)):
         return _one_by_one(node, values, flags, size)
     return _wrapped("batched_view", node, values, flags, size)
@@ -172,7 +176,7 @@ def batched_vjp(
     ct, known, *given = [
         make_node(REGISTRY["input"], (k,), (), type) for k, type in enumerate((single, single, *types))
     ]
-    shares = REGISTRY[name].vjp(inner, ct, known, tuple(given))
+    shares = input_shares(REGISTRY[name], inner, ct, known, tuple(given))
     actual, batched = (cotangent, output, *inputs), (True, True, *flags)
     size = output.shape[0]
     return [

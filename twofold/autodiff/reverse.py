@@ -63,16 +63,22 @@ def backward(
 
 
 def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Node | None]:
-    """What a node passes on to its inputs: by its own rule, or by that of the nodes that define it."""
     assert cotangent is not None
     values = tuple(given.get(value.id, value) for value in node.inputs)
-    definition = getattr(node.op, "definition", None)
+    return input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
+
+
+def input_shares(
+    op: Op, attrs: Attributes, cotangent: Node, output: Node, values: tuple[Node, ...]
+) -> Sequence[Node | None]:
+    """What a node passes on to its inputs: by its own rule, or by that of the nodes that define it."""
+    definition = getattr(op, "definition", None)
     if definition is None:
-        return node.op.vjp(node.attrs, cotangent, given.get(node.id, node), values)
+        return op.vjp(attrs, cotangent, output, values)
     inputs = [input_node(k, value.type) for k, value in enumerate(values)]
     seed = input_node(len(inputs), cotangent.type)
     floating = [value for value in inputs if value.dtype.kind == "f"]
-    found = backward([definition(node.attrs, inputs)], [seed], floating, {})
+    found = backward([definition(attrs, inputs)], [seed], floating, {})
     reached = [share for share in found if share is not None]
     types = [*[value.type for value in inputs], seed.type]
     inlined = iter(Graph(types, reached).inline([*values, cotangent]))

@@ -85,7 +85,7 @@ def _add(waiting: dict[int, Any], key: int, share: Tensor) -> None:
 
 def _share(call: Call, place: int, cotangent: Tensor, create: bool) -> Tensor | None:
     """What a call passes on to one of its inputs."""
-    if call.types[place].dtype.kind != "f":
+    if not call.types[place].dtype.is_differentiable:
         return None
     assert call.op is not None
     found = pullback_of(call.op, call.attrs, call.types, place)
@@ -167,7 +167,7 @@ def _lift_calls(outputs: Sequence[Tensor], lifted: Lifted) -> None:
 
 def _operand(call: Call, place: int, value: Any) -> Any:
     """An input, cut off from gradients if it was when the call was declared."""
-    cut = isinstance(value, Tensor) and call.types[place].dtype.kind == "f" and not call.flows_to(place)
+    cut = isinstance(value, Tensor) and call.types[place].dtype.is_differentiable and not call.flows_to(place)
     return value.detach() if cut else value
 
 

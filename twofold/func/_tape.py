@@ -94,7 +94,7 @@ class Linear:
         self.tape = tape
         enabled = _core.set_grad_enabled(True)
         try:
-            pairs = [(k, output) for k, output in enumerate(tape.outputs) if output.dtype.kind == "f"]
+            pairs = [(k, output) for k, output in enumerate(tape.outputs) if output.dtype.is_differentiable]
             self.places = [k for k, _ in pairs]
             self.seeds = [start_of(zeros_of(output)) for _, output in pairs]
             self.found = derivatives([output for _, output in pairs], self.seeds, tape.starts, True)

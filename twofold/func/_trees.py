@@ -34,7 +34,7 @@ def floating_leaves(tree: Any, name: str, what: str) -> tuple[list[Tensor], Tree
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"{name}: expected {what} to be tensors, got a {type(leaf).__name__}.")
-        if leaf.dtype.kind != "f":
+        if not leaf.dtype.is_differentiable:
             raise RuntimeError(
                 f"{name}: {what} must be floating tensors to be differentiated, got {leaf.type_} "
                 f"({leaf._where}). Cast it first."

@@ -78,6 +78,15 @@ class Op:
         """
         raise NotImplementedError(self.name)
 
+    def for_samples(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """``node`` for ``size`` samples along a new leading axis; None: what its kind gives.
+
+        ``values`` stand for its inputs; the flagged ones have the axis of samples. Each sample must keep its bits.
+        """
+        return None
+
     def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
         """Element-wise: emits the result element(s) from ``values`` (compute dtype) with a Builder."""
         raise NotImplementedError(self.name)

@@ -80,6 +80,8 @@ def _view(node: Node) -> str | None:
 
 
 def _contraction(node: Node) -> str | None:
+    if node.op.product:
+        return None
     left, right = node.inputs
     if left.ndim < 2 or right.ndim != left.ndim or left.shape[:-2] != right.shape[:-2]:
         return "operands of a product have the same batch axes and two more"

@@ -401,6 +401,15 @@ class View(Typed):
     rule_index_map: Callable[..., Any]
     rule_batch: Callable[..., Attributes] | None = None
 
+    def for_samples(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """The view with the attributes that the entry's ``batch`` rule gives, if only its first input has samples."""
+        if self.rule_batch is None or not flags[0] or any(flags[1:]):
+            return None
+        type = tensor_type(node.type.dtype, (size, *node.type.shape), node.type.weak)
+        return make_node(self, self.rule_batch(size, *node.attrs), tuple(values), type)
+
     def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
         """The entry's ``index_map`` rule."""
         return self.rule_index_map(input_shape, output_shape, *attrs)
