@@ -7,7 +7,8 @@ What a node becomes follows from its kind alone:
 * view: its own index map behind a new axis;
 * contraction: one more batch axis, or more rows of one product where only the left side has samples;
 * custom: its own kernel in a loop over the samples, each with its part of every buffer;
-* host: its own function of each sample's arrays.
+* host: its own function of each sample's arrays;
+* program: a choice that all samples share is one between batched graphs; else the samples run in turn.
 
 An entry may say it better in ``for_samples``, as most views do, with a ``batch`` rule for their attributes. So a
 sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
@@ -20,13 +21,13 @@ from math import prod
 from typing import Any
 
 from twofold.autodiff.reverse import input_shares
-from twofold.dtypes import int64
-from twofold.ir.bind import constant
+from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, broadcast, ops
+from twofold.ops.programs import Branch, Branches, Rounds, interned, parts_of, renumbered, run
 
 Flags = tuple[bool, ...]
 
@@ -37,12 +38,19 @@ def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> 
     Each output comes with whether it has that axis, too.
     """
     done: dict[int, tuple[Node, bool]] = {}
+    results: dict[int, list[tuple[Node, bool]]] = {}
     for node in graph.nodes():
         if node.op.name == "input":
             done[node.id] = inputs[node.attrs[0]], flags[node.attrs[0]]
             continue
+        if node.op.kind == "part":
+            done[node.id] = results[node.inputs[0].id][node.attrs[0]]
+            continue
         values, batched = zip(*[done[value.id] for value in node.inputs]) if node.inputs else ((), ())
-        done[node.id] = batch_node(node, values, batched)
+        if node.op.kind == "program":
+            results[node.id] = _program(node, values, batched)
+        else:
+            done[node.id] = batch_node(node, values, batched)
     return [done[output.id] for output in graph.outputs]
 
 
@@ -135,25 +143,44 @@ def _host(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[
 
 
 def _one_by_one(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
-    """The node for each sample alone, and the results side by side."""
-    parts = []
-    for sample in range(size):
-        inputs = [
-            sample_of(value, sample) if flag else value for value, flag in zip(values, flags, strict=True)
-        ]
-        part = make_node(node.op, node.attrs, tuple(inputs), node.type)
-        parts.append(ops.reshape(part, (1, *node.shape)))
-    if not parts:
-        return ops.reshape(broadcast(constant(0, node.dtype), (0,)), (0, *node.shape)), True
-    return apply("concatenate", *parts, attrs=(0,)) if size > 1 else parts[0], True
+    """The node for each sample in turn."""
+    inputs = [input_node(k, value.type) for k, value in enumerate(node.inputs)]
+    alone = make_node(node.op, node.attrs, tuple(inputs), node.type)
+    return _in_turn(inputs, [alone], values, flags, size)[0], True
 
 
-def sample_of(value: Node, sample: int) -> Node:
-    """One sample of a batched value."""
-    shape = value.shape
-    attrs = ((1, *shape[1:]), (1,) * len(shape), (0,))
-    found: Node = ops.reshape(apply("slice", value, constant(sample, int64), attrs=attrs), shape[1:])
-    return found
+def _in_turn(
+    inputs: Sequence[Node], outputs: Sequence[Node], values: Sequence[Node], flags: Flags, size: int
+) -> list[Node]:
+    """A loop whose rounds are the samples: ``outputs`` of one, in terms of input nodes, become rows."""
+    order = sorted(range(len(inputs)), key=lambda k: not flags[k])
+    body = renumbered(outputs, [inputs[k] for k in order])
+    spec = interned(Rounds(body, 0, sum(flags), size))
+    return run("loop", (spec,), [values[k] for k in order])[: len(outputs)]
+
+
+def _program(node: Node, values: Sequence[Node], flags: Flags) -> list[tuple[Node, bool]]:
+    """The results of a program: all samples choose one branch, or each sample runs it in turn."""
+    if not any(flags):
+        return [(part, False) for part in parts_of(make_node(node.op, node.attrs, tuple(values), node.type))]
+    size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
+    if isinstance(node.op, Branch) and not flags[0]:
+        return [(part, True) for part in _one_branch(node, values, flags, size)]
+    inputs = [input_node(k, value.type) for k, value in enumerate(node.inputs)]
+    alone = make_node(node.op, node.attrs, tuple(inputs), node.type)
+    return [(part, True) for part in _in_turn(inputs, parts_of(alone), values, flags, size)]
+
+
+def _one_branch(node: Node, values: Sequence[Node], flags: Flags, size: int) -> list[Node]:
+    """A choice that all samples share, between batched graphs."""
+    types = [value.type for value in values[1:]]
+    inputs = [input_node(k, type) for k, type in enumerate(types)]
+    graphs = []
+    for graph in node.attrs[0].graphs:
+        found = batch_graph(graph, inputs, flags[1:])
+        spread = [one if flag else broadcast(one, (size, *one.shape)) for one, flag in found]
+        graphs.append(Graph(types, spread))
+    return run(node.op.name, (interned(Branches(graphs)),), values)
 
 
 _BY_KIND = {
@@ -173,9 +200,7 @@ def batched_vjp(
     name, inner, flags = attrs
     types = [without_samples(value.type) if flag else value.type for value, flag in zip(inputs, flags)]
     single = without_samples(output.type)
-    ct, known, *given = [
-        make_node(REGISTRY["input"], (k,), (), type) for k, type in enumerate((single, single, *types))
-    ]
+    ct, known, *given = [input_node(k, type) for k, type in enumerate((single, single, *types))]
     shares = input_shares(REGISTRY[name], inner, ct, known, tuple(given))
     actual, batched = (cotangent, output, *inputs), (True, True, *flags)
     size = output.shape[0]
