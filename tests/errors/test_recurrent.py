@@ -1,4 +1,4 @@
-"""The text of mistakes with recurrent layers and sequences, frozen."""
+"""The text of mistakes with recurrent layers, sequences and attention, frozen."""
 
 from __future__ import annotations
 
@@ -84,6 +84,34 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         lambda: rnn.pack_padded_sequence(torch.ones(4, 2), [4]),
         "Expected `len(lengths)` to be equal to batch_size, but got 1 (batch_size=2). "
         "Give one length for each sequence.",
+    ),
+    "query's features": (
+        RuntimeError,
+        lambda: nn.functional.scaled_dot_product_attention(
+            torch.ones(2, 3), torch.ones(2, 4), torch.ones(2, 4)
+        ),
+        "scaled_dot_product_attention: query has 3 features, key 4: query float32[2,3] (here.py:N), "
+        "key float32[2,4] (here.py:N), value float32[2,4] (here.py:N), operand 3 0.5773502691896258, "
+        "at here.py:N. Make them equal.",
+    ),
+    "mask and order": (
+        RuntimeError,
+        lambda: nn.functional.scaled_dot_product_attention(
+            *[torch.ones(2, 3)] * 3, torch.ones(2, 2), is_causal=True
+        ),
+        "scaled_dot_product_attention: attn_mask and is_causal together: query float32[2,3] (here.py:N), "
+        "key float32[2,3] (here.py:N), value float32[2,3] (here.py:N), attn_mask float32[2,2] (here.py:N), "
+        "at here.py:N. Give one of them.",
+    ),
+    "features of heads": (
+        AssertionError,
+        lambda: nn.MultiheadAttention(8, 3),
+        "embed_dim must be divisible by num_heads",
+    ),
+    "mask of heads": (
+        RuntimeError,
+        lambda: nn.MultiheadAttention(8, 2)(*[torch.ones(3, 1, 8)] * 3, attn_mask=torch.ones(3, 4)),
+        "multi_head_attention: The shape of the attn_mask is (3, 4), but should be (3, 3) or (2, 3, 3).",
     ),
 }
 

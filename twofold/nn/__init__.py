@@ -31,6 +31,7 @@ from twofold.nn.activation import (
     Tanhshrink,
     Threshold,
 )
+from twofold.nn.attention import MultiheadAttention
 from twofold.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from twofold.nn.convolution import (
     Conv1d,
@@ -140,6 +141,13 @@ from twofold.nn.resampling import (
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
+)
+from twofold.nn.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
 )
 
 __all__ = [name for name in globals() if not name.startswith("_")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 import math
@@ -14,6 +15,7 @@ from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import dropout
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
+from twofold.nn import functional_attention
 from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation, apply
@@ -31,6 +33,7 @@ def _with_inplace(function: Callable[..., Any], parameters: int) -> Callable[...
         result = function(input, *args, **kwargs)
         return input._assign(result) if inplace else result
 
+    made.__module__ = __name__
     return made
 
 
@@ -50,7 +53,9 @@ def _activations() -> dict[str, Callable[..., Any]]:
         if not isinstance(op, Operation):
             continue
         made = _with_inplace(op.call, len(inspect.signature(op.call).parameters))
-        made = _core.operation_callable(op, 1, made) if op.arity == 1 else made
+        if op.arity == 1:
+            made = _core.operation_callable(op, 1, made)
+            made.__name__ = made.__qualname__ = op.functions[0]
         for name in op.functions:
             found[name] = made
             found[name + "_"] = _in_place_form(op.call)
@@ -65,6 +70,16 @@ globals().update({name: made for name, made in PUBLIC.items() if name.isidentifi
 globals().update(_activations())
 
 batch_norm, instance_norm = running.batch_norm, running.instance_norm
+
+def _function_named(name: str) -> Any:
+    """The function of a name, for copies and files of modules that hold one."""
+    return globals()[name]
+
+
+copyreg.pickle(type(PUBLIC["exp"]), lambda function: (_function_named, (function.__name__,)))
+
+multi_head_attention_forward = functional_attention.multi_head_attention_forward
+scaled_dot_product_attention = functional_attention.scaled_dot_product_attention
 
 # Fixed operands go to the recorder without a detour through the public function.
 linear_with_bias = _core.operation_callable(REGISTRY["linear"], 3, FUNCTIONS["linear"])

@@ -1,15 +1,13 @@
-"""Softmax and its relatives, similarity, normalisation to unit length, attention."""
+"""Softmax and its relatives, similarity, normalisation to unit length."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import as_dtype, bool_
-from twofold.errors import ArgumentError, DTypeError, ShapeError
-from twofold.ir.node import Node
+from twofold.dtypes import as_dtype
+from twofold.errors import DTypeError, ShapeError
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -23,8 +21,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
-from twofold.ops.linalg import transposed
-from twofold.ops.movement import axis_numbers, slice_axis, sum_to
+from twofold.ops.movement import slice_axis
 
 
 def floating(x: Any) -> Any:
@@ -201,109 +198,6 @@ class normalize:
     samples = lambda: [
         example((2.0, 1), (3, 17), numpy.array(1e-12)),
         example((1.0, 0), (3, 2), numpy.array(1e-12)),
-    ]
-
-
-def _scores(query: Any, key: Any, mask: Any, scale: Any, causal: bool) -> Any:
-    """The weights of attention before the softmax."""
-    scores = ops.matmul(query * scale, transposed(key))
-    lowest = -math.inf
-    if causal:
-        shape = scores.shape
-        allowed = ops.less_equal(axis_numbers(len(shape) - 1, shape), axis_numbers(len(shape) - 2, shape))
-        scores = ops.where(allowed, scores, lowest)
-    if mask is not None:
-        scores = (
-            ops.where(mask, scores, lowest) if mask.dtype is bool_ else scores + convert(mask, scores.dtype)
-        )
-    return scores
-
-
-def _attention_operands(values: tuple[Any, ...], masked: bool) -> tuple[Any, Any, Any, Any, Any]:
-    query, key, value = (floating(x) for x in values[:3])
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.ndim < 2:
-            raise ShapeError(f"{name} has {x.ndim} axes", "Use (..., length, features).")
-    if query.shape[-1] != key.shape[-1]:
-        raise ShapeError(f"query has {query.shape[-1]} features, key {key.shape[-1]}", "Make them equal.")
-    if key.shape[-2] != value.shape[-2]:
-        raise ShapeError(f"key has length {key.shape[-2]}, value {value.shape[-2]}", "Make them equal.")
-    return query, key, value, values[3] if masked else None, values[-1]
-
-
-@composite
-class scaled_dot_product_attention:
-    """``softmax(query @ key.mT * scale + mask) @ value``, by default with ``scale = 1 / sqrt(features)``.
-
-    A bool mask says which places take part; ``is_causal`` lets a place see itself and those before it.
-    Source: Vaswani et al., Attention Is All You Need, 2017, eq. 1.
-    """
-
-    def call(
-        query: Any,
-        key: Any,
-        value: Any,
-        attn_mask: Any = None,
-        dropout_p: float = 0.0,
-        is_causal: bool = False,
-        scale: float | None = None,
-    ) -> Any:
-        if dropout_p:
-            raise ArgumentError(f"dropout_p {dropout_p}", "Apply dropout to the result, and use dropout_p=0.")
-        factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
-        mask = () if attn_mask is None else (attn_mask,)
-        attrs = (attn_mask is not None, bool(is_causal))
-        return apply("scaled_dot_product_attention", query, key, value, *mask, factor, attrs=attrs)
-
-    def compute(*rest: Any) -> Any:
-        *values, masked, causal = rest
-        query, key, value, mask, scale = _attention_operands(tuple(values), masked)
-        scores = _scores(query, key, mask, scale, causal)
-        return convert(ops.matmul(_softmax(scores, scores.ndim - 1), value), strong(values[0]).dtype)
-
-    def vjp(ct: Any, y: Any, *rest: Any) -> Any:
-        *values, masked, causal = rest
-        query, key, value, mask, scale = _attention_operands(tuple(values), masked)
-        scores = _scores(query, key, mask, scale, causal)
-        weights = _softmax(scores, scores.ndim - 1)
-        ct = convert(ct, query.dtype)
-        (scored,) = _softmax_gradient(ops.matmul(ct, transposed(value)), weights, scores, scores.ndim - 1)
-        shares = [
-            ops.matmul(scored, key) * scale,
-            ops.matmul(transposed(scored), query) * scale,
-            ops.matmul(transposed(weights), ct),
-        ]
-        result: list[Node | None] = [
-            convert(sum_to(share, x.shape), strong(x).dtype)
-            for share, x in zip(shares, values[:3], strict=True)
-        ]
-        if masked:
-            result.append(None if mask.dtype.kind != "f" else convert(sum_to(scored, mask.shape), mask.dtype))
-        return [*result, None]
-
-    def reference(*rest: Any) -> Any:
-        *values, masked, causal = rest
-        query, key, value = values[:3]
-        scores = query @ numpy.swapaxes(key, -1, -2) * values[-1]
-        if causal:
-            scores = numpy.where(numpy.tri(*scores.shape[-2:]) > 0, scores, -numpy.inf)
-        if masked:
-            mask = values[3]
-            scores = numpy.where(mask, scores, -numpy.inf) if mask.dtype == bool else scores + mask
-        return _exact_softmax(scores, -1) @ value
-
-    samples = lambda: [
-        example((False, False), (2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 4), numpy.array(0.35)),
-        example((False, True), (2, 5, 8), (2, 5, 8), (2, 5, 8), numpy.array(0.35)),
-        example((True, False), (2, 5, 8), (2, 7, 8), (2, 7, 8), (5, 7), numpy.array(0.35)),
-        example(
-            (True, False),
-            (2, 3, 8),
-            (2, 2, 8),
-            (2, 2, 8),
-            numpy.array([[True, False]] * 3),
-            numpy.array(0.35),
-        ),
     ]
 
 
