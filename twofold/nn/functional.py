@@ -71,6 +71,7 @@ globals().update(_activations())
 
 batch_norm, instance_norm = running.batch_norm, running.instance_norm
 
+
 def _function_named(name: str) -> Any:
     """The function of a name, for copies and files of modules that hold one."""
     return globals()[name]
