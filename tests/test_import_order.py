@@ -21,7 +21,7 @@ ORDER = [
     {"schedule"},
     {"runtime"},
     {"frontend"},
-    {"autograd", "func", "linalg", "special", "signal", "utils", "nn", "optim", "data", "static"},
+    {"autograd", "func", "linalg", "masked", "special", "signal", "utils", "nn", "optim", "data", "static"},
     {"demo"},
     {"__main__"},
 ]
