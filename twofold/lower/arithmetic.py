@@ -258,6 +258,16 @@ class Arithmetic(Emitter):
         where = self.index(lane)
         return self._pure(f"extractelement {x.typed}, i64 {where.ref}", x.dtype, 1)
 
+    def zip_lanes(self, a: Val, b: Val) -> tuple[Val, Val]:
+        """The lanes of two vectors in turn, as two vectors: a0 b0 a1 b1 ..."""
+        halves = []
+        for start in (0, LANES // 2):
+            lanes = [lane for k in range(start, start + LANES // 2) for lane in (k, LANES + k)]
+            picked = ", ".join(f"i32 {lane}" for lane in lanes)
+            text = f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>"
+            halves.append(self._pure(text, a.dtype, LANES))
+        return halves[0], halves[1]
+
     def insert(self, x: Val, value: Operand, lane: int | Val) -> Val:
         """``x`` with one lane replaced."""
         assert x.dtype is not None

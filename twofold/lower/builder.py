@@ -12,7 +12,7 @@ floats         add sub mul div fma neg abs copysign sqrt floor ceil trunc rint f
 integers       add sub mul idiv neg abs mulhi_u32 shl shr and_ or_ xor not_  (defined for all operands)
 both           floor_div remainder (Python signs) minimum maximum (NaN wins) cmp("eq ne lt le gt ge", a, b)
 selection      select(cond, a, b)  cast(x, dtype)  bitcast(x, dtype)
-lanes          splat(x) extract(x, lane) insert(x, value, lane) any_lane(mask)
+lanes          splat(x) extract(x, lane) insert(x, value, lane) any_lane(mask) zip_lanes(a, b)
                combine(kind, a, b)  reduce_lanes(kind, vec, mask=None); kind: sum prod max min and or
 pointers       buffer(k) = input(k)  param(k) -> int64  begin  end  alloca(dtype, count)
                offset(ptr, index, dtype)

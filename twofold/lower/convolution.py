@@ -37,7 +37,7 @@ _FEW_FILTERS = 2
 _TURN_ROWS = 4
 _NEAR_BYTES = 24 * 1024
 """What stays in the first level cache."""
-_ENOUGH_ITEMS = 8
+_ENOUGH_ITEMS = 4
 
 
 def _numbers(problem: ConvolutionProblem) -> dict[str, int]:

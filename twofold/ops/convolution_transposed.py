@@ -7,7 +7,7 @@ places of a spread-out result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, prod
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.dtypes import int64
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import kernels
@@ -90,13 +91,16 @@ def _phase_axis(w: Any, axis: int, run: Run) -> Any:
 
 def _phase_kernels(w: Any, groups: int, runs: Sequence[Run]) -> Any:
     """Kernels whose filters are (group, phase, channel of the image) and whose channels are the filters of ``w``."""
-    filters, channels = w.shape[0] // groups, w.shape[1]
-    places = w.shape[2:]
+    filters, channels, places = w.shape[0] // groups, w.shape[1], w.shape[2:]
     found = apply("exchange_blocks", ops.reshape(w, (groups, filters, channels, prod(places))))
     found = ops.reshape(found, (groups, channels, filters, *places))
-    for axis, run in enumerate(runs, 3):
-        found = _phase_axis(found, axis, run)
-    found = ops.permute(found, (0, 6, 7, 8, 1, 2, 3, 4, 5))
+    if all(run.count == 1 for run in runs):
+        for axis, run in enumerate(runs, 3):
+            found = slice_axis(found, axis, run.starts[0], run.reach.taps, run.reach.step)
+    else:
+        for axis, run in enumerate(runs, 3):
+            found = _phase_axis(found, axis, run)
+        found = ops.permute(found, (0, 6, 7, 8, 1, 2, 3, 4, 5))
     rows = groups * prod(run.count for run in runs) * channels
     return ops.reshape(found, (rows, filters, *[run.reach.taps for run in runs]))
 
@@ -253,7 +257,7 @@ class interleave(Custom):
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        return (len(inputs), self._whole(attrs))
+        return (len(inputs), self._whole(attrs), attrs[3] if attrs[0][2] == 2 else ())
 
     @staticmethod
     def _whole(attrs: Attributes) -> bool:
@@ -272,11 +276,16 @@ class interleave(Custom):
             at = b.mul(row, sizes[2])
             if not self._whole(attrs):
                 kernels.fill(b, dtype, target, at, b.const(0, dtype), sizes[2])
-            for number in range(len(inputs)):
-                self._block(b, dtype, number, (image, channel, d, h), (target, at))
+            place = image, channel, d, h
+            if attrs[0][2] == 2:
+                for blocks in _by_row(attrs[3]):
+                    self._pair(b, dtype, blocks, attrs[3], place, (target, at))
+            else:
+                for number in range(len(inputs)):
+                    self._block(b, dtype, number, place, (target, at))
 
-    def _block(self, b: Any, dtype: Any, number: int, place: tuple[Any, ...], to: tuple[Any, Any]) -> None:
-        """Emit what input ``number`` holds of one row of the result."""
+    def _source(self, b: Any, number: int, place: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]]:
+        """Emit whether input ``number`` has part of a row, and where its places of a phase begin."""
         image, channel, d, h = place
         stride = [b.param(axis) for axis in range(3)]
         numbers = [b.param(7 + 9 * number + k) for k in range(9)]
@@ -285,18 +294,58 @@ class interleave(Custom):
         oh, phase_h = kernels.split(b, h, stride[1])
         phase_d, phase_h = b.sub(phase_d, first[0]), b.sub(phase_h, first[1])
         inside = b.and_(_within(b, phase_d, count[0]), _within(b, phase_h, count[1]))
-        with b.if_(inside):
+
+        def start(phase: Any) -> Any:
             before = b.add(b.mul(b.add(b.mul(image, count[0]), phase_d), count[1]), phase_h)
-            with b.loop(0, count[2]) as phase:
-                plane = b.add(b.mul(b.add(b.mul(before, count[2]), phase), b.param(6)), channel)
-                source = b.mul(b.add(b.mul(b.add(b.mul(plane, size[0]), od), size[1]), oh), size[2])
-                start = b.add(to[1], b.add(first[2], phase))
-                left = b.sub(b.param(5), b.add(first[2], phase))
-                places = b.idiv(b.add(left, b.sub(stride[2], 1)), stride[2])
-                with b.loop(0, places, kernels.LANES) as i:
-                    mask = b.lane_mask(b.sub(places, i))
-                    values = b.load(b.input(number), b.add(source, i), dtype, kernels.LANES, mask=mask)
-                    b.store_strided(to[0], b.add(start, b.mul(i, stride[2])), stride[2], values, mask=mask)
+            plane = b.add(b.mul(b.add(b.mul(before, count[2]), phase), b.param(6)), channel)
+            return b.mul(b.add(b.mul(b.add(b.mul(plane, size[0]), od), size[1]), oh), size[2])
+
+        return inside, start
+
+    def _block(self, b: Any, dtype: Any, number: int, place: tuple[Any, ...], to: tuple[Any, Any]) -> None:
+        """Emit what input ``number`` holds of one row of the result."""
+        stride, first, count = b.param(2), b.param(11 + 9 * number), b.param(12 + 9 * number)
+        inside, start = self._source(b, number, place)
+        with b.if_(inside), b.loop(0, count) as phase:
+            source, offset = start(phase), b.add(first, phase)
+            places = b.idiv(b.add(b.sub(b.param(5), offset), b.sub(stride, 1)), stride)
+            with b.loop(0, places, kernels.LANES) as i:
+                mask = b.lane_mask(b.sub(places, i))
+                values = b.load(b.input(number), b.add(source, i), dtype, kernels.LANES, mask=mask)
+                at = b.add(b.add(to[1], offset), b.mul(i, stride))
+                b.store_strided(to[0], at, stride, values, mask=mask)
+
+    def _pair(
+        self,
+        b: Any,
+        dtype: Any,
+        blocks: Sequence[int],
+        places: Any,
+        place: tuple[Any, ...],
+        to: tuple[Any, Any],
+    ) -> None:
+        """Emit a row of stride two from the inputs ``blocks``, which hold its even and odd places."""
+        inside, starts = None, {}
+        for number in blocks:
+            found, start = self._source(b, number, place)
+            inside = found if inside is None else inside
+            first, count = places[number][2]
+            for phase in range(count):
+                starts[first + phase] = number, start(b.const(phase, int64))
+        width = b.param(5)
+        with b.if_(inside), b.loop(0, b.shr(b.add(width, 1), 1), kernels.LANES) as i:
+            sides = []
+            for phase in (0, 1):
+                left = b.sub(b.shr(b.add(width, 1 - phase), 1), i)
+                if phase in starts:
+                    number, source = starts[phase]
+                    at, mask = b.add(source, i), b.lane_mask(left)
+                    sides.append(b.load(b.input(number), at, dtype, kernels.LANES, mask=mask))
+                else:
+                    sides.append(b.const(0, dtype, kernels.LANES))
+            for part, values in enumerate(b.zip_lanes(*sides)):
+                at = b.add(b.mul(i, 2), part * kernels.LANES)
+                b.store(to[0], b.add(to[1], at), values, mask=b.lane_mask(b.sub(width, at)))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         strides, groups, sizes, places = attrs
@@ -316,9 +365,19 @@ class interleave(Custom):
         halves = (((0, 1), (0, 1), (0, 1)), ((0, 1), (0, 1), (1, 1)))
         return [
             example(((1, 1, 2), 1, (1, 3, 37), halves), (2, 3, 1, 3, 19), (2, 3, 1, 3, 18)),
+            example(((1, 1, 2), 1, (1, 2, 5), (((0, 1), (0, 1), (1, 1)),)), (1, 2, 1, 2, 3)),
+            example(((2, 2, 2), 1, (2, 3, 35), (((0, 2), (0, 2), (0, 2)),)), (1, 16, 1, 2, 18)),
             example(((1, 1, 3), 2, (1, 1, 8), (((0, 1), (0, 1), (0, 2)),)), (1, 8, 1, 1, 3)),
             example(((2, 2, 2), 1, (3, 4, 5), (((1, 1), (0, 2), (0, 2)),)), (1, 8, 1, 2, 3)),
         ]
+
+
+def _by_row(places: Any) -> list[list[int]]:
+    """Numbers of the inputs that hold the same rows."""
+    rows: dict[Any, list[int]] = {}
+    for number, place in enumerate(places):
+        rows.setdefault(place[:2], []).append(number)
+    return list(rows.values())
 
 
 def _within(b: Any, number: Any, count: Any) -> Any:
