@@ -139,13 +139,16 @@ class Writer:
         source = b.add(b.mul(channel, plane), b.add(line, x))
         taps = b.sub(block.taps[1], block.taps[0])
         target = b.add(b.mul(b.sub(tap, block.taps[0]), row_length), column)
+        step = b.mul(taps, row_length)
         with b.loop(0, count, LANES) as v:
             along = b.mul(v, p["stride_width"])
             load = self._loader(image, b.add(x, along), end)
             start, to = b.add(source, along), b.add(target, v)
-            with b.loop(0, b.sub(block.channels[1], block.channels[0])) as c:
-                values = b.cast(load(b.add(start, b.mul(c, plane))), self.kinds.compute)
-                b.store(self.packed, b.add(to, b.mul(b.mul(c, taps), row_length)), values)
+            # both places are carried: multiplying for each vector would take longer than moving it
+            loop = b.loop(block.channels[0], block.channels[1], carry=[start, to])
+            with loop as (_, (read, written)):
+                b.store(self.packed, written, b.cast(load(read), self.kinds.compute))
+                b.loop_next([b.add(read, plane), b.add(written, step)])
 
     def _within(self, position: Val, axis: str) -> Val:
         b = self.b
