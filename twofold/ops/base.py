@@ -205,6 +205,8 @@ class Operation(Op):
 
     on_complex: Callable[..., Node] | None = None
     """How the result comes from complex operands, written with operations on their parts; None: it does not."""
+    complex_rule: bool = False
+    """Composite: whether the ``vjp`` rule conjugates where it must, so that it holds for complex results."""
     holomorphic: bool = False
     """Whether the ``vjp`` rule holds for complex operands, too, as the derivative is a complex number itself."""
 
@@ -452,7 +454,7 @@ class Composite(Operation):
             return self.on_complex(*inputs, *attrs)
         result = self.rule_compute(*inputs, *attrs)
         value = result if isinstance(result, Node) else strong(constant(result))
-        if self.rule_vjp is None or value.type.dtype.kind != "f":
+        if self.rule_vjp is None or value.type.dtype.kind not in ("fc" if self.complex_rule else "f"):
             return value
         return with_own_gradient(self, attrs, value, inputs)
 

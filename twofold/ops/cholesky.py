@@ -25,7 +25,7 @@ from twofold.ops.matrices import (
 )
 from twofold.ops.movement import sum_to
 from twofold.ops.samples import Sample
-from twofold.ops.triangular import check_system, solve_left, solve_right, well_conditioned
+from twofold.ops.triangular import check_system, complex_matrices, solve_left, solve_right, well_conditioned
 
 
 class CholeskyInfo(NamedTuple):
@@ -39,6 +39,12 @@ def positive_definite(shape: tuple[int, ...]) -> Any:
     """Symmetric matrices with positive eigenvalues."""
     x = numpy.random.default_rng(len(shape)).standard_normal(shape)
     return (x @ x.swapaxes(-1, -2) + numpy.eye(shape[-1])).astype(numpy.float32)
+
+
+def complex_positive() -> Any:
+    """A Hermitian matrix with positive eigenvalues."""
+    x = complex_matrices((3, 3))
+    return (x @ x.conj().T).astype(numpy.complex64)
 
 
 @host
@@ -82,7 +88,7 @@ class cholesky_packed(Packed):
             example((upper, True), positive_definite(shape), smooth=False)
             for shape in shapes
             for upper in (False, True)
-        ]
+        ] + [example((upper, True), complex_positive(), smooth=False) for upper in (False, True)]
 
 
 @linalg_function()
@@ -129,6 +135,7 @@ class cholesky_solve:
     """X with ``A X = input``, from the Cholesky factor ``L`` of A (``upper``: the upper one)."""
 
     signature = "input, L"
+    complex_rule = True
     call = staticmethod(lambda input, L, upper=False: apply("cholesky_solve", input, L, attrs=(bool(upper),)))
 
     @staticmethod
@@ -153,6 +160,7 @@ class cholesky_inverse:
     """The inverse of the matrix with the Cholesky factor ``input`` (``upper``: the upper one)."""
 
     signature = "input"
+    complex_rule = True
     call = staticmethod(lambda input, upper=False: apply("cholesky_inverse", input, attrs=(bool(upper),)))
 
     @staticmethod

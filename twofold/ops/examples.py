@@ -12,6 +12,11 @@ from twofold.ir.node import Attributes
 from twofold.ops.samples import Sample
 
 
+def _normal(generator: numpy.random.Generator, shape: tuple[int, ...], dtype: DType) -> Any:
+    drawn = generator.standard_normal(shape)
+    return drawn + 1j * generator.standard_normal(shape) if dtype.kind == "c" else drawn
+
+
 def example(attrs: Attributes, *operands: Any, dtype: DType = float32, smooth: bool = True) -> Sample:
     """A call on ``operands``.
 
@@ -21,7 +26,7 @@ def example(attrs: Attributes, *operands: Any, dtype: DType = float32, smooth: b
     arrays, dtypes = [], []
     for operand in operands:
         if isinstance(operand, tuple):
-            arrays.append(narrow(generator.standard_normal(operand), dtype))
+            arrays.append(narrow(_normal(generator, operand, dtype), dtype))
             dtypes.append(dtype)
         else:
             array = numpy.asarray(operand, numpy.int64) if isinstance(operand, (int, list)) else operand

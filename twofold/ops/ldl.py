@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.dtypes import complex64
 from twofold.errors import ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
@@ -67,7 +68,9 @@ class ldl_packed(Packed):
         return found
 
     def samples(self) -> Sequence[Sample]:
-        return [example((False, False), shape) for shape in ((3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2))]
+        return [
+            example((False, False), shape) for shape in ((3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2))
+        ] + [example((hermitian, False), (4, 4), dtype=complex64) for hermitian in (False, True)]
 
 
 @host

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy
 
+from twofold.ops.matrix_routines import magnitude
+
 _GROWTH = (1 + 17**0.5) / 8
 
 Array = Any
@@ -55,18 +57,18 @@ def _block(a: Array, k: int, width: int, conjugate: Any) -> Array:
 
 def _choose_pivot(a: Array, k: int) -> tuple[int, int]:
     """The row to bring to the front, and the size of the block (0: the column is zero)."""
-    here = abs(a[k, k])
-    column = abs(a[k + 1 :, k])
+    here = magnitude(a[k, k])
+    column = magnitude(a[k + 1 :, k])
     largest = column.max(initial=0)
     if not max(here, largest) > 0:
         return k, 0
     if here >= _GROWTH * largest:
         return k, 1
     row = k + 1 + int(column.argmax())
-    across = max(abs(a[row, k:row]).max(initial=0), abs(a[row + 1 :, row]).max(initial=0))
+    across = max(magnitude(a[row, k:row]).max(initial=0), magnitude(a[row + 1 :, row]).max(initial=0))
     if here >= _GROWTH * largest * (largest / across):
         return k, 1
-    return row, 1 if abs(a[row, row]) >= _GROWTH * across else 2
+    return row, 1 if magnitude(a[row, row]) >= _GROWTH * across else 2
 
 
 def _exchange(a: Array, k: int, first: int, second: int, conjugate: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import int64
+from twofold.dtypes import complex64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, tensor_type
@@ -81,8 +81,8 @@ class least_squares_packed(Packed):
         u, _, vh = svd_packed.results(a, attrs=(False,))
         inverse = apply("pseudo_inverse", a, 0.0, limit)
         share_a = pseudo_inverse_gradient(g @ adjoint(b), inverse, a)
-        apart = (b - a @ x) * ops.unsqueeze(g_residuals, -2) * 2
-        share_a = share_a - apart @ adjoint(x) + (u * ops.unsqueeze(g_values, -2)) @ vh
+        apart = (b - a @ x) * ops.unsqueeze(real(g_residuals), -2) * 2
+        share_a = share_a - apart @ adjoint(x) + (u * ops.unsqueeze(real(g_values), -2)) @ vh
         return share_a, adjoint(inverse) @ g + apart, None
 
     def samples(self) -> Sequence[Sample]:
@@ -94,7 +94,9 @@ class least_squares_packed(Packed):
             ((0, 2), (0, 1)),
             ((0, 3, 2), (0, 3, 1)),
         )
-        return [example((b[-1],), a, b, limit) for a, b in shapes]
+        return [example((b[-1],), a, b, limit) for a, b in shapes] + [
+            example((1,), (4, 2), (4, 1), limit, dtype=complex64)
+        ]
 
 
 @linalg_function()
@@ -124,13 +126,16 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Le
     if tuple(A.shape[:-2]) != tuple(right.shape[:-2]):
         A = ops.broadcast_to(A, (*batch, *A.shape[-2:]))
         right = ops.broadcast_to(right, (*batch, *right.shape[-2:]))
-    limit = float(numpy.finfo(A.dtype.numpy).eps) * max(rows, columns) if rcond is None else float(rcond)
+    limit = float(numpy.finfo(A.dtype.real.numpy).eps) * max(rows, columns) if rcond is None else float(rcond)
     found = least_squares_packed.results(A, right, limit, attrs=(right.shape[-1],))
     solution, residuals, rank, values = found
-    nothing = ops.zeros(0, dtype=values.dtype)
+    nothing = ops.zeros(0, dtype=A.dtype.real)
+    residuals = real(residuals)
+    if driver == "gelsy" or rows <= columns:
+        residuals = ops.narrow(ops.ravel(residuals), 0, 0, 0)
     return LeastSquares(
         ops.squeeze(solution, -1) if vector else solution,
-        residuals if driver != "gelsy" and rows > columns else nothing,
+        residuals,
         ops.zeros(0, dtype=int64) if driver == "gels" else apply("cast", real(rank), attrs=(int64,)),
-        values if driver in ("gelsd", "gelss") else nothing,
+        real(values) if driver in ("gelsd", "gelss") else nothing,
     )

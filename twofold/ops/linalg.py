@@ -174,8 +174,8 @@ _restricted("dot", 1, 1, "The inner product of two vectors.")
 
 @public("vdot", methods=("vdot",))
 def vdot(input: Any, other: Any) -> Any:
-    """The inner product of two vectors."""
-    return ops.dot(input, other)
+    """The inner product of two vectors, the first conjugated."""
+    return ops.dot(ops.conj(input) if input.dtype.kind == "c" else input, other)
 
 
 @composite

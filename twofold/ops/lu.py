@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import float32, float64, int64
+from twofold.dtypes import complex64, float32, float64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, tensor_type
@@ -79,10 +79,29 @@ class row_order(Host):
         ]
 
 
+@composite
+class permuted_rows:
+    """The rows of matrices in an order; attributes ``(back,)``: put at the places that the order names instead."""
+
+    functions = ()
+    methods = ()
+    complex_rule = True
+    signature = "input, order"
+
+    @staticmethod
+    def compute(x: Any, order: Any, back: bool) -> Any:
+        order = ops.argsort(order, -1) if back else order
+        return ops.gather(x, -2, broadcast(ops.unsqueeze(order, -1), (*order.shape, x.shape[-1])))
+
+    vjp = lambda ct, y, x, order, back: (permuted(ct, order, not back), None)
+    samples = lambda: [
+        example((back,), (2, 3, 2), numpy.array([[1, 2, 0], [0, 2, 1]])) for back in (True, False)
+    ]
+
+
 def permuted(x: Any, order: Any, back: bool = False) -> Any:
     """The rows of matrices in ``order``; ``back``: the rows put at the places that ``order`` names."""
-    order = ops.argsort(order, -1) if back else order
-    return ops.gather(x, -2, broadcast(ops.unsqueeze(order, -1), (*order.shape, x.shape[-1])))
+    return apply("permuted_rows", x, order, attrs=(back,))
 
 
 @host
@@ -122,7 +141,9 @@ class lu_packed(Packed):
 
     def samples(self) -> Sequence[Sample]:
         shapes = ((3, 3), (2, 2, 2), (4, 2), (2, 4), (1, 1), (0, 0), (0, 3), (3, 0), (0, 2, 2))
-        return [example((False,), shape) for shape in shapes]
+        return [example((False,), shape) for shape in shapes] + [
+            example((False,), shape, dtype=complex64) for shape in ((3, 3), (3, 2), (2, 3))
+        ]
 
 
 def _square_gradient(low: Any, up: Any, g_low: Any, g_up: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, int64
+from twofold.dtypes import DType, complex64, int64
 from twofold.ops import matrix_routines
 from twofold.ops.base import apply, composite, convert, host, ops, public
 from twofold.ops.examples import example
@@ -49,7 +49,8 @@ class exponential(MatrixOperation):
     def samples(self) -> Sequence[Sample]:
         large = numpy.array([[3.0, -9.0], [4.0, 1.0]], numpy.float32)
         return [example((), shape) for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2))] + [
-            example((), large)
+            example((), large),
+            example((), (2, 2), dtype=complex64),
         ]
 
 
@@ -102,7 +103,7 @@ def _tolerances(a: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
 
     Without both, rtol is the larger size times the rounding unit; with an atol above 0 alone it is 0.
     """
-    automatic = _epsilon(a.dtype) * max(a.shape[-2:])
+    automatic = _epsilon(a.dtype.real) * max(a.shape[-2:])
     if rtol is None and atol is None:
         rtol = automatic
     elif rtol is None and hasattr(atol, "dtype"):
@@ -188,6 +189,7 @@ class pseudo_inverse:
     methods = ()
     title = "linalg.pinv"
     signature = "A, atol, rtol"
+    complex_rule = True
 
     @staticmethod
     def compute(a: Any, atol: Any, rtol: Any) -> Any:
@@ -199,9 +201,10 @@ class pseudo_inverse:
         return (adjoint(vh) * ops.unsqueeze(inverse, -2)) @ adjoint(u)
 
     vjp = lambda ct, y, a, atol, rtol: (pseudo_inverse_gradient(ct, y, a), None, None)
-    samples = lambda: [
-        example((), shape, *[numpy.array(1e-5, numpy.float32)] * 2) for shape in ((3, 3), (4, 2), (2, 2, 4))
-    ]
+    samples = lambda: (
+        [example((), shape, *[numpy.array(1e-5, numpy.float32)] * 2) for shape in ((3, 3), (4, 2), (2, 2, 4))]
+        + [example((), (3, 2), *[numpy.array(1e-5, numpy.float32)] * 2, dtype=complex64)]
+    )
 
 
 @composite
@@ -212,6 +215,7 @@ class pseudo_inverse_hermitian:
     methods = ()
     title = "linalg.pinv"
     signature = "A, atol, rtol"
+    complex_rule = True
 
     @staticmethod
     def compute(a: Any, atol: Any, rtol: Any) -> Any:

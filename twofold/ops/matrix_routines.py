@@ -18,6 +18,11 @@ def flat_batch(a: Array, kept: int = 2) -> Array:
     return a.reshape((prod(a.shape[:batch]), *a.shape[batch:]))
 
 
+def magnitude(a: Array) -> Array:
+    """What pivots are chosen by: absolute values, of complex numbers the sum of those of both parts, as in LAPACK."""
+    return abs(a.real) + abs(a.imag) if a.dtype.kind == "c" else abs(a)
+
+
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """X with ``A X = B`` for triangular A, of which the other triangle (``unit``: also the diagonal) is not read.
 
@@ -65,7 +70,7 @@ def lu_factor(a: Array) -> tuple[Array, Array, Array]:
 def _eliminate_panel(lu: Array, pivots: Array, first_zero: Array, start: int, end: int) -> None:
     every = numpy.arange(len(lu))
     for k in range(start, end):
-        row = k + numpy.argmax(abs(lu[:, k:, k]), 1)
+        row = k + numpy.argmax(magnitude(lu[:, k:, k]), 1)
         pivots[:, k] = row + 1
         lu[every, k], lu[every, row] = lu[every, row], lu[every, k]
         pivot = lu[:, k, k]

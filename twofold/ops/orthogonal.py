@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.dtypes import complex64
 from twofold.errors import ArgumentError, GradientError, ShapeError
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, host, ops, public
@@ -85,7 +86,7 @@ class qr_packed(Packed):
             for shape in shapes
             for mode in ("reduced", "complete")
             if mode == "reduced" or shape[-2] <= shape[-1]
-        ]
+        ] + [example(("reduced",), shape, dtype=complex64) for shape in ((3, 3), (3, 2), (2, 3))]
 
 
 def _qr_gradient(q: Any, r: Any, gq: Any, gr: Any) -> Any:
@@ -203,6 +204,7 @@ class householder_product:
         example((), (2, 3, 3), (2, 2)),
         example((), (3, 2), (0,)),
         example((), (0, 0), (0,)),
+        example((), (4, 3), (3,), dtype=complex64),
     ]
 
 

@@ -277,6 +277,10 @@ class powers:
     @staticmethod
     def compute(x: Any, count: int) -> Any:
         columns = [ops.ones_like(x)]
+        if x.dtype.kind == "c":
+            while len(columns) < count:
+                columns.append(columns[-1] * x)
+            return ops.stack(columns, -1)
         if count > 1:
             repeated = ops.expand(ops.unsqueeze(x, -1), (*x.shape, count - 1))
             return ops.cat((ops.unsqueeze(columns[0], -1), ops.cumprod(repeated, -1)), -1)
@@ -294,8 +298,8 @@ def vander(x: Any, N: int | None = None) -> Any:
     >>> torch.linalg.vander(torch.tensor([2.0, 3.0]), N=3).tolist()
     [[1.0, 2.0, 4.0], [1.0, 3.0, 9.0]]
     """
-    size = x.shape[-1] if len(x.shape) else 1
-    count = size if N is None else operator.index(N)
+    x = x if len(x.shape) else ops.unsqueeze(x, 0)
+    count = x.shape[-1] if N is None else operator.index(N)
     if count < 1:
         raise ArgumentError(f"N={count}", "Use at least 1.")
     return apply("powers", x, attrs=(count,))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import int32
+from twofold.dtypes import complex64, int32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import matrix_routines
@@ -29,7 +29,7 @@ from twofold.ops.matrices import (
     with_batch,
 )
 from twofold.ops.samples import Sample
-from twofold.ops.triangular import well_conditioned
+from twofold.ops.triangular import complex_matrices, well_conditioned
 
 
 class InverseInfo(NamedTuple):
@@ -98,7 +98,8 @@ class inverse_matrix(MatrixOperation):
     def samples(self) -> Sequence[Sample]:
         shapes = ((3, 3), (2, 1, 2, 2), (1, 1), (0, 0), (0, 2, 2))
         return [example((True,), well_conditioned(shape)) for shape in shapes] + [
-            example((False,), numpy.ones((2, 2, 2), numpy.float32), smooth=False)
+            example((True,), complex_matrices((2, 2))),
+            example((False,), numpy.ones((2, 2, 2), numpy.float32), smooth=False),
         ]
 
 
@@ -123,7 +124,9 @@ class system(MatrixOperation):
 
     def samples(self) -> Sequence[Sample]:
         shapes = (((3, 3), (3, 2)), ((2, 2, 2), (2, 2, 1)), ((0, 0), (0, 2)), ((2, 2), (2, 0)))
-        return [example((True,), well_conditioned(a), b) for a, b in shapes]
+        return [example((True,), well_conditioned(a), b) for a, b in shapes] + [
+            example((True,), complex_matrices((3, 3)), (3, 2), dtype=complex64)
+        ]
 
 
 @host
@@ -247,7 +250,8 @@ class determinant(MatrixOperation):
         return (_each_matrix(ct) * adjoint(apply("adjugate", rest[0])),)
 
     def samples(self) -> Sequence[Sample]:
-        return [example((), shape) for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 0), (2, 0, 0), (0, 2, 2))]
+        shapes = ((3, 3), (2, 2, 2), (1, 1), (0, 0), (2, 0, 0), (0, 2, 2))
+        return [example((), shape) for shape in shapes] + [example((), (3, 3), dtype=complex64)]
 
 
 def _each_matrix(numbers: Any) -> Any:
@@ -286,7 +290,8 @@ class adjugate(MatrixOperation):
     def samples(self) -> Sequence[Sample]:
         rank_one = numpy.ones((3, 3), numpy.float32)
         return [example((), shape) for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 0))] + [
-            example((), rank_one, smooth=False)
+            example((), rank_one, smooth=False),
+            example((), (2, 2), dtype=complex64),
         ]
 
 
@@ -307,11 +312,12 @@ class slogdet_packed(Packed):
         (g_sign, g_log), (sign, _) = ct, y
         factor = real(g_log)
         if sign.dtype.kind == "c":
-            factor = factor + ops.imag(g_sign * conjugate(sign)) * 1j
+            factor = ops.complex(factor, ops.imag(g_sign * conjugate(sign)))
         return (_each_matrix(factor) * adjoint(apply("inverse_matrix", rest[0], attrs=(False,))),)
 
     def samples(self) -> Sequence[Sample]:
-        return [example((), shape) for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2))]
+        shapes = ((3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2))
+        return [example((), shape) for shape in shapes] + [example((), (3, 3), dtype=complex64)]
 
 
 @linalg_function("det", methods=("det",))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.dtypes import complex64
 from twofold.errors import ArgumentError, LinAlgError
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.base import apply, host, ops, public
@@ -97,14 +98,15 @@ def _skew(x: Any) -> Any:
 
 
 def _svd_gradient(u: Any, s: Any, vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
+    s, gs = real(s), real(gs)
     row, column = ops.unsqueeze(s, -2), ops.unsqueeze(s, -1)
     apart = safe_reciprocal((row - column) * (row + column))
     inverse = safe_reciprocal(s)
     left, right = adjoint(u) @ gu, vh @ adjoint(gvh)
     inner = _skew(left) * apart * row + column * (_skew(right) * apart) + diagonal_matrix(gs)
-    if s.dtype.kind == "c":
-        phase = ops.imag(ops.diagonal(left - right, 0, -2, -1)) * real(inverse) * 0.5
-        inner = inner + diagonal_matrix(phase * 1j)
+    if u.dtype.kind == "c":
+        phase = ops.imag(ops.diagonal(left - right, 0, -2, -1)) * inverse * 0.5
+        inner = inner + diagonal_matrix(ops.complex(phase * 0, phase))
     if u.shape[-2] == u.shape[-1] == vh.shape[-1]:
         return u @ inner @ vh
     outside = gu * ops.unsqueeze(inverse, -2)
@@ -126,14 +128,15 @@ class singular_values(MatrixOperation):
 
     def type_of(self, attrs: Any, types: Sequence[TensorType]) -> TensorType:
         shape = types[0].shape
-        return tensor_type(types[0].dtype, (*shape[:-2], min(shape[-2:])))
+        return tensor_type(types[0].dtype.real, (*shape[:-2], min(shape[-2:])))
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         u, _, vh = svd_packed.results(rest[0], attrs=(False,))
         return ((u * ops.unsqueeze(ct, -2)) @ vh,)
 
     def samples(self) -> Sequence[Sample]:
-        return [example((), shape) for shape in ((3, 3), (4, 2), (2, 2, 4), (0, 3), (0, 2, 2))]
+        shapes = ((3, 3), (4, 2), (2, 2, 4), (0, 3), (0, 2, 2))
+        return [example((), shape) for shape in shapes] + [example((), (3, 2), dtype=complex64)]
 
 
 @linalg_function()
@@ -186,8 +189,9 @@ class eigh_packed(Packed):
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         (gl, gv), (values, v) = ct, y
+        values = real(values)
         apart = safe_reciprocal(ops.unsqueeze(values, -2) - ops.unsqueeze(values, -1))
-        inner = (adjoint(v) @ gv) * apart + diagonal_matrix(gl)
+        inner = (adjoint(v) @ gv) * apart + diagonal_matrix(real(gl))
         return (v @ inner @ adjoint(v),)
 
     def samples(self) -> Sequence[Sample]:
@@ -210,7 +214,7 @@ class eigenvalues_symmetric(MatrixOperation):
         return _converged(numpy.linalg.eigvalsh, a, triangle)
 
     def type_of(self, attrs: Any, types: Sequence[TensorType]) -> TensorType:
-        return tensor_type(types[0].dtype, types[0].shape[:-1])
+        return tensor_type(types[0].dtype.real, types[0].shape[:-1])
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         a, triangle = rest

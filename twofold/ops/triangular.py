@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.dtypes import complex64
 from twofold.errors import ShapeError
 from twofold.ir.types import TensorType
 from twofold.ops import matrix_routines
@@ -42,6 +43,12 @@ def well_conditioned(shape: tuple[int, ...], dtype: Any = numpy.float32) -> Any:
     return (generator.standard_normal(shape) + (2 + rows) * numpy.eye(rows, columns)).astype(dtype)
 
 
+def complex_matrices(shape: tuple[int, ...]) -> Any:
+    """Complex matrices with a diagonal that outweighs the rest."""
+    imaginary = numpy.random.default_rng(sum(shape)).standard_normal(shape)
+    return (well_conditioned(shape) + 1j * imaginary).astype(numpy.complex64)
+
+
 @host
 class triangular_system(MatrixOperation):
     """X with ``A X = B`` for triangular A; equal batch axes; attributes ``(upper, unit diagonal)``."""
@@ -71,7 +78,7 @@ class triangular_system(MatrixOperation):
             for a, b in shapes
             for upper in (False, True)
             for unit in (False, True)[: 1 + (a == (3, 3))]
-        ]
+        ] + [example((True, False), complex_matrices((2, 3, 3)), (2, 3, 1), dtype=complex64)]
 
 
 def solve_left(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
