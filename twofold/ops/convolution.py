@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import complex64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, ops, strong
@@ -103,7 +104,7 @@ def _checked(x: Any, w: Any, bias: Any, count: int, channels: int, filters: int)
                 f"an input of {x.dtype.name} and a {name} of {other.dtype.name}",
                 "Cast one of them with .to().",
             )
-    if x.dtype.kind not in "iuf":
+    if x.dtype.kind not in "iufc":
         raise DTypeError(f"takes numbers, not {x.dtype.name}", "Cast with .to() first.")
     if any(size == 0 for size in w.shape[2:]):
         raise ShapeError(f"a kernel of size {tuple(w.shape[2:])}", "Use a kernel with at least one place.")
@@ -129,6 +130,15 @@ def _three(numbers: Sequence[int], fill: int) -> tuple[int, ...]:
     return (*(fill,) * (3 - len(numbers)), *numbers)
 
 
+def _bilinear(name: str, x: Any, w: Any, attrs: Any) -> Any:
+    """The primitive called ``name``; of complex numbers it is that of their parts, multiplied out."""
+    if x.dtype.kind != "c":
+        return apply(name, x, w, attrs=attrs)
+    (a, b), (c, d) = ((ops.real(value), ops.imag(value)) for value in (x, w))
+    ac, bd, ad, bc = (apply(name, *pair, attrs=attrs) for pair in ((a, c), (b, d), (a, d), (b, c)))
+    return ops.complex(ac - bd, ad + bc)
+
+
 def _finished(y: Any, bias: Any, sizes: Shape, batched: bool) -> Any:
     """The result without the axes that were added, plus the bias."""
     y = ops.reshape(y, (*y.shape[:2], *sizes) if batched else (y.shape[1], *sizes))
@@ -152,7 +162,7 @@ def _forward(x: Any, w: Any, *rest: Any) -> Any:
     sizes = tuple(result_size(*numbers) for numbers in axes)
     lows = _three([low for low, _ in edges], 0)
     attrs = (_three(strides, 1), lows, _three(dilations, 1), groups, _three(sizes, 1))
-    return _finished(apply("convolution", _lifted(x), _lifted(w), attrs=attrs), bias, sizes, batched)
+    return _finished(_bilinear("convolution", _lifted(x), _lifted(w), attrs), bias, sizes, batched)
 
 
 def _backward(x: Any, w: Any, *rest: Any) -> Any:
@@ -176,7 +186,7 @@ def _backward(x: Any, w: Any, *rest: Any) -> Any:
             raise ShapeError(f"a result of size {found}", "Use less padding or a larger input.")
         sizes.append(found)
     attrs = (_three(strides, 1), _three(padding, 0), _three(dilations, 1), groups, _three(sizes, 1))
-    y = apply("convolution_transposed", _lifted(x), _lifted(w), attrs=attrs)
+    y = _bilinear("convolution_transposed", _lifted(x), _lifted(w), attrs)
     return _finished(y, bias, tuple(sizes), batched)
 
 
@@ -207,6 +217,7 @@ def _forward_samples(count: int) -> list[Any]:
         example((one, (1,) * count, one, 1), (0, 2, *size), (3, 2, *(2,) * count), (3,)),
         example((one, (1,) * count, one, 1), numpy.arange(2 * 3**count).reshape((1, 2, *(3,) * count)),
                 numpy.arange(4 * 2**count).reshape((2, 2, *(2,) * count))),
+        example((one, (1,) * count, one, 1), (1, 2, *(3,) * count), (2, 2, *(2,) * count), (2,), dtype=complex64),
     ]  # fmt: skip
 
 
@@ -218,6 +229,7 @@ def _backward_samples(count: int) -> list[Any]:
         example(((3,) * count, none, none, 2, two), (2, *size), (2, 2, *two)),
         example((two, none, none, 1, one), (1, 1, *(9,) * count), (1, 2, *two)),
         example((two, none, none, 1, one), (0, 2, *size), (2, 3, *two), (3,)),
+        example((two, none, none, 1, one), (2, *size), (2, 3, *two), (3,), dtype=complex64),
     ]
 
 
