@@ -18,8 +18,9 @@ from twofold.frontend.mapping import active_mappings
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
-from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, OBSERVED, apply
+from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
 from twofold.ops.kernels import index_of_error_code
+from twofold.ops.matrices import OBSERVED
 from twofold.runtime import tracing
 from twofold.runtime.closing import BODY_LINES
 

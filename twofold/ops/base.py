@@ -45,15 +45,6 @@ METHODS: dict[str, Callable[..., Any]] = {}
 INPLACE: dict[Callable[..., Any], str] = {}
 """Public functions that are no operations, whose methods also have an in-place form: of ``"value"`` or ``"shape"``."""
 
-OBSERVED: set[Callable[..., Any]] = set()
-"""Public functions that may fail on values, so that these are computed before they return."""
-
-
-def observed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a public function whose errors come at once, as a program may handle them where it calls it."""
-    OBSERVED.add(function)
-    return function
-
 
 class Functions:
     """All public functions as attributes, found when used, so that entries may refer to later ones."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.ops import matrix_routines
-from twofold.ops.base import apply, composite, host, observed, ops, public
+from twofold.ops.base import apply, composite, host, ops, public
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     Packed,
@@ -19,6 +19,7 @@ from twofold.ops.matrices import (
     common_batch,
     identity_like,
     linalg_function,
+    observed,
     raise_first,
     scaled_diagonal,
     with_batch,

@@ -12,7 +12,7 @@ from twofold.errors import ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import ldl_routines, matrix_routines
-from twofold.ops.base import apply, convert, host, observed, strong
+from twofold.ops.base import apply, convert, host, strong
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     MatrixOperation,
@@ -23,6 +23,7 @@ from twofold.ops.matrices import (
     check_same_dtype,
     common_batch,
     linalg_function,
+    observed,
     raise_first,
     with_batch,
 )

@@ -63,6 +63,12 @@ class least_squares_packed(Packed):
         type = self.type_of(attrs, [a.type])
         return make_node(self, attrs, (a, b, limit), tensor_type(type.dtype, type.shape))
 
+    def for_samples(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """The limit has no batch axes: samples run one by one."""
+        return None
+
     @staticmethod
     def compute(a: Any, b: Any, limit: Any, count: int) -> Any:
         def one(a: Any, b: Any) -> Any:

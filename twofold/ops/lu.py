@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, tensor_type
 from twofold.ops import matrix_routines
-from twofold.ops.base import Host, apply, broadcast, composite, convert, host, iota, observed, ops, public
+from twofold.ops.base import Host, apply, broadcast, composite, convert, host, iota, ops, public
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     Packed,
@@ -24,6 +24,7 @@ from twofold.ops.matrices import (
     common_batch,
     eye_like,
     linalg_function,
+    observed,
     raise_first,
     with_batch,
 )

@@ -33,6 +33,16 @@ from twofold.ops.movement import axis_numbers, slice_axis
 Pieces = Sequence[Shape]
 
 
+OBSERVED: set[Callable[..., Any]] = set()
+"""Public functions that may fail on values, so that these are computed before they return."""
+
+
+def observed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a public function whose errors come at once, as a program may handle them where it calls it."""
+    OBSERVED.add(function)
+    return function
+
+
 def linalg_function(
     *also: str, methods: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -97,6 +107,16 @@ class MatrixOperation(Host):
         for other in values[1:]:
             check_same_dtype(values[0], other)
         return make_node(self, attrs, values, self.type_of(attrs, [value.type for value in values]))
+
+    def for_samples(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """Samples are one more batch axis."""
+        spread = [
+            value if flag else broadcast(value, (size, *value.shape))
+            for value, flag in zip(values, flags, strict=True)
+        ]
+        return make_node(self, node.attrs, spread, tensor_type(node.dtype, (size, *node.shape)))
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         with numpy.errstate(all="ignore"):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy
 
 from twofold.errors import ArgumentError, ShapeError
-from twofold.ops.base import apply, composite, normalize_axis, observed, ops, public
+from twofold.ops.base import apply, composite, normalize_axis, ops, public
 from twofold.ops.examples import example
 from twofold.ops.linalg import need_axes, scaled_sum
-from twofold.ops.matrices import conjugate, linalg_function
+from twofold.ops.matrices import conjugate, linalg_function, observed
 from twofold.ops.shapes import expanded, many_axes
 
 

@@ -11,7 +11,7 @@ from twofold.dtypes import complex64, int32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import matrix_routines
-from twofold.ops.base import apply, composite, host, observed, ops, public
+from twofold.ops.base import apply, composite, host, ops, public
 from twofold.ops.examples import example
 from twofold.ops.matrices import (
     MatrixOperation,
@@ -24,6 +24,7 @@ from twofold.ops.matrices import (
     conjugate,
     identity_like,
     linalg_function,
+    observed,
     raise_first,
     real,
     with_batch,
