@@ -15,13 +15,16 @@ from twofold.dtypes import (
     bfloat16,
     complex64,
     complex128,
+    finfo,
     float16,
     float32,
     float64,
+    iinfo,
     int8,
     int16,
     int32,
     int64,
+    promote_types,
     uint8,
     uint16,
     uint32,
@@ -89,7 +92,7 @@ for _name, _function in _WHOLE.items():
     setattr(Tensor, _name, _function)
 
 # These find the public functions in place, so they come after the installation.
-from twofold import autograd, func, linalg, masked, nn, optim, signal, special, utils  # noqa: E402
+from twofold import array_api, autograd, func, linalg, masked, nn, optim, signal, special, utils  # noqa: E402
 from twofold.func import vmap  # noqa: E402
 
 

@@ -206,3 +206,64 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     if scalar is int and dtype.kind == "b":
         return int64
     return dtype
+
+
+_FLOAT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
+"""Bits of the fraction and of the exponent."""
+
+
+class finfo:
+    """Limits of a floating dtype (of a complex one: of its parts): ``bits``, ``eps``, ``max``, ``min``, ``tiny``.
+
+    Raises TypeError for a dtype without fractions. Unlike PyTorch's, ``dtype`` is the dtype, not its name.
+
+    >>> finfo(float32).bits, finfo(bfloat16).eps, finfo(complex64).max == finfo(float32).max
+    (32, 0.0078125, True)
+    """
+
+    def __init__(self, type: Any = None) -> None:
+        dtype = float32 if type is None else as_dtype(getattr(type, "dtype", type)).real
+        if dtype.kind != "f":
+            raise TypeError(f"finfo: {dtype.name} holds integers. Use iinfo.")
+        fraction, exponent = {
+            "float16": (10, 5),
+            "bfloat16": (7, 8),
+            "float32": (23, 8),
+            "float64": (52, 11),
+        }[dtype.name]
+        highest = 2 ** (exponent - 1) - 1
+        self.dtype = dtype
+        self.bits = 8 * dtype.itemsize
+        self.eps = 2.0**-fraction
+        self.max = (2.0 - self.eps) * 2.0**highest
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - highest)
+        self.resolution = 10.0 ** -math.floor(fraction * math.log10(2))
+
+    def __repr__(self) -> str:
+        return f"finfo({self.dtype.name}: eps={self.eps:g}, max={self.max:g}, tiny={self.tiny:g})"
+
+
+class iinfo:
+    """Limits of an integer dtype: ``bits``, ``max``, ``min``; raises TypeError for any other.
+
+    >>> iinfo(int8).min, iinfo(uint16).max
+    (-128, 65535)
+    """
+
+    def __init__(self, type: Any) -> None:
+        dtype = as_dtype(getattr(type, "dtype", type))
+        if dtype.kind not in "iu":
+            raise TypeError(f"iinfo: {dtype.name} holds no integers. Use finfo.")
+        self.dtype = dtype
+        self.bits = 8 * dtype.itemsize
+        self.min = -(2 ** (self.bits - 1)) if dtype.kind == "i" else 0
+        self.max = 2**self.bits - 1 + self.min
+
+    def __repr__(self) -> str:
+        return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype that two dtypes promote to (PyTorch's name of ``promote``)."""
+    return promote(as_dtype(type1), as_dtype(type2))

@@ -9,6 +9,7 @@ import numpy
 
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
+from twofold.errors import ArgumentError
 from twofold.frontend import gradients, inplace
 from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import check_device, from_numpy, tensor
@@ -66,8 +67,18 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> numpy.n
     return array.copy() if copy else array
 
 
-def _dlpack(self: Tensor, **options: Any) -> Any:
-    return self.numpy().__dlpack__(**options)
+def _dlpack(
+    self: Tensor,
+    /,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule on the memory of the tensor, made by NumPy, whose version may limit the options."""
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return self.numpy().__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
 
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
@@ -123,9 +134,29 @@ _TYPE_NAMES = {
 _BY_TYPE_NAME = {name: dtype for dtype, name in _TYPE_NAMES.items()}
 
 
-def size(self: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the size of one axis."""
-    return self.shape if dim is None else self.shape[dim]
+class Extent(int):
+    """What ``tensor.size`` is: the number of elements, as in the array API, and called, the shape, as in PyTorch."""
+
+    shape: Any
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[dim]
+
+
+def size(self: Tensor) -> Extent:
+    """The number of elements; ``size()`` is the shape and ``size(dim)`` the size of one axis."""
+    extent = Extent(self.type_.size)
+    extent.shape = self.shape
+    return extent
+
+
+def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on ``device``, which can only be the CPU, where it is; a CPU has no streams."""
+    check_device(device)
+    if stream is not None:
+        raise ArgumentError(f"stream {stream!r} of a CPU", "Leave it out.")
+    return self
 
 
 def dim(self: Tensor) -> int:
@@ -345,7 +376,7 @@ METHODS: dict[str, Any] = {
     "__dlpack_device__": _dlpack_device,
     "to": to,
     "type": type_,
-    "size": size,
+    "size": property(size),
     "dim": dim,
     "ndimension": dim,
     "numel": numel,
@@ -406,6 +437,7 @@ METHODS: dict[str, Any] = {
     "is_conj": lambda self: False,
     "is_neg": lambda self: False,
     "__complex__": lambda self: complex(self.item()),
+    "to_device": to_device,
     "detach_": lambda self: self._replace_value(self.detach()) or self,
     "__array_ufunc__": None,
     "from_numpy": staticmethod(from_numpy),

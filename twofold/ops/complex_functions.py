@@ -90,7 +90,9 @@ def sign(z: Any) -> Any:
     """``z / |z|``; 0 at 0."""
     size = absolute(z)
     zero = ops.equal(size, 0)
-    return scaled(z, ops.where(zero, 0, 1 / ops.where(zero, 1, size)))
+    x, y = parts(z)
+    size = ops.where(zero, 1, size)
+    return ops.complex(ops.where(zero, 0, x / size), ops.where(zero, 0, y / size))
 
 
 def square(z: Any) -> Any:
@@ -105,20 +107,33 @@ def reciprocal(z: Any) -> Any:
 
 def _times(a: Any, b: Any) -> Any:
     """A product in which 0 times anything is 0, as for a real exponential or a zero angle."""
-    return ops.where(ops.equal(b, 0), b, a * b)
+    return ops.where(ops.equal(b, 0), b, ops.where(ops.equal(a, 0), a, a * b))
+
+
+def _undirected(x: Any, y: Any) -> Any:
+    """Where the real part is infinite and the imaginary part gives no direction: infinite or NaN, too."""
+    return ops.logical_and(ops.isinf(x), ops.logical_not(ops.isfinite(y)))
+
+
+def _risen(x: Any, y: Any) -> Any:
+    """``exp(x) sin(y)``: 0 where the angle is, and where ``x`` is negative infinity."""
+    rise, size = ops.sin(y), ops.exp(x)
+    product = ops.where(ops.equal(rise, 0), rise, size * rise)
+    return ops.where(ops.logical_and(ops.equal(size, 0), ops.isinf(x)), 0, product)
 
 
 def exp(z: Any) -> Any:
     x, y = parts(z)
-    size = ops.exp(x)
-    return ops.complex(size * ops.cos(y), _times(size, ops.sin(y)))
+    size, lost = ops.exp(x), _undirected(x, y)
+    return ops.complex(ops.where(lost, size, size * ops.cos(y)), _risen(x, y))
 
 
 def expm1(z: Any) -> Any:
     """``expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y)``, accurate near 0."""
     x, y = parts(z)
-    half = ops.sin(y * 0.5)
-    return ops.complex(ops.expm1(x) * ops.cos(y) - 2 * half * half, _times(ops.exp(x), ops.sin(y)))
+    half, less = ops.sin(y * 0.5), ops.expm1(x)
+    real = ops.where(_undirected(x, y), less, less * ops.cos(y) - 2 * half * half)
+    return ops.complex(real, _risen(x, y))
 
 
 def exp2(z: Any) -> Any:
@@ -178,18 +193,20 @@ def power(z: Any, n: Any) -> Any:
 
 def sinh(z: Any) -> Any:
     x, y = parts(z)
-    return ops.complex(_times(ops.cos(y), ops.sinh(x)), _times(ops.cosh(x), ops.sin(y)))
+    real = ops.where(_undirected(x, y), x, _times(ops.cos(y), ops.sinh(x)))
+    return ops.complex(real, _times(ops.cosh(x), ops.sin(y)))
 
 
 def cosh(z: Any) -> Any:
     x, y = parts(z)
-    return ops.complex(ops.cosh(x) * ops.cos(y), _times(ops.sinh(x), ops.sin(y)))
+    real = ops.where(_undirected(x, y), ops.abs(x), ops.cosh(x) * ops.cos(y))
+    return ops.complex(real, _times(ops.sinh(x), ops.sin(y)))
 
 
 def tanh(z: Any) -> Any:
     """Kahan's form; beyond 20 the real part is 1 to every bit."""
     x, y = parts(z)
-    far = ops.abs(x) > 20
+    far, directed = ops.abs(x) > 20, ops.isfinite(y)
     near = ops.where(far, 0, x)
     t, s = ops.tan(y), ops.sinh(near)
     beta = 1 + t * t
@@ -197,9 +214,12 @@ def tanh(z: Any) -> Any:
     infinite = ops.isinf(t)
     real = ops.where(infinite, 1 / s, beta * ops.sqrt(1 + s * s) * s / scale)
     imag = ops.where(infinite, 0, t / scale)
-    outside = 4 * ops.sin(y) * ops.cos(y) * ops.exp(-2 * ops.abs(x))
-    outside = ops.where(ops.isinf(x), ops.copysign(0.0, ops.sin(2 * y)), outside)
-    return ops.complex(ops.where(far, ops.copysign(1.0, x), real), ops.where(far, outside, imag))
+    limit = ops.copysign(ops.where(ops.logical_or(directed, ops.isinf(x)), 1.0, math.nan), x)
+    beyond = ops.where(
+        ops.isinf(x), ops.copysign(0.0, y), 4 * ops.sin(y) * ops.cos(y) * ops.exp(-2 * ops.abs(x))
+    )
+    real, imag = ops.where(far, limit, real), ops.where(far, beyond, imag)
+    return ops.complex(ops.where(ops.equal(x, 0), x, real), ops.where(ops.equal(y, 0), y, imag))
 
 
 def turned(z: Any) -> Any:
@@ -232,31 +252,57 @@ def _roots(z: Any) -> tuple[Any, Any, Any, Any]:
     return *parts(sqrt(ops.complex(1 - x, -y))), *parts(sqrt(ops.complex(1 + x, y)))
 
 
-def asin(z: Any) -> Any:
-    (x, _), (a, b, c, d) = parts(z), _roots(z)
-    return ops.complex(ops.atan2(x, a * c - b * d), ops.asinh(a * d - b * c))
+def _far(x: Any, y: Any) -> Any:
+    """Where either part is infinite."""
+    return ops.logical_or(ops.isinf(x), ops.isinf(y))
+
+
+def _angle_at_infinity(x: Any, y: Any) -> Any:
+    """The angle of an infinite number in [0, pi], NaN where a part is."""
+    both = ops.logical_and(ops.isinf(x), ops.isinf(y))
+    diagonal = ops.where(x > 0, math.pi / 4, 3 * math.pi / 4)
+    unknown = ops.logical_or(ops.isnan(x), ops.isnan(y))
+    return ops.where(unknown, math.nan, ops.where(both, diagonal, ops.atan2(ops.abs(y), x)))
 
 
 def acos(z: Any) -> Any:
-    a, b, c, d = _roots(z)
-    return ops.complex(2 * ops.atan2(a, c), ops.asinh(b * c - a * d))
-
-
-def asinh(z: Any) -> Any:
-    return turned_back(asin(turned(z)))
+    (x, y), (a, b, c, d) = parts(z), _roots(z)
+    far = _far(x, y)
+    real = ops.where(far, _angle_at_infinity(x, y), 2 * ops.atan2(a, c))
+    real = ops.where(ops.logical_and(ops.equal(x, 0), ops.isnan(y)), math.pi / 2, real)
+    return ops.complex(real, ops.where(far, ops.copysign(math.inf, -y), ops.asinh(b * c - a * d)))
 
 
 def acosh(z: Any) -> Any:
     x, y = parts(z)
     (a, b), (c, d) = parts(sqrt(ops.complex(x - 1, y))), parts(sqrt(ops.complex(x + 1, y)))
-    return ops.complex(ops.asinh(a * c + b * d), 2 * ops.atan2(b, c))
+    far = _far(x, y)
+    imag = ops.where(far, ops.copysign(_angle_at_infinity(x, y), y), 2 * ops.atan2(b, c))
+    imag = ops.where(ops.logical_and(ops.equal(x, 0), ops.isnan(y)), math.pi / 2, imag)
+    return ops.complex(ops.where(far, math.inf, ops.asinh(a * c + b * d)), imag)
+
+
+def asinh(z: Any) -> Any:
+    (x, y), (a, b, c, d) = parts(z), _roots(turned(z))
+    far = _far(x, y)
+    real = ops.where(far, ops.copysign(math.inf, x), ops.asinh(b * c - a * d))
+    steep = ops.copysign(_angle_at_infinity(ops.abs(x), y), y)
+    imag = ops.where(far, steep, ops.atan2(y, a * c - b * d))
+    real = ops.where(ops.logical_and(ops.equal(x, 0), ops.abs(y) <= 1), x, real)
+    return ops.complex(real, ops.where(ops.equal(y, 0), y, imag))
+
+
+def asin(z: Any) -> Any:
+    return turned_back(asinh(turned(z)))
 
 
 def atanh(z: Any) -> Any:
     x, y = parts(z)
-    beside = 1 - x
-    real = 0.25 * ops.log1p(4 * x / (beside * beside + y * y))
-    return ops.complex(real, 0.5 * ops.atan2(2 * y, beside * (1 + x) - y * y))
+    far, beside = _far(x, y), 1 - x
+    real = ops.where(far, ops.copysign(0.0, x), 0.25 * ops.log1p(4 * x / (beside * beside + y * y)))
+    angle = 0.5 * ops.atan2(2 * y, beside * (1 + x) - y * y)
+    imag = ops.where(far, ops.where(ops.isnan(y), y, ops.copysign(math.pi / 2, y)), angle)
+    return ops.complex(ops.where(ops.equal(x, 0), x, real), imag)
 
 
 def atan(z: Any) -> Any:

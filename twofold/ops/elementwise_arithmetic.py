@@ -279,7 +279,7 @@ class abs_:
 
 @elementwise
 class sign:
-    """1, 0 or -1 by the sign of ``input``; zeros and NaN stay themselves."""
+    """1, 0 or -1 by the sign of ``input``; NaN stays. Of a complex number ``z / |z|``."""
 
     functions = ("sign", "sgn")
     domain = (nonzero(-3, 3),)
@@ -292,7 +292,10 @@ class sign:
 
 
 def _negative_sign(b: Any, x: Any) -> Any:
-    return x if x.dtype.kind == "u" else b.select(b.cmp("lt", x, 0), b.const(-1, x.dtype), x)
+    if x.dtype.kind == "u":
+        return x
+    below = b.select(b.cmp("lt", x, 0), b.const(-1, x.dtype), x)
+    return b.select(b.cmp("eq", x, 0), b.const(0, x.dtype), below)
 
 
 @elementwise

@@ -1,0 +1,130 @@
+"""The Python array API standard, version 2024.12, on Twofold's tensors.
+
+Names and meanings are the standard's (https://data-apis.org/array-api/2024.12); where PyTorch gives the same name
+another meaning, the top-level package follows PyTorch and this one the standard.
+
+>>> import twofold.array_api as xp
+>>> x = xp.asarray([3.0, 1.0, 2.0])
+>>> xp.sort(x, descending=True)
+tensor([3., 2., 1.])
+>>> x.__array_namespace__() is xp
+True
+"""
+
+from math import e, inf, nan, pi
+from sys import modules as _modules
+from typing import Any as _Any
+
+from twofold._core import Tensor as _Tensor
+from twofold.array_api.creation import (
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)  # fmt: skip
+from twofold.array_api.data_types import (
+    astype,
+    broadcast_arrays,
+    can_cast,
+    finfo,
+    iinfo,
+    isdtype,
+    result_type,
+)
+from twofold.array_api.elementwise import ELEMENTWISE as _ELEMENTWISE
+from twofold.array_api.elementwise import clip
+from twofold.array_api.info import __array_namespace_info__
+from twofold.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from twofold.array_api.manipulation import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    moveaxis,
+    permute_dims,
+    repeat,
+    reshape,
+    roll,
+    squeeze,
+    stack,
+    take,
+    take_along_axis,
+    tile,
+    unstack,
+)  # fmt: skip
+from twofold.array_api.searching import (
+    argmax,
+    argmin,
+    argsort,
+    count_nonzero,
+    nonzero,
+    searchsorted,
+    sort,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+    where,
+)  # fmt: skip
+from twofold.array_api.statistics import (
+    all,
+    any,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
+)  # fmt: skip
+from twofold.dtypes import (
+    bool_ as bool,
+)
+from twofold.dtypes import (
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
+
+__array_api_version__ = "2024.12"
+newaxis = None
+
+globals().update(_ELEMENTWISE)
+
+
+def _namespace(self: _Tensor, /, *, api_version: str | None = None) -> _Any:
+    """This namespace; raises ValueError for a version of the standard that it does not follow."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", __array_api_version__):
+        raise ValueError(
+            f"__array_namespace__: version {api_version!r} is not known. Use {__array_api_version__!r}."
+        )
+    return _modules[__name__]
+
+
+_Tensor.__array_namespace__ = _namespace
+
+__all__ = [name for name in globals() if not name.startswith("_")]
