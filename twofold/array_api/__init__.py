@@ -16,6 +16,7 @@ from sys import modules as _modules
 from typing import Any as _Any
 
 from twofold._core import Tensor as _Tensor
+from twofold.array_api import fft, linalg
 from twofold.array_api.creation import (
     arange,
     asarray,
@@ -43,8 +44,75 @@ from twofold.array_api.data_types import (
     isdtype,
     result_type,
 )
-from twofold.array_api.elementwise import ELEMENTWISE as _ELEMENTWISE
-from twofold.array_api.elementwise import clip
+from twofold.array_api.elementwise import (
+    abs,
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    ceil,
+    clip,
+    conj,
+    copysign,
+    cos,
+    cosh,
+    divide,
+    equal,
+    exp,
+    expm1,
+    floor,
+    floor_divide,
+    greater,
+    greater_equal,
+    hypot,
+    imag,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    nextafter,
+    not_equal,
+    positive,
+    pow,
+    real,
+    reciprocal,
+    remainder,
+    round,
+    sign,
+    signbit,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    subtract,
+    tan,
+    tanh,
+    trunc,
+)
 from twofold.array_api.info import __array_namespace_info__
 from twofold.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from twofold.array_api.manipulation import (
@@ -113,8 +181,6 @@ from twofold.dtypes import (
 __array_api_version__ = "2024.12"
 newaxis = None
 
-globals().update(_ELEMENTWISE)
-
 
 def _namespace(self: _Tensor, /, *, api_version: str | None = None) -> _Any:
     """This namespace; raises ValueError for a version of the standard that it does not follow."""
@@ -125,6 +191,6 @@ def _namespace(self: _Tensor, /, *, api_version: str | None = None) -> _Any:
     return _modules[__name__]
 
 
-_Tensor.__array_namespace__ = _namespace
+_Tensor.__array_namespace__ = _namespace  # type: ignore[attr-defined]
 
 __all__ = [name for name in globals() if not name.startswith("_")]

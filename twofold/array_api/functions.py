@@ -9,14 +9,20 @@ from twofold.frontend.install import PUBLIC
 
 
 class Functions:
-    """Every public function by name; those that make arrays first."""
+    """The public functions whose names start with ``prefix``, by the rest; those that make arrays first."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
 
     def __getattr__(self, name: str) -> Any:
-        function = CREATION.get(name) or PUBLIC.get(name)
+        whole = self._prefix + name
+        function = CREATION.get(whole) or PUBLIC.get(whole)
         if function is None:
-            raise AttributeError(f"no function named {name!r}")
+            raise AttributeError(f"no function named {whole!r}")
         setattr(self, name, function)
         return function
 
 
 functions: Any = Functions()
+linear_algebra: Any = Functions("linalg.")
+fourier: Any = Functions("fft.")

@@ -285,7 +285,7 @@ def acosh(z: Any) -> Any:
 def asinh(z: Any) -> Any:
     (x, y), (a, b, c, d) = parts(z), _roots(turned(z))
     far = _far(x, y)
-    real = ops.where(far, ops.copysign(math.inf, x), ops.asinh(b * c - a * d))
+    real = ops.where(far, ops.copysign(math.inf, x), ops.asinh(a * d - b * c))
     steep = ops.copysign(_angle_at_infinity(ops.abs(x), y), y)
     imag = ops.where(far, steep, ops.atan2(y, a * c - b * d))
     real = ops.where(ops.logical_and(ops.equal(x, 0), ops.abs(y) <= 1), x, real)
