@@ -7,16 +7,13 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.array_api.functions import functions, linear_algebra
-from twofold.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from twofold.array_api.linear_algebra import matmul as matmul
+from twofold.array_api.linear_algebra import matrix_transpose as matrix_transpose
+from twofold.array_api.linear_algebra import tensordot as tensordot
+from twofold.array_api.linear_algebra import vecdot as vecdot
 from twofold.array_api.statistics import sum
 from twofold.dtypes import DType
 from twofold.errors import ArgumentError
-
-__all__ = [
-    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
-    "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-    "trace", "vecdot", "vector_norm",
-]  # fmt: skip
 
 Tensor = _core.Tensor
 
