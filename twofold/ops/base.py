@@ -532,8 +532,7 @@ def public(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Publish a function that is no operation itself: it has several results or chooses among operations.
 
-    With ``inplace`` each of its methods also has the form ``name_``, which writes the ``"value"`` or, of a view,
-    changes the ``"shape"``.
+    Methods get the form ``name_`` by ``inplace``: it writes the ``"value"`` or changes the ``"shape"`` of a view.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
