@@ -267,12 +267,36 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
         "channel_blocks": channel_blocks,
         "tap_blocks": tap_blocks,
     }
+    calls, scratch = _turned_before(problem, kinds, numbers)
     key, text = known_text(kernel.weight_key(kinds), lambda: kernel.weight_text(kinds))
     params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
     work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
     grain = max(1, GRAIN_CYCLES * LANES // (channels * taps * filters * (numbers["columns"] + 8)))
-    call = KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, grain)
-    return MatmulPlan([call], [])
+    buffers = ("a", "b", "c", "scratch0" if scratch else "b")
+    calls.append(KernelCall(key, "convolution_weight", text, buffers, params, work, grain))
+    return MatmulPlan(calls, scratch)
+
+
+def _turned_before(
+    problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
+) -> tuple[list[KernelCall], list[int]]:
+    """The call that turns the results once, where several work items read them, and its scratch.
+
+    Sets ``panels`` of ``numbers``. Few filters would leave most of a panel empty, so these are turned each time.
+    """
+    width, blocks = kinds.tile.width, -(-numbers["columns"] // numbers["block_columns"])
+    readers = numbers["channel_blocks"] * numbers["tap_blocks"]
+    panels = -(-problem.filters // width) if readers > 1 and 2 * problem.filters >= width else 0
+    numbers["panels"] = panels
+    if not panels:
+        return [], []
+    each = (numbers["block_columns"] + kernel.SLACK) * width
+    key, text = known_text(kernel.turn_key(kinds), lambda: kernel.turn_text(kinds))
+    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
+    work = problem.groups * panels * blocks
+    grain = max(1, GRAIN_CYCLES * LANES // (each * 24))
+    call = KernelCall(key, "pack", text, ("b", "b", "scratch0"), params, work, grain)
+    return [call], [work * each * kinds.compute.itemsize]
 
 
 def _depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, block: _Lines) -> MatmulPlan:

@@ -38,9 +38,9 @@ PARAMS = [
 
 WEIGHT_PARAMS = [
     *IMAGE, "block_columns", "block_filters", "filter_blocks", "block_channels", "block_taps",
-    "channel_blocks", "tap_blocks",
+    "channel_blocks", "tap_blocks", "panels",
 ]  # fmt: skip
-"""The run-time numbers of the product with the results."""
+"""The run-time numbers of the product with the results; ``panels`` is 0 if these were not turned before."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
         with w.images(first, end) as number:
             low, high = w.places(number, first, end)
             column = b.sub(b.mul(number, p["places"]), first)
-            with b.loop(low, high, LANES) as v, b.loop(0, rows) as i:
+            with b.loop(0, rows) as i, b.loop(low, high, LANES) as v:
                 mask = b.lane_mask(b.sub(high, v))
                 at = b.add(b.mul(i, p["block_columns"]), b.add(column, v))
                 epilogue.emit(b, b.load(w.sums, at, dtype, LANES), b.add(row, i), v, mask, number)
@@ -243,7 +243,7 @@ def weight_key(kinds: Kinds) -> str:
 
 
 def weight_text(kinds: Kinds) -> str:
-    """The module of the product with the results: images, results and kernels are its buffers.
+    """The module of the product with the results; its buffers: images, results, kernels and turned results.
 
     A work item is a block of places of the kernel (with their channels) for a block of filters; their sums run
     over all places of all results.
@@ -251,7 +251,7 @@ def weight_text(kinds: Kinds) -> str:
     w = Writer(kinds, WEIGHT_PARAMS)
     w.declare()
     b, p, dtype, size, width = w.b, w.p, kinds.compute, kinds.compute.itemsize, kinds.tile.width
-    turned = b.alloca(dtype, (RESULT_COLUMNS + LANES) * width)
+    own = b.alloca(dtype, (RESULT_COLUMNS + LANES) * width)
     square = b.alloca(dtype, LANES * LANES)
     row_length = b.add(p["block_columns"], SLACK)
     with b.loop(b.begin, b.end) as item:
@@ -268,9 +268,13 @@ def weight_text(kinds: Kinds) -> str:
             end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
             w.collect(b.buffer(0), Block(group, channels, taps, (first, end)), row_length)
             with b.loop(low, high, width) as panel:
-                _turn(w, turned, group, panel, (first, end))
+                before = b.cmp("gt", p["panels"], 0)
+                with b.if_(b.not_(before)):
+                    _turn(w, own, group, panel, (first, end))
+                ready = b.offset(b.buffer(3), _turned_at(w, group, panel, first), dtype)
                 b.call_rows(
-                    w.packed, b.mul(row_length, size), b.index(size), turned, b.index(width * size),
+                    w.packed, b.mul(row_length, size), b.index(size),
+                    b.choose(before, ready, own), b.index(width * size),
                     b.sub(end, first), b.offset(w.sums, b.sub(panel, low), dtype),
                     b.mul(p["block_filters"], size), b.cmp("gt", first, 0), rows,
                 )  # fmt: skip
@@ -283,6 +287,38 @@ def weight_text(kinds: Kinds) -> str:
 
 RESULT_COLUMNS = 128
 """Most places of results that a weight kernel takes at a time."""
+
+
+def _turned_at(w: Writer, group: Val, panel: Val, first: Val) -> Val:
+    """Where the block of results from column ``first`` on lies among the turned ones, with room behind it."""
+    b, p, width = w.b, w.p, w.kinds.tile.width
+    blocks = b.split(b.add(p["columns"], b.sub(p["block_columns"], 1)), p["block_columns"])[0]
+    number = b.add(b.mul(group, p["panels"]), b.split(panel, b.index(width))[0])
+    block = b.add(b.mul(number, blocks), b.split(first, p["block_columns"])[0])
+    return b.mul(block, b.mul(b.add(p["block_columns"], SLACK), width))
+
+
+def turn_key(kinds: Kinds) -> str:
+    """Names the text of `turn_text`."""
+    return f"convolution turn {kinds.key}"
+
+
+def turn_text(kinds: Kinds) -> str:
+    """The module that turns results once for all work items of `weight_text`, whose numbers it takes.
+
+    A work item is one block of places of one panel of filters; buffers: results (twice) and their turned copy.
+    """
+    w = Writer(kinds, WEIGHT_PARAMS)
+    b, p = w.b, w.p
+    with b.loop(b.begin, b.end) as item:
+        blocks = b.split(b.add(p["columns"], b.sub(p["block_columns"], 1)), p["block_columns"])[0]
+        rest, block = b.split(item, blocks)
+        group, panel = b.split(rest, p["panels"])
+        first, panel = b.mul(block, p["block_columns"]), b.mul(panel, kinds.tile.width)
+        end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
+        target = b.offset(b.buffer(2), _turned_at(w, group, panel, first), kinds.compute)
+        _turn(w, target, group, panel, (first, end))
+    return b.finish()
 
 
 def _turn(w: Writer, target: Val, group: Val, panel: Val, columns: tuple[Val, Val]) -> None:
