@@ -15,7 +15,7 @@ from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import dropout
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
-from twofold.nn import functional_attention
+from twofold.nn import functional_attention, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation, apply
@@ -79,6 +79,7 @@ def _function_named(name: str) -> Any:
 
 copyreg.pickle(type(PUBLIC["exp"]), lambda function: (_function_named, (function.__name__,)))
 
+globals().update(functional_losses.LOSSES)
 multi_head_attention_forward = functional_attention.multi_head_attention_forward
 scaled_dot_product_attention = functional_attention.scaled_dot_product_attention
 
@@ -233,121 +234,3 @@ def gumbel_softmax(
     best = soft.argmax(dim)
     flat = FUNCTIONS["one_hot"](best, soft.shape[dim]).to(soft.dtype).movedim(-1, dim)
     return flat - soft.detach() + soft
-
-
-# Losses
-
-
-def _reduced(value: Tensor, reduction: str) -> Tensor:
-    if reduction == "none":
-        return value
-    if reduction == "mean":
-        return value.mean()
-    if reduction == "sum":
-        return value.sum()
-    raise ValueError(f"{reduction} is not a valid value for reduction")
-
-
-def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
-) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``."""
-    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
-
-
-def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
-) -> Tensor:
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    where = FUNCTIONS["where"]
-    far = where(target == 1, 0.0, (margin - input).clamp(min=0))
-    return _reduced(far + where(target == -1, 0.0, input), reduction)
-
-
-def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
-) -> Tensor:
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    cosine = FUNCTIONS["cosine_similarity"](input1, input2, input1.ndim - 1)
-    each = FUNCTIONS["where"](target == 1, 1 - cosine, (cosine - margin).clamp(min=0))
-    return _reduced(each, reduction)
-
-
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    *,
-    reduction: str = "mean",
-) -> Tensor:
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap``: to the nearer one."""
-    distance = FUNCTIONS["pairwise_distance"]
-    near, far = distance(anchor, positive, p, eps), distance(anchor, negative, p, eps)
-    if swap:
-        far = far.minimum(distance(positive, negative, p, eps))
-    return _reduced((near - far + margin).clamp(min=0), reduction)
-
-
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    *,
-    reduction: str = "mean",
-) -> Tensor:
-    """Sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over their count."""
-    rows = input if input.ndim == 2 else input.unsqueeze(0)
-    wanted = target.reshape((-1, 1))
-    each = (margin - rows.gather(1, wanted) + rows).clamp(min=0)
-    each = each if p == 1 else each * each
-    each = each if weight is None else each * weight[target.reshape((-1,))].unsqueeze(1)
-    others = 1 - FUNCTIONS["one_hot"](wanted.squeeze(1), rows.shape[1]).to(rows.dtype)
-    losses = (each * others).sum(1) / rows.shape[1]
-    return _reduced(losses if input.ndim == 2 else losses[0], reduction)
-
-
-def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
-) -> Tensor:
-    """The mean over the classes of the binary cross entropy of the sigmoid of ``input``."""
-    logsigmoid = FUNCTIONS["logsigmoid"]
-    each = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    each = each if weight is None else each * weight
-    return _reduced(each.mean(-1), reduction)
-
-
-def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    eps: float = 1e-8,
-    *,
-    reduction: str = "mean",
-) -> Tensor:
-    """``exp(input) - target * input``, or ``input - target * log(input + eps)``; ``full`` adds Stirling."""
-    each = input.exp() - target * input if log_input else input - target * (input + eps).log()
-    if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        each = each + FUNCTIONS["where"](target <= 1, 0.0, stirling)
-    return _reduced(each, reduction)
-
-
-def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, *, reduction: str = "mean"
-) -> Tensor:
-    """``(log(var) + (input - target)**2 / var) / 2`` with a variance of at least ``eps``."""
-    if not isinstance(var, Tensor):
-        var = FUNCTIONS["full"](tuple(input.shape), float(var), dtype=input.dtype)
-    if var.ndim == input.ndim - 1:
-        var = var.unsqueeze(-1)
-    # the limit is a constant for gradients
-    safe = var + (var.detach().clamp(min=eps) - var.detach())
-    each = 0.5 * (safe.log() + (input - target) ** 2 / safe)
-    return _reduced(each + 0.5 * math.log(2 * math.pi) if full else each, reduction)

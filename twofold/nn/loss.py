@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.nn import functional
+from twofold.nn import functional, init
+from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
+from twofold.nn.reducing import reduction_of
 
 Tensor = _core.Tensor
 F: Any = functional
-
-
-def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction, also from PyTorch's two older flags."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
 
 
 class _Loss(Module):
@@ -31,7 +26,7 @@ class _Loss(Module):
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
+        self.reduction = reduction_of(size_average, reduce, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
@@ -224,7 +219,7 @@ class PoissonNLLLoss(_Loss):
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
         return F.poisson_nll_loss(
-            log_input, target, self.log_input, self.full, self.eps, reduction=self.reduction
+            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
         )
 
 
@@ -341,3 +336,97 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """The sum over right classes j and others i of ``max(0, 1 - input[j] + input[i])``, over their count."""
+
+    function = staticmethod(F.multilabel_margin_loss)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance."""
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction=reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin}"
+            )
+        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:  # type: ignore[override]
+        """The loss."""
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class LinearCrossEntropyLoss(Module):
+    """A linear layer and the cross entropy of its scores.
+
+    >>> import twofold as torch
+    >>> torch.nn.LinearCrossEntropyLoss(3, 4)(torch.ones(2, 3), torch.tensor([0, 3])).shape
+    twofold.Size([])
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: Any = None,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.num_classes, self.out_features = in_features, num_classes, out_features
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+        self.options = options
+        shape = (num_classes, *out_features)
+        self.linear_weight = new_parameter(*shape, in_features, dtype=dtype)
+        self.register_parameter("linear_bias", new_parameter(*shape, dtype=dtype) if bias else None)
+        self.register_buffer("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss."""
+        return F.linear_cross_entropy(
+            input,
+            self.linear_weight,
+            target,
+            linear_bias=self.linear_bias,
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )

@@ -46,7 +46,7 @@ def reduced(x: Any, reduction: str) -> Any:
     return added / float(prod(x.shape)) if reduction == "mean" else added
 
 
-def _numpy_reduced(x: Any, reduction: str) -> Any:
+def numpy_reduced(x: Any, reduction: str) -> Any:
     return x if reduction == "none" else numpy.mean(x) if reduction == "mean" else numpy.sum(x)
 
 
@@ -191,7 +191,7 @@ def _cross_entropy_reference(*rest: Any) -> Any:
     if smooth:
         even = numpy.where(target == ignore, 0, -(log_p * weight).sum(-1))
         rows = rows * (1 - smoothing) + even * smoothing / log_p.shape[-1]
-    return rows.sum() / weights.sum() if reduction == "mean" else _numpy_reduced(rows, reduction)
+    return rows.sum() / weights.sum() if reduction == "mean" else numpy_reduced(rows, reduction)
 
 
 def _class_samples(logits: bool = True) -> Any:
@@ -305,7 +305,7 @@ class soft_cross_entropy:
         log_p = numpy.moveaxis(x - numpy.log(numpy.exp(x).sum(axis, keepdims=True)), axis, -1)
         wanted = numpy.moveaxis(target, axis, -1) * (1 - smoothing) + smoothing / x.shape[axis]
         rows = -(log_p * wanted * (rest[2] if weighted else 1)).sum(-1)
-        return _numpy_reduced(rows, reduction)
+        return numpy_reduced(rows, reduction)
 
     samples = lambda: [
         example(("mean", False, False), (4, 17), (4, 17), numpy.array(0.0)),
@@ -350,7 +350,7 @@ class nll_loss:
         safe = numpy.where(target == ignore, 0, target)
         weights = numpy.where(target == ignore, 0, weight[safe])
         rows = -numpy.take_along_axis(log_p, safe[..., None], -1)[..., 0] * weights
-        return rows.sum() / weights.sum() if reduction == "mean" else _numpy_reduced(rows, reduction)
+        return rows.sum() / weights.sum() if reduction == "mean" else numpy_reduced(rows, reduction)
 
     samples = lambda: _class_samples(logits=False)
 
@@ -401,7 +401,7 @@ def _pairwise(body: type) -> Any:
                 x, t = broadcast(x, shape), broadcast(t, shape)
             return reduced(each(x, t, *rest[:-1]), rest[-1])
 
-        reference = lambda x, t, *rest: _numpy_reduced(exact(x, t, *rest[:-1]), rest[-1])
+        reference = lambda x, t, *rest: numpy_reduced(exact(x, t, *rest[:-1]), rest[-1])
 
         @staticmethod
         def samples() -> Any:
@@ -514,7 +514,7 @@ class binary_cross_entropy:
     @staticmethod
     def reference(x: Any, t: Any, *rest: Any) -> Any:
         each = -(t * numpy.log(x) + (1 - t) * numpy.log1p(-x))
-        return _numpy_reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
+        return numpy_reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
 
     samples = lambda: [
         example(("mean",), *_probabilities((3, 17), (3, 17))),
@@ -555,7 +555,7 @@ class binary_cross_entropy_with_logits:
         *more, reduction, weighted, positive = rest
         p = 1 / (1 + numpy.exp(-x))
         each = -((more[-1] if positive else 1) * t * numpy.log(p) + (1 - t) * numpy.log(1 - p))
-        return _numpy_reduced(each * more[0] if weighted else each, reduction)
+        return numpy_reduced(each * more[0] if weighted else each, reduction)
 
     samples = lambda: [
         example(("mean", False, False), (3, 17), *_probabilities((3, 17))),
@@ -586,7 +586,7 @@ class kl_div:
     @staticmethod
     def reference(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
         each = numpy.exp(t) * (t - x) if log_target else t * (numpy.log(t) - x)
-        return each.sum() / len(each) if reduction == "batchmean" else _numpy_reduced(each, reduction)
+        return each.sum() / len(each) if reduction == "batchmean" else numpy_reduced(each, reduction)
 
     samples = lambda: [
         example(("batchmean", False), (3, 17), *_probabilities((3, 17))),

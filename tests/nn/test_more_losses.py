@@ -1,0 +1,117 @@
+"""Losses with PyTorch's arguments in PyTorch's order, and those that are layers, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold import nn
+
+F: Any = nn.functional
+G = numpy.random.default_rng(17)
+
+
+def near(found: Any, wanted: Any, tolerance: float = 1e-6) -> None:
+    numpy.testing.assert_allclose(found.detach().numpy(), wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_older_flags() -> None:
+    x, t = torch.randn(3, 4), torch.randn(3, 4)
+    assert F.mse_loss(x, t, False).item() == F.mse_loss(x, t, reduction="sum").item()
+    assert F.mse_loss(x, t, None, False).shape == (3, 4)
+    assert F.l1_loss(x, t, None, None, "none").shape == (3, 4)
+    classes = torch.tensor([1, -1, 0])
+    wanted = F.cross_entropy(x, classes, ignore_index=-1, reduction="sum")
+    assert F.cross_entropy(x, classes, None, False, -1).item() == wanted.item()
+    assert F.margin_ranking_loss(x, t, t.sign(), 0.5, size_average=False).item() > 0
+    with pytest.raises(TypeError, match="takes at most 5 arguments, got 6"):
+        F.mse_loss(x, t, None, None, "mean", 1)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+def test_weighted_elements(name: str) -> None:
+    x, t, weight = torch.randn(3, 4), torch.randn(3, 4), torch.rand(4)
+    loss = getattr(F, name)
+    each = loss(x, t, reduction="none").numpy() * weight.numpy()
+    near(loss(x, t, weight=weight, reduction="none"), each)
+    near(loss(x, t, weight=weight, reduction="sum"), each.sum(), 1e-5)
+    near(loss(x, t, weight=weight), each.sum() / (3 * weight.numpy().sum()), 1e-5)
+
+
+def test_triplets_with_any_distance() -> None:
+    a, p, n = (torch.randn(5, 3) for _ in range(3))
+    plain = nn.TripletMarginLoss(0.5, swap=True)(a, p, n)
+    layer = nn.TripletMarginWithDistanceLoss(margin=0.5, swap=True, distance_function=nn.PairwiseDistance())
+    assert layer(a, p, n).item() == plain.item()
+    layer = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().max(-1).values)
+    assert layer(a, p, n).shape == ()
+
+
+def test_linear_layer_and_cross_entropy() -> None:
+    layer = nn.LinearCrossEntropyLoss(3, 5, bias=True)
+    x, target = torch.randn(4, 3), torch.tensor([0, 4, 2, 1])
+    scores = F.linear(x, layer.linear_weight, layer.linear_bias)
+    assert layer(x, target).item() == F.cross_entropy(scores, target).item()
+    assert sorted(layer.state_dict()) == ["linear_bias", "linear_weight"]
+    many = F.linear_cross_entropy(x, torch.randn(5, 2, 3), torch.zeros(4, 2, dtype=torch.int64))
+    assert many.shape == ()
+
+
+def test_multilabel_margin_layer() -> None:
+    x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+    target = torch.tensor([[3, 0, -1, 1]])
+    # the example of PyTorch's documentation: 0.25 * (1 - 0.6 + 1 - 0.4 + 1 - -0.1 + 1 - -0.3)
+    near(nn.MultiLabelMarginLoss()(x, target), 0.85)
+
+
+def test_distances_of_equal_points_have_a_gradient_of_zero() -> None:
+    for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
+        x = torch.ones(3, 2, requires_grad=True)
+        torch.cdist(x, x, p).sum().backward()
+        assert x.grad is None or not x.grad.numpy().any(), p
+
+
+MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
+    "features": (
+        RuntimeError,
+        lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 4)),
+        "x1 has 3 columns, x2 4",
+    ),
+    "negative": (RuntimeError, lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 3), -1.0), "p is -1.0"),
+    "a matrix": (RuntimeError, lambda: F.pdist(torch.ones(2, 3, 4)), "input has 3 axes, not 2"),
+    "class": (
+        IndexError,
+        lambda: F.multi_margin_loss(torch.ones(2, 3), torch.tensor([0, 3])).item(),
+        "class 3 does not exist, there are 3 classes",
+    ),
+    "power": (
+        RuntimeError,
+        lambda: F.multi_margin_loss(torch.ones(2, 3), torch.tensor([0, 2]), 3),
+        "p is 3",
+    ),
+    "shape": (
+        RuntimeError,
+        lambda: F.multilabel_margin_loss(torch.ones(2, 3), torch.tensor([[0, 2]])),
+        r"targets of shape \(1, 2\) for input of shape \(2, 3\)",
+    ),
+    "margin": (
+        ValueError,
+        lambda: F.triplet_margin_loss(*[torch.ones(2, 3)] * 3, margin=0.0),
+        "margin must be greater than 0, got 0.0",
+    ),
+    "variance": (
+        ValueError,
+        lambda: F.gaussian_nll_loss(torch.ones(2), torch.ones(2), torch.tensor([1.0, -1.0])),
+        "var has negative entry/entries",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake(name: str) -> None:
+    error, action, text = MISTAKES[name]
+    with pytest.raises(error, match=text):
+        action()
