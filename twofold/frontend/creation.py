@@ -15,6 +15,7 @@ from twofold.frontend.mapping import sample_counter
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
 from twofold.ops.source import shape_of
+from twofold.runtime.closing import varied
 
 Tensor = _core.Tensor
 _default = [float32]
@@ -158,7 +159,7 @@ class Generator:
 
     def draw(self) -> tuple[int, Any]:
         """Key and counter of the next draw."""
-        counter = sample_counter(self.counter)
+        counter = varied(sample_counter(self.counter))
         self.counter += 1
         return self.key, counter
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
 from twofold import _core
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
@@ -16,7 +18,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.program_results import call_program
 from twofold.ops.programs import Branches, Rounds, interned
-from twofold.runtime.closing import as_tensor, close, together
+from twofold.runtime.closing import as_tensor, close, in_round, together
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
@@ -114,6 +116,7 @@ class LoopCall:
         self.names = list(names)
         self.rows: list[Tensor] = []
         self.limit: int | None = None
+        self.most: Tensor | None = None  # rounds at most, as a 0-d int64 tensor
         self.descending = False
 
     def check_carried(self, returned: Sequence[Any]) -> list[Tensor]:
@@ -139,21 +142,21 @@ class LoopCall:
         ``step`` takes carried values and rows and returns carried values, rows, and with ``start`` (whether to
         begin at all) whether to go on.
         """
+
+        def numbered(number: Tensor, *values: Any) -> list[Any]:
+            with in_round(number):
+                return [number + 1, *step(*values)]
+
         row_types = [tensor_type(row.dtype, tuple(row.type_.shape[1:])) for row in self.rows]
-        part = close(step, [*[value.type_ for value in self.carried], *row_types])
-        content = interned(
-            Rounds(
-                part.graph,
-                len(self.carried),
-                len(self.rows),
-                self.limit,
-                self.descending,
-                start is not None,
-            )
-        )
+        types = [tensor_type(int64), *[value.type_ for value in self.carried], *row_types]
+        part = close(numbered, types)
+        flags = (self.descending, start is not None, self.most is not None)
+        content = interned(Rounds(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
         part.note_lines(here())
-        inputs = [*([] if start is None else [start]), *self.carried, *self.rows, *part.captured]
-        return call_program("loop", content, result_types(content), inputs)
+        first = [value for value in (start, self.most) if value is not None]
+        zero = _core.from_array(numpy.zeros((), numpy.int64), False)
+        inputs = [*first, zero, *self.carried, *self.rows, *part.captured]
+        return call_program("loop", content, result_types(content), inputs)[1:]
 
 
 def result_types(content: Rounds) -> list[TensorType]:

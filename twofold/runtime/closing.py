@@ -47,33 +47,43 @@ class Closed:
 
 
 _graphs: dict[Any, Graph] = {}
-_depth = [0]
 
 BODY_LINES: dict[str, Lines] = {}
 """Lines of what runs inside the calls of programs on one line, by that line."""
 
 
-def inside_body() -> bool:
-    """Whether a function is being closed now."""
-    return _depth[0] > 0
+_rounds: list[Tensor] = []
+_MIX = 0x9E3779B97F4A7C15
+_SIGN = 1 << 63
 
 
 @contextmanager
-def _closing() -> Iterator[None]:
-    _depth[0] += 1
+def in_round(number: Tensor) -> Iterator[None]:
+    """Inside, random draws differ by the int64 tensor ``number``, which counts the rounds of a loop."""
+    _rounds.append(number)
     try:
         yield
     finally:
-        _depth[0] -= 1
+        _rounds.pop()
+
+
+def varied(counter: Any) -> Any:
+    """The counter of a random draw: another one in each round of the loops around it."""
+    for number in _rounds:
+        scaled = counter * _MIX if isinstance(counter, int) else counter * _signed(_MIX)
+        counter = number + (_signed(scaled) if isinstance(scaled, int) else scaled) + 1
+    return counter
+
+
+def _signed(number: int) -> int:
+    return (number + _SIGN) % (2 * _SIGN) - _SIGN
 
 
 def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -> Closed:
     """What ``function`` does to tensors of ``types``; it returns tensors."""
     inputs = tuple(_core.placeholder(type) for type in types)
     mark = _core.declaration_mark()
-    with _closing():
-        outputs = tuple(function(*inputs))
-        trace = _core.close(inputs, outputs, mark)
+    trace = _core.close(inputs, tuple(function(*inputs)), mark)
     leaves = trace.leaves
     captured = [leaf[0] for leaf in leaves if isinstance(leaf, tuple)]
     places = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)

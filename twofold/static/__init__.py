@@ -50,17 +50,16 @@ from twofold.static.control import (
     cond,
     control_dependencies,
     device,
-    foldl,
     group,
-    map_fn,
     name_scope,
     no_op,
     op_scope,
     py_func,
-    scan,
+    switch_case,
 )
 from twofold.static.control import tuple_ as tuple
 from twofold.static.define import as_dtype, constant, convert_to_tensor
+from twofold.static.flow import foldl, foldr, map_fn, scan, while_loop
 from twofold.static.gradients import gradients, hessians
 from twofold.static.graph import (
     Graph,

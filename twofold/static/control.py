@@ -17,6 +17,7 @@ from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import identity, stack
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
+from twofold.static.flow import choose
 from twofold.static.graph import Operation, Tensor, describe, get_default_graph, operation_of, owner_of
 from twofold.static.infer import Source
 
@@ -196,112 +197,81 @@ def cond(
 ) -> Any:
     """What ``true_fn`` or ``false_fn`` declares, whichever ``pred`` chooses in a run; only that one is computed.
 
-    ``pred`` is computed first, in a run of its own. Both functions must return tensors of the same dtypes.
+    Both functions return the same structure of tensors of the same dtypes; operations count as a number. If one
+    writes variables or calls Python, ``pred`` is computed first, in a run of its own.
     """
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
-    assert true_fn is not None and false_fn is not None
+    if true_fn is None or false_fn is None:
+        raise TypeError(f"cond: true_fn or false_fn is missing, at {here()}. Give both functions.")
     predicate = convert_to_tensor(pred)
     if predicate.dtype is not bool_:
         raise TypeError(
             f"cond: the predicate {describe(predicate)} is not of bool, at {here()}. Compare it with something."
         )
-    graph = operation_of(predicate).graph
-    with graph.name_scope(name or "cond"):
-        results = [_branch(function()) for function in (true_fn, false_fn)]
-        (first, several), (second, _) = results
-        if len(first) != len(second) or [t.dtype for t in first] != [t.dtype for t in second]:
-            raise TypeError(
-                f"cond: the two functions return different numbers or dtypes of tensors, at {here()}. Make them equal."
-            )
-        types = [
-            a.type_ if a.type_ is b.type_ else tensor_type(a.dtype, _common(a.type_.shape, b.type_.shape))
-            for a, b in zip(first, second)
-        ]
-        made = graph.add("Merge", "Merge", types, [_source(predicate)])
-    made.branches = (tuple(_source(item) for item in first), tuple(_source(item) for item in second))
-    made.host = frozenset({0})
-    return (
-        list(made.outputs)
-        if several and len(made.outputs) != 1
-        else made.outputs[0]
-        if made.outputs
-        else made
-    )
-
-
-def _branch(result: Any) -> tuple[list[Any], bool]:
-    items = list(result) if isinstance(result, (list, tuple)) else [result]
-    tensors = []
-    for item in items:
-        if isinstance(item, Operation):
-            with item.graph.control_dependencies([item]):
-                item = convert_to_tensor(0)
-        tensors.append(identity(item))
-    return tensors, isinstance(result, (list, tuple))
-
-
-def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    if len(a) != len(b):
-        return UNKNOWN_RANK
-    return tuple(m if m == n else min(m, n, -2) if min(m, n) < -1 else -2 for m, n in zip(a, b))
+    result = choose("cond", predicate, (false_fn, true_fn), ("false_fn", "true_fn"), name or "cond")
+    return result[0] if isinstance(result, list) and len(result) == 1 and not strict else result
 
 
 def case(
-    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False, name: str = "case"
+    pred_fn_pairs: Any,
+    default: Any = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
 ) -> Any:
-    """What the function of the first true predicate declares, else ``default``."""
+    """What the function of the first true predicate declares, else ``default`` (without it the last function).
+
+    With ``exclusive`` a run raises InvalidArgumentError if several predicates are true.
+    """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     if not pairs:
+        if default is None:
+            raise ValueError(f"case: no functions, at {here()}. Give pairs of predicate and function.")
         return default()
+    controls = []
+    if exclusive and len(pairs) > 1:
+        truths = stack([convert_to_tensor(predicate) for predicate, _ in pairs])
+        alone = define("case", lambda t: ops.sum(t) <= 1, (truths,), {}, None).outputs[0]
+        controls = [Assert(alone, ["case: more than one predicate is true:", truths])]
+    with control_dependencies(controls):
+        return _first_true(pairs, default, strict, name)
+
+
+def _first_true(pairs: list[Any], default: Any, strict: bool, name: str) -> Any:
     (predicate, function), rest = pairs[0], pairs[1:]
     if not rest and default is None:
         return function()
-    return cond(predicate, function, lambda: case(rest, default))
+    return cond(
+        predicate,
+        function,
+        lambda: _first_true(rest, default, strict, name) if rest else default(),
+        strict,
+        name,
+    )
 
 
-def map_fn(
-    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, name: str | None = None, **options: Any
-) -> Any:
-    """``fn`` of each slice of ``elems`` along its first axis, stacked; the size of that axis must be known."""
-    return stack([fn(item) for item in _slices(elems, "map_fn")])
+def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case") -> Any:
+    """What function number ``branch_index`` declares, ``default`` (else the last) for any other number.
 
+    ``branch_fns`` is a list of functions, of pairs ``(number, function)``, or a dict of them.
+    """
+    index = convert_to_tensor(branch_index)
+    items = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
+    pairs = items if items and isinstance(items[0], tuple) else list(enumerate(items))
+    pairs.sort(key=lambda pair: pair[0])
+    numbers = [int(number) for number, _ in pairs]
+    if not pairs or len(set(numbers)) != len(numbers) or index.dtype.kind not in "iu":
+        what = f"switch_case: branches {numbers} for an index {describe(index)}"
+        raise ValueError(f"{what}, at {here()}. Give an integer and functions with different numbers.")
+    functions: list[Any] = [function for _, function in pairs]
+    functions += [] if default is None else [default]
+    if numbers != list(range(len(numbers))):
 
-def scan(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    name: str | None = None,
-    **options: Any,
-) -> Any:
-    """All running results of ``fn(accumulated, slice)``, stacked; the size of the first axis must be known."""
-    slices = _slices(elems, "scan")
-    total, found = initializer, []
-    for item in slices:
-        total = item if total is None else fn(total, item)
-        found.append(total)
-    return stack(found)
+        def place(value: Any) -> Any:
+            found = ops.full_like(value, len(numbers))
+            for k, number in enumerate(numbers):
+                found = ops.where(ops.equal(value, number), k, found)
+            return found
 
-
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    name: str | None = None,
-    **options: Any,
-) -> Any:
-    """The last result of ``scan``."""
-    total = initializer
-    for item in _slices(elems, "foldl"):
-        total = item if total is None else fn(total, item)
-    return total
-
-
-def _slices(elems: Any, what: str) -> list[Any]:
-    tensor = convert_to_tensor(elems)
-    count = tensor.type_.shape[0]
-    if count < 0:
-        raise GraphError(
-            f"{what}: the size of the first axis of {describe(tensor)} is unknown, at {here()}",
-            "Give the placeholder that size.",
-        )
-    return [tensor[k] for k in range(count)]
+        index = define("switch_case", place, (index,), {}, None).outputs[0]
+    return choose("switch_case", index, functions, [f"branch {k}" for k in range(len(functions))], name)

@@ -55,7 +55,8 @@ class Operation:
     """One declared operation: ``name``, ``type``, ``inputs``, ``outputs``, and what it does when run.
 
     ``updates`` are the variables that running it writes; with ``reads_state`` the body is given their current
-    values first. ``observe`` is called with the arrays of the inputs after a run.
+    values first. ``flow`` computes a choice or loop in a replay.
+    ``observe`` is called with the arrays of the inputs after a run.
     """
 
     __slots__ = (
@@ -66,6 +67,7 @@ class Operation:
         "constant",
         "control_inputs",
         "draws",
+        "flow",
         "graph",
         "host",
         "inputs",
@@ -107,6 +109,7 @@ class Operation:
         self.string: Any = None
         self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
+        self.flow: Any = None  # of a choice or loop: what computes it from closed bodies
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run this operation in ``session`` or the default session."""

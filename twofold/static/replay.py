@@ -17,12 +17,24 @@ from twofold import _core
 from twofold.errors import GraphError, TwofoldError
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
+from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
+from twofold.static.bodies import ARGUMENT
 from twofold.static.graph import Operation, describe, local
 from twofold.static.infer import Source, Unforeseen, call_body, known_value
 
 Tensor = _core.Tensor
 _COPY = REGISTRY["positive"]
+
+
+def _all_inside(operations: Sequence[Operation]) -> list[Operation]:
+    """Operations, and those in the bodies of loops and choices among them."""
+    found = list(operations)
+    for operation in found:
+        if operation.flow is not None:
+            for body in operation.flow.bodies:
+                found += body.operations
+    return found
 
 
 class Demand(Exception):
@@ -73,7 +85,9 @@ class Walk:
             seen.add(id(operation))
             self._check(operation, above or operation)
             self.operations.append(operation)
-            self.draws = self.draws or operation.draws
+            self.draws = (
+                self.draws or operation.draws or (operation.flow is not None and operation.flow.draws)
+            )
             if operation.number_of is not None:
                 self.numbers.append(operation)
             if operation.reads_state:
@@ -98,8 +112,9 @@ class Walk:
         if not operation.branches:
             return sources
         predicate = operation.sources[0]
-        chosen = bool(self.value_known(operation, predicate))
-        return list(operation.branches[0 if chosen else 1])
+        chosen = int(self.value_known(operation, predicate))
+        last = len(operation.branches) - 1
+        return list(operation.branches[chosen if 0 <= chosen <= last else last])
 
     def value_known(self, operation: Operation, source: Source) -> Any:
         """The numbers of ``source``; raises Demand if they are not known yet."""
@@ -112,6 +127,11 @@ class Walk:
         return value.detach().numpy() if isinstance(value, Tensor) else value
 
     def _check(self, operation: Operation, above: Operation) -> None:
+        if operation.type == ARGUMENT and (operation, 0) not in self.fed:
+            raise GraphError(
+                f"{above.name} ({above.where}) is inside the body of a loop and has a value only there, at {here()}",
+                "Let the body return it, as a loop variable or a stacked result.",
+            )
         if operation.type == "Placeholder" and any(
             (operation, k) not in self.fed for k in range(len(operation.outputs))
         ):
@@ -138,7 +158,9 @@ class Replay:
         self.numbers = dict(zip(walk.numbers, self.inputs[feeds + len(reads) :]))
         self.counter = self.inputs[-1] if walk.draws else None
         self.values: dict[Operation, list[Any]] = {}
-        self.targets = {source for op in walk.operations if op.type == "Gradients" for source in op.sources}
+        self.targets = {
+            source for op in _all_inside(walk.operations) if op.type == "Gradients" for source in op.sources
+        }
         self._effects: dict[Operation, set[Operation]] = {}
 
     def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -146,18 +168,19 @@ class Replay:
         local.replaying += 1
         try:
             for operation in self.walk.operations:
-                self.values[operation] = self._outputs(operation)
+                self.values[operation] = self.outputs_of(operation)
             outputs = [self._fetch(source) for source in self.walk.request.fetches]
             for operation in self.walk.operations:
                 if operation.observe is not None:
                     outputs += [self._fetch(source) for source in operation.sources]
-            outputs += [self._symbolic(self.state[variable]) for variable in self.written]
+            outputs += [self.symbolic(self.state[variable]) for variable in self.written]
         finally:
             local.replaying -= 1
             _core.declare_at(None)
         return self.inputs, tuple(outputs)
 
-    def _outputs(self, operation: Operation) -> list[Any]:
+    def outputs_of(self, operation: Operation) -> list[Any]:
+        """The values of an operation's outputs, those that are fed as they are fed."""
         count = len(operation.outputs)
         fed = [self.fed.get((operation, k)) for k in range(count)]
         if count and all(value is not None for value in fed):
@@ -167,7 +190,7 @@ class Replay:
             if fed[k] is not None:
                 made[k] = fed[k]
             elif (operation, k) in self.targets:
-                made[k] = self._symbolic(made[k])
+                made[k] = self.symbolic(made[k])
         return made
 
     def _compute(self, operation: Operation) -> list[Any]:
@@ -178,12 +201,14 @@ class Replay:
         if operation in self.numbers:
             return [self.numbers[operation]]
         if operation.branches:
-            return [self._value(source) for source in self.walk.sources_of(operation)]
+            return [self.value_of(source) for source in self.walk.sources_of(operation)]
+        if operation.flow is not None:
+            return self._flow(operation)
         values = [self._input(operation, k, source) for k, source in enumerate(operation.sources)]
         states = [self.state[variable] for variable in operation.updates] if operation.reads_state else []
         _core.declare_at(operation.outputs[0])
         try:
-            made = call_body(operation, values, self.counter, states)
+            made = call_body(operation, values, self._varied_counter(), states)
         except TwofoldError as error:
             raise type(error)(
                 f"{operation.name}, declared at {operation.where}: {error.what}, at {here()}", error.fix
@@ -194,6 +219,22 @@ class Replay:
                 value._realise()  # so that nothing stays behind in the trace of the define-by-run program around
         for variable, value in zip(operation.updates, made):
             self.state[variable] = value
+        return made
+
+    def _varied_counter(self) -> Any:
+        return None if self.counter is None else varied(self.counter)
+
+    def _flow(self, operation: Operation) -> list[Any]:
+        _core.declare_at(operation.outputs[0])
+        try:
+            made: list[Any] = operation.flow.compute(self, operation)
+        except TwofoldError as error:
+            if error.located and f", declared at {operation.where}" in error.what:
+                raise
+            fix = error.fix
+            worded = type(error)(f"{operation.name}, declared at {operation.where}: {error.what}", fix)
+            worded.located = True
+            raise worded from None
         return made
 
     def _input(self, operation: Operation, place: int, source: Source) -> Any:
@@ -207,15 +248,16 @@ class Replay:
             and source not in self.fed
         ):
             return self._seen_after(operation, owner.variable)
-        return self._value(source)
+        return self.value_of(source)
 
-    def _value(self, source: Source) -> Any:
+    def value_of(self, source: Source) -> Any:
+        """The value of a tensor that was computed before."""
         return self.fed[source] if source in self.fed else self.values[source[0]][source[1]]
 
     def _number(self, operation: Operation, source: Source) -> Any:
         if source in self.walk.known:
             return self.walk.known[source]
-        value = self._value(source)
+        value = self.value_of(source)
         if value._is_symbolic:
             raise Demand(operation, source)
         return value
@@ -239,13 +281,14 @@ class Replay:
                 found |= self._effects_of(below)
         return self._effects[operation]
 
-    def _symbolic(self, value: Any) -> Any:
+    def symbolic(self, value: Any) -> Any:
+        """``value`` as a declared one, so that it is computed when the graph runs."""
         return value if value._is_symbolic else _core.declare(_COPY, (), (value,))
 
     def _fetch(self, source: Source) -> Any:
         """A value to hand out; the memory of a variable is never handed out itself."""
         owner = source[0]
-        value = self._value(source)
+        value = self.value_of(source)
         if owner.variable is not None or owner.updates or not value._is_symbolic:
             return _core.declare(_COPY, (), (value,))
         return value

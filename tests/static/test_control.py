@@ -1,0 +1,198 @@
+"""Choices and loops of declared graphs: values as in plain Python, gradients, unknown sizes, effects."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+X = numpy.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]], numpy.float32)
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as found:
+        yield found
+
+
+def test_while_loop_with_unknown_sizes(session):
+    x = tf.placeholder(tf.float32, [None, 3])
+    i, y = tf.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tf.tanh(y) + x], [0, x])
+    assert y.get_shape().as_list() == [None, 3]
+    for value in (X, X[:1]):
+        expected = value
+        for _ in range(4):
+            expected = numpy.tanh(expected) + value
+        count, found = session.run([i, y], {x: value})
+        assert count == 4
+        numpy.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_gradients_of_gradients_through_a_loop(session):
+    x, w = tf.placeholder(tf.float64, [3]), tf.placeholder(tf.float64, [3])
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, tf.sin(y * w) + x], [0, x])
+    loss = tf.reduce_sum(y * y)
+    first = tf.gradients(loss, [x, w])
+    second = tf.gradients(tf.reduce_sum(first[0] * first[1]), [x, w])
+    values = {x: numpy.array([0.3, -0.2, 0.9]), w: numpy.array([1.1, 0.4, -0.8])}
+    for value, gradients in ((loss, first), (tf.reduce_sum(first[0] * first[1]), second)):
+        for target, gradient in zip((x, w), gradients):
+            found, step = session.run(gradient, values), 1e-6
+            for k in range(3):
+                ends = []
+                for side in (step, -step):
+                    moved = dict(values)
+                    moved[target] = values[target] + side * (numpy.arange(3) == k)
+                    ends.append(session.run(value, moved))
+                assert abs((ends[0] - ends[1]) / (2 * step) - found[k]) < 1e-6
+
+
+def test_only_the_branch_taken_is_computed(session):
+    p = tf.placeholder(tf.bool, [])
+    x = tf.placeholder(tf.float32, [3])
+    safe = tf.constant([0, 1])
+    wrong = tf.constant([0, 9])
+    y = tf.cond(p, lambda: tf.gather(x, safe), lambda: tf.gather(x, wrong))
+    assert session.run(y, {x: X[0], p: True}).tolist() == [0.5, -1.0]
+    with pytest.raises(IndexError):
+        session.run(y, {x: X[0], p: False})
+    gradient = tf.gradients(tf.reduce_sum(y), x)[0]
+    assert session.run(gradient, {x: X[0], p: True}).tolist() == [1.0, 1.0, 0.0]
+
+
+def test_branches_that_write_variables(session):
+    p = tf.placeholder(tf.bool, [])
+    v = tf.Variable(1.0)
+    session.run(v.initializer)
+    update = tf.cond(p, lambda: tf.assign_add(v, 2.0), lambda: v * 1.0)
+    assert [session.run(update, {p: flag}) for flag in (True, False)] == [3.0, 3.0]
+    assert session.run(v) == 3.0
+
+
+def test_case_and_switch_case(session):
+    x = tf.placeholder(tf.float32, [])
+    pairs = [(x < 0, lambda: -x), (x < 10, lambda: x * 10)]
+    y = tf.case(pairs, default=lambda: tf.constant(-1.0))
+    assert [session.run(y, {x: value}) for value in (-2.0, 3.0, 50.0)] == [2.0, 30.0, -1.0]
+    both = tf.case([(x < 5, lambda: x), (x < 10, lambda: x + 1)], default=lambda: x, exclusive=True)
+    assert session.run(both, {x: 7.0}) == 8.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than one"):
+        session.run(both, {x: 1.0})
+    index = tf.placeholder(tf.int32, [])
+    chosen = tf.switch_case(index, {3: lambda: x, 5: lambda: x * 2}, default=lambda: x * 0)
+    assert [session.run(chosen, {x: 4.0, index: k}) for k in (3, 5, 4)] == [4.0, 8.0, 0.0]
+
+
+def test_maps_and_folds(session):
+    x = tf.placeholder(tf.float32, [None, 3])
+    total = tf.foldl(lambda a, r: a + r, x)
+    weighted = tf.foldr(lambda a, r: a * 2.0 + r, x, tf.zeros([3]))
+    running = tf.scan(lambda a, r: a + r, x)
+    backwards = tf.scan(lambda a, r: a + r, x, reverse=True)
+    squares, counts = tf.map_fn(
+        lambda pair: (tf.reduce_sum(pair[0] * pair[0]), pair[1] + 1),
+        (x, tf.range(tf.shape(x)[0])),
+        dtype=(tf.float32, tf.int32),
+    )
+    found = session.run([total, weighted, running, backwards, squares, counts], {x: X})
+    expected = [
+        X.sum(0),
+        X[1] * 2 + X[0],
+        X.cumsum(0),
+        X[::-1].cumsum(0)[::-1],
+        (X * X).sum(1),
+        numpy.array([1, 2]),
+    ]
+    for mine, theirs in zip(found, expected):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+def test_nested_loops_and_captured_variables(session):
+    w = tf.Variable([2.0, 0.5])
+    session.run(w.initializer)
+
+    def outer(i, x):
+        return i + 1, tf.scan(lambda a, r: a * w + r, tf.stack([x, x]), x)[-1]
+
+    _, y = tf.while_loop(lambda i, x: i < 2, outer, [0, tf.ones([2])])
+    gradient = tf.gradients(y, w)[0]
+    x, weight = numpy.ones(2), numpy.array([2.0, 0.5])
+    for _ in range(2):
+        start = x
+        for _ in range(2):
+            x = x * weight + start
+    factor = 1 + weight + weight**2
+    found, slope = session.run([y, gradient])
+    numpy.testing.assert_allclose(found, x, rtol=1e-6)
+    numpy.testing.assert_allclose(slope, 2 * factor * (1 + 2 * weight), rtol=1e-6)
+
+
+def test_checks_and_prints_inside_a_body(session, capfd):
+    def body(i, x):
+        with tf.control_dependencies([tf.Assert(x < 100.0, [x])]):
+            return i + 1, tf.Print(x, [i], "round ") * 3.0
+
+    limit = tf.placeholder(tf.int32, [])
+    _, y = tf.while_loop(lambda i, x: i < limit, body, [0, 1.0])
+    assert session.run(y, {limit: 3}) == 27.0
+    assert capfd.readouterr().err.split() == ["round", "[0]", "round", "[1]", "round", "[2]"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="243"):
+        session.run(y, {limit: 9})
+
+
+def test_each_round_draws_its_own_numbers(session):
+    drawn = tf.map_fn(lambda e: tf.random_uniform([2]) + e, tf.zeros([3]))
+    first, second = session.run(drawn), session.run(drawn)
+    assert len(set(first.ravel()) | set(second.ravel())) == 12
+
+
+def test_most_rounds(session):
+    most = tf.placeholder(tf.int32, [])
+    x = tf.placeholder(tf.float32, [])
+    _, y = tf.while_loop(lambda i, y: i < 10, lambda i, y: (i + 1, y * x), (0, x), maximum_iterations=most)
+    slope = tf.gradients(y, x)[0]
+    assert session.run([y, slope], {x: 2.0, most: 3}) == [16.0, 32.0]
+    assert session.run([y, slope], {x: 2.0, most: 0}) == [2.0, 1.0]
+    assert session.run(y, {x: 2.0, most: 99}) == 2.0**11
+
+
+MISTAKES = {
+    "a dtype that changes": (
+        lambda: tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i, tf.float32), [0]),
+        TypeError,
+        r"while_loop: loop_vars\[0\] enters as 'Const:0' int32\[\] .* and leaves the body as 'while/.*' float32\[\]",
+    ),
+    "a shape that changes": (
+        lambda: tf.while_loop(lambda i: True, lambda x: tf.concat([x, x], 0), [tf.zeros([2])]),
+        ValueError,
+        r"enters as 'zeros:0' float32\[2\].*leaves the body as .* float32\[4\]",
+    ),
+    "too few values": (
+        lambda: tf.while_loop(lambda i, x: i < 3, lambda i, x: [i], [0, 1.0]),
+        ValueError,
+        "the body returns 1 values for 2 loop variables",
+    ),
+    "a variable written in each round": (
+        lambda: tf.while_loop(lambda i: i < 3, lambda i: i + tf.assign(tf.Variable(1), 2), [0]),
+        RuntimeError,
+        "writes variable .* in each round",
+    ),
+    "branches of different dtypes": (
+        lambda: tf.cond(tf.constant(True), lambda: tf.constant(1), lambda: tf.constant(1.0)),
+        TypeError,
+        r"result 0 is .* float32\[\] .* from false_fn and .* int32\[\] .* from true_fn",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_when_declared(session, name):
+    declare, error, text = MISTAKES[name]
+    with pytest.raises(error, match=text):
+        declare()
+
+
+def test_a_value_inside_a_body_cannot_be_fetched(session):
+    inside = []
+    tf.while_loop(lambda i: i < 3, lambda i: inside.append(i + 1) or inside[0], [0])
+    with pytest.raises(RuntimeError, match="inside the body of a loop"):
+        session.run(inside[0])

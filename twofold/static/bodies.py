@@ -1,0 +1,145 @@
+"""Bodies of choices and loops: operations declared in the graph, replayed as a closed function.
+
+A body's operations stand in the graph like all others, in the name scope of the operation they belong to. Those
+that depend on the arguments of a loop have values only inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.errors import GraphError
+from twofold.ir.types import TensorType
+from twofold.ops.base import apply
+from twofold.ops.observing import Observer
+from twofold.runtime.tracing import here
+from twofold.static.define import convert_to_tensor
+from twofold.static.graph import Graph, Operation, Tensor, owner_of
+from twofold.static.infer import Source
+
+ARGUMENT = "Argument"
+"""Type of the operations that stand for what a body is given."""
+
+
+def source_of(value: Any) -> Source:
+    """Operation and output number of a value, which becomes a tensor of the graph."""
+    found = owner_of(convert_to_tensor(value))
+    assert found is not None
+    return found
+
+
+def tensor_of(source: Source) -> Tensor:
+    """The declared tensor of a source."""
+    return source[0].outputs[source[1]]
+
+
+class Body:
+    """Operations between ``arguments`` and ``results``; ``captured`` are the tensors from outside that they read."""
+
+    def __init__(
+        self, graph: Graph, begin: int, arguments: Sequence[Operation], results: Sequence[Any]
+    ) -> None:
+        self.begin = begin
+        self.arguments = list(arguments)
+        self.results = [source_of(value) for value in results]
+        self.operations: list[Operation] = []
+        self.captured: list[Source] = []
+        self._collect()
+        self.draws = any(self._draws(operation) for operation in self.operations)
+
+    @staticmethod
+    def _draws(operation: Operation) -> bool:
+        return operation.draws or (operation.flow is not None and operation.flow.draws)
+
+    def _is_outside(self, operation: Operation) -> bool:
+        reads = operation.variable is not None and not operation.updates
+        return operation.number < self.begin or reads or operation.number_of is not None
+
+    def _collect(self) -> None:
+        captured: dict[Source, None] = {}
+        seen: set[Operation] = set(self.arguments)
+        stack = [owner for owner, _ in self.results if not self._is_outside(owner)]
+        for source in self.results:
+            if self._is_outside(source[0]):
+                captured[source] = None
+        while stack:
+            operation = stack.pop()
+            if operation in seen:
+                continue
+            seen.add(operation)
+            self.operations.append(operation)
+            for source in (*operation.sources, *[item for branch in operation.branches for item in branch]):
+                if self._is_outside(source[0]):
+                    captured[source] = None
+                else:
+                    stack.append(source[0])
+            stack += [control for control in operation.control_inputs if not self._is_outside(control)]
+        self.operations.sort(key=lambda operation: operation.number)
+        self.captured = sorted(captured, key=lambda source: (source[0].number, source[1]))
+
+    def with_effects(self) -> list[Operation]:
+        """Operations inside that a closed function cannot do: writing variables, calling Python."""
+        return [op for op in self.operations if op.updates or op.python is not None or op.branches]
+
+    def refuse_effects(self, what: str) -> None:
+        """Raise GraphError if something inside cannot run again and again."""
+        for operation in self.with_effects():
+            if operation.updates:
+                variable = operation.updates[0].describe()
+                raise GraphError(
+                    f"{what}: '{operation.name}' ({operation.where}) writes variable {variable} in each round, "
+                    f"at {here()}",
+                    "Carry the value as a loop variable and assign what the loop returns.",
+                )
+            kind = "py_func" if operation.python is not None else "a choice with effects"
+            raise GraphError(
+                f"{what}: '{operation.name}' ({operation.where}) is {kind}, which a loop cannot run, at {here()}",
+                "Compute it before or after the loop.",
+            )
+
+    def replay(self, replay: Any, values: Sequence[Any]) -> list[Any]:
+        """The results for ``values`` of the arguments, declared by a replay."""
+        for argument, value in zip(self.arguments, values):
+            replay.values[argument] = [value]
+        for operation in self.operations:
+            made = replay.outputs_of(operation)
+            if operation.observe is not None and made:
+                made = [self._observed(replay, made[0], operation), *made[1:]]
+            for check in self._checks(operation):
+                made = [self._observed(replay, value, check) for value in made]
+            replay.values[operation] = made
+        return [replay.value_of(source) for source in self.results]
+
+    def _checks(self, operation: Operation) -> list[Operation]:
+        """Operations with an observer that run before this one and that nothing else asks for."""
+        found: dict[Operation, None] = {}
+        stack = list(operation.control_inputs)
+        while stack:
+            control = stack.pop()
+            if control.observe is not None and not self._is_outside(control):
+                found[control] = None
+            elif not control.outputs:
+                stack += control.control_inputs
+        return list(found)
+
+    @staticmethod
+    def _observed(replay: Any, value: Any, operation: Operation) -> Any:
+        if isinstance(value, Tensor):
+            shown = [replay.value_of(source) for source in operation.sources]
+            observer = _OBSERVERS.setdefault(operation, Observer(operation.observe))  # type: ignore[arg-type]
+            value = apply("observed", replay.symbolic(value), *shown, attrs=(observer,))
+        return value
+
+
+_OBSERVERS: dict[Operation, Observer] = {}
+
+
+def trace_body(
+    graph: Graph, function: Callable[..., Sequence[Any]], types: Sequence[TensorType], names: Sequence[str]
+) -> Body:
+    """The body that ``function`` declares on arguments of ``types``."""
+    begin = graph.version
+    arguments = [graph.add(ARGUMENT, name, [type], ()) for name, type in zip(names, types)]
+    results = function(*[argument.outputs[0] for argument in arguments])
+    return Body(graph, begin, arguments, results)

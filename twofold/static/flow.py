@@ -1,0 +1,507 @@
+"""Choices and loops of a declared graph: the user's functions declare their bodies once, a run repeats them.
+
+Nothing is unrolled and no value is needed while declaring. Gradients, also of gradients, pass through
+everything here; see ``twofold.ops.programs`` for what they cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.dtypes import bool_, int64
+from twofold.errors import ArgumentError, DTypeError, GraphError, ShapeError, TwofoldError, at_operation
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import apply
+from twofold.runtime.calls import LoopCall, call_branch, predicate_of
+from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.tracing import here
+from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.static.array import concat, expand_dims
+from twofold.static.bodies import Body, source_of, tensor_of, trace_body
+from twofold.static.define import as_dtype, convert_to_tensor
+from twofold.static.graph import Operation, Tensor, describe, get_default_graph, operation_of
+from twofold.static.shapes import TensorShape, shape_text
+
+
+def failed(operation: str, error: TwofoldError) -> TwofoldError:
+    """An error worded for a call on the user's line."""
+    return at_operation(error, operation, [], here())
+
+
+class Flow:
+    """How a replay computes an operation from its bodies."""
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        self.bodies = list(bodies)
+        self.draws = any(body.draws for body in bodies)
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        """The outputs of ``operation``, declared by ``replay``."""
+        raise NotImplementedError
+
+    def sources(self, given: Sequence[Any]) -> list[Any]:
+        """The sources of the operation: what it is given, then what its bodies capture."""
+        captured = dict.fromkeys(source for body in self.bodies for source in body.captured)
+        return [*given, *[source for source in captured if source not in given]]
+
+
+class Choice(Flow):
+    """Input 0 selects a body; only that one is computed."""
+
+    def __init__(self, bodies: Sequence[Body], names: Sequence[str]) -> None:
+        super().__init__(bodies)
+        self.names = names
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        choice = replay.symbolic(replay.value_of(operation.sources[0]))
+        choice = apply("reshape", choice, attrs=((),))
+
+        def run(body: Body, k: int) -> Callable[[], list[Any]]:
+            names = [f"result {place}" for place in range(len(body.results))]
+            return lambda: list(zip(body.replay(replay, ()), names))
+
+        functions = [run(body, k) for k, body in enumerate(self.bodies)]
+        return call_branch(operation.type.lower(), choice, functions, self.names, ())
+
+
+def common_type(a: TensorType, b: TensorType) -> TensorType:
+    """What is known of a value that is of either type."""
+    if a is b:
+        return a
+    if a.shape == UNKNOWN_RANK or b.shape == UNKNOWN_RANK or len(a.shape) != len(b.shape):
+        return tensor_type(a.dtype, UNKNOWN_RANK)
+    return tensor_type(a.dtype, tuple(m if m == n else new_unknown_size() for m, n in zip(a.shape, b.shape)))
+
+
+def choose(
+    operation: str, choice: Tensor, functions: Sequence[Callable[[], Any]], names: Sequence[str], scope: str
+) -> Any:
+    """The results of the function that ``choice`` (a bool or an integer) selects when the graph runs.
+
+    Where a function writes variables or calls Python, the choice is computed first, in a run of its own.
+    """
+    graph = operation_of(choice).graph
+    shapes: list[Any] = []
+    bodies = []
+    with graph.name_scope(scope):
+        for function in functions:
+
+            def run(function: Callable[[], Any] = function) -> list[Any]:
+                values, _, shape = flatten(function(), "result")
+                shapes.append(shape)
+                return [_as_value(value) for value in values]
+
+            bodies.append(trace_body(graph, run, (), ()))
+        types = _merged_types(operation, bodies, names, shapes)
+        flow = Choice(bodies, names)
+        effects = any(body.with_effects() for body in bodies)
+        sources = [source_of(choice)] if effects else flow.sources([source_of(choice)])
+        made = graph.add("Merge", "Merge", types, sources)
+        if effects:
+            made.branches = tuple(tuple(body.results) for body in bodies)
+            made.host = frozenset({0})
+        else:
+            made.flow = flow
+    return unflatten(shapes[0], made.outputs) if made.outputs else made
+
+
+def _as_value(value: Any) -> Any:
+    """What a branch returns as a tensor; an operation as a number that it runs before."""
+    if isinstance(value, Operation):
+        with value.graph.control_dependencies([value]):
+            return apply("positive", convert_to_tensor(0))
+    return convert_to_tensor(value)
+
+
+def _merged_types(
+    operation: str, bodies: Sequence[Body], names: Sequence[str], shapes: Sequence[Any]
+) -> list[TensorType]:
+    first = bodies[0]
+    types = [tensor_of(source).type_ for source in first.results]
+    for body, name, shape in zip(bodies[1:], names[1:], shapes[1:]):
+        if len(body.results) != len(types) or repr(shape) != repr(shapes[0]):
+            what = f"{names[0]} returns {shapes[0]!r} and {name} returns {shape!r}"
+            raise failed(operation, ArgumentError(what, "Return the same structure from both."))
+        for place, (a, b) in enumerate(zip(first.results, body.results)):
+            x, y = tensor_of(a), tensor_of(b)
+            if x.dtype is not y.dtype:
+                what = f"result {place} is {describe(x)} from {names[0]} and {describe(y)} from {name}"
+                raise failed(operation, DTypeError(what, "Make them one dtype with tf.cast."))
+            types[place] = common_type(types[place], y.type_)
+    return types
+
+
+class While(Flow):
+    """Bodies ``condition`` and ``body`` over ``count`` carried values; input ``count`` may limit the rounds."""
+
+    def __init__(self, condition: Body, body: Body, names: Sequence[str], limited: bool) -> None:
+        super().__init__([condition, body])
+        self.condition, self.body, self.names, self.limited = condition, body, names, limited
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        count = len(self.names)
+        carried = [replay.symbolic(replay.value_of(source)) for source in operation.sources[:count]]
+        call = LoopCall("while_loop", carried, self.names)
+        if self.limited:
+            most = replay.symbolic(replay.value_of(operation.sources[count]))
+            call.most = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
+        (start,) = self.condition.replay(replay, carried)
+
+        def step(*values: Any) -> list[Any]:
+            new = call.check_carried(self.body.replay(replay, values))
+            (go_on,) = self.condition.replay(replay, new)
+            return [*new, predicate_of("while_loop", go_on, "the condition")]
+
+        return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """The loop variables after ``body`` has been repeated for as long as ``cond`` is true of them.
+
+    Both functions declare their operations once. A variable keeps its dtype and shape from round to round;
+    ``shape_invariants`` says which sizes are not known while declaring. ``parallel_iterations`` and
+    ``swap_memory`` change nothing. With ``back_prop=False`` no derivative passes.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     i, x = tf.while_loop(lambda i, x: i < 5, lambda i, x: [i + 1, x * 2.0], [0, 1.0])
+    ...     print(session.run([i, x]))
+    [5, 32.0]
+    """
+    given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
+    values, names, structure = flatten(given, "loop_vars")
+    starts = [convert_to_tensor(value) for value in values]
+    graph = operation_of(starts[0]).graph if starts else get_default_graph()
+    types = _invariant_types(starts, names, shape_invariants)
+    labels = [f"arg{k}" for k in range(len(types))]
+    with graph.name_scope(name or "while"):
+        condition = trace_body(graph, lambda *args: [cond(*unflatten(structure, args))], types, labels)
+        (result,) = condition.results
+        if tensor_of(result).dtype is not bool_:
+            what = f"cond returns {describe(tensor_of(result))}, not bool"
+            raise failed("while_loop", DTypeError(what, "Compare it with something, such as i < n."))
+
+        def declare(*args: Any) -> list[Any]:
+            found = body(*unflatten(structure, args))
+            found = list(found) if isinstance(found, (list, tuple)) else [found]
+            return _returned("while_loop", found, structure, names)
+
+        repeated = trace_body(graph, declare, types, labels)
+        for part in (condition, repeated):
+            part.refuse_effects("while_loop")
+        outputs = _loop_types(types, starts, repeated, names)
+        limit = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
+        flow = While(condition, repeated, names, bool(limit))
+        made = graph.add("While", "Exit", outputs, flow.sources([source_of(v) for v in (*starts, *limit)]))
+    made.flow = flow
+    results = list(made.outputs)
+    if not back_prop:
+        results = [apply("stop_gradient", value) for value in results]
+    whole = unflatten(structure, results)
+    return whole[0] if len(whole) == 1 and not return_same_structure else whole
+
+
+def _returned(operation: str, found: Any, structure: Any, names: Sequence[str]) -> list[Any]:
+    values, _, shape = flatten(found, "")
+    if len(values) != len(names):
+        what = f"the body returns {len(values)} values for {len(names)} loop variables"
+        raise failed(operation, ArgumentError(what, "Return a new value for each of them, in order."))
+    if repr(shape) != repr(structure):
+        what = f"the body returns the structure {shape!r} for {structure!r}"
+        raise failed(operation, ArgumentError(what, "Return the loop variables in their structure."))
+    return values
+
+
+def _invariant_types(starts: Sequence[Tensor], names: Sequence[str], invariants: Any) -> list[TensorType]:
+    types = [start.type_ for start in starts]
+    if invariants is None:
+        return types
+    shapes: list[Any] = []
+    _collect_shapes(invariants, shapes)
+    if len(shapes) != len(types):
+        what = f"{len(shapes)} shape invariants for {len(types)} loop variables"
+        raise failed("while_loop", ArgumentError(what, "Give one for each, in their structure."))
+    found = []
+    for start, name, shape in zip(starts, names, shapes):
+        wanted = TensorShape(shape)
+        if not wanted.is_compatible_with(TensorShape([None if n < 0 else n for n in start.type_.shape])):
+            what = f"{name} enters as {describe(start)}, which its invariant {wanted} does not allow"
+            raise failed("while_loop", ShapeError(what, "Leave the sizes open that differ (None)."))
+        if wanted.dims is None:
+            found.append(tensor_type(start.dtype, UNKNOWN_RANK))
+            continue
+        sizes = [dimension.value for dimension in wanted.dims]
+        found.append(tensor_type(start.dtype, tuple(new_unknown_size() if n is None else n for n in sizes)))
+    return found
+
+
+def _collect_shapes(value: Any, shapes: list[Any]) -> None:
+    if isinstance(value, TensorShape) or value is None:
+        shapes.append(value)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _collect_shapes(item, shapes)
+    elif (
+        isinstance(value, (list, tuple))
+        and all(item is None or isinstance(item, int) for item in value)
+        and value
+    ):
+        shapes.append(value)
+    else:
+        for item in value:
+            _collect_shapes(item, shapes)
+
+
+def _loop_types(
+    types: Sequence[TensorType], starts: Sequence[Tensor], body: Body, names: Sequence[str]
+) -> list[TensorType]:
+    """The types of the loop's results; raises the error of a variable that changes its type."""
+    outputs = []
+    for type, start, source, name in zip(types, starts, body.results, names):
+        found = tensor_of(source)
+        if found.dtype is not type.dtype:
+            what = f"{name} enters as {describe(start)} and leaves the body as {describe(found)}"
+            fix = (
+                f"Make the body return the dtype that it was given, with tf.cast(..., tf.{type.dtype.name})."
+            )
+            raise failed("while_loop", DTypeError(what, fix))
+        if not _compatible(type, found.type_):
+            what = (
+                f"{name} enters as {describe(start)} and leaves the body as {describe(found)}; "
+                f"its invariant is {shape_text(type.shape)}"
+            )
+            fix = "Make the body return the shape that it was given, or leave its unknown sizes open."
+            raise failed("while_loop", ShapeError(what, fix))
+        outputs.append(common_type(type, found.type_))
+    return outputs
+
+
+def _compatible(a: TensorType, b: TensorType) -> bool:
+    if a.shape == UNKNOWN_RANK or b.shape == UNKNOWN_RANK:
+        return True
+    return len(a.shape) == len(b.shape) and all(m == n or m < 0 or n < 0 for m, n in zip(a.shape, b.shape))
+
+
+class Repeat(Flow):
+    """A body over the rows of arrays: inputs are carried values, then the arrays."""
+
+    def __init__(self, operation: str, body: Body, names: Sequence[str], arrays: int, reverse: bool) -> None:
+        super().__init__([body])
+        self.operation, self.body, self.names, self.arrays, self.reverse = (
+            operation,
+            body,
+            names,
+            arrays,
+            reverse,
+        )
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        count = len(self.names)
+        values = [
+            replay.symbolic(replay.value_of(source)) for source in operation.sources[: count + self.arrays]
+        ]
+        call = LoopCall(self.operation, values[:count], self.names)
+        call.rows = values[count:]
+        call.descending = self.reverse
+        lengths = {row.type_.shape[0] for row in call.rows}
+        if len(lengths) != 1:
+            what = f"the first axes are of sizes {sorted(lengths)}"
+            raise ShapeError(what, "Give arrays of one length.")
+        (call.limit,) = lengths
+
+        def step(*given: Any) -> list[Any]:
+            found = self.body.replay(replay, given)
+            return [*call.check_carried(found[:count]), *found[count:]]
+
+        return call.run(step)[:-1]
+
+
+def repeat(
+    operation: str,
+    function: Callable[..., tuple[Sequence[Any], Sequence[Any]]],
+    carried: Sequence[Tensor],
+    names: Sequence[str],
+    arrays: Sequence[Tensor],
+    reverse: bool,
+    scope: str,
+) -> list[Tensor]:
+    """The last carried values and the stacked results of a function of carried values and rows."""
+    graph = operation_of(arrays[0]).graph
+    for array in arrays:
+        if not array.type_.shape:
+            what = f"{describe(array)} has no axis to go along"
+            raise failed(operation, ShapeError(what, "Give a tensor with at least one axis."))
+    lengths = [array.type_.shape[0] if array.type_.shape != UNKNOWN_RANK else -1 for array in arrays]
+    types = [value.type_ for value in carried]
+    types += [
+        tensor_type(array.dtype, array.type_.shape[1:] if array.type_.shape != UNKNOWN_RANK else UNKNOWN_RANK)
+        for array in arrays
+    ]
+
+    def declare(*values: Any) -> list[Any]:
+        new, rows = function(values[: len(carried)], values[len(carried) :])
+        return [*new, *rows]
+
+    with graph.name_scope(scope):
+        body = trace_body(graph, declare, types, [f"arg{k}" for k in range(len(types))])
+        body.refuse_effects(operation)
+        outputs = _carried_types(operation, types, carried, body, names)
+        length = next((n for n in lengths if n >= 0), lengths[0] if lengths[0] < -1 else new_unknown_size())
+        for source in body.results[len(carried) :]:
+            type = tensor_of(source).type_
+            shape = UNKNOWN_RANK if type.shape == UNKNOWN_RANK else (length, *type.shape)
+            outputs.append(tensor_type(type.dtype, shape))
+        flow = Repeat(operation, body, names, len(arrays), reverse)
+        made = graph.add("Scan", None, outputs, flow.sources([source_of(v) for v in (*carried, *arrays)]))
+    made.flow = flow
+    return list(made.outputs)
+
+
+def _carried_types(
+    operation: str, types: Sequence[TensorType], starts: Sequence[Tensor], body: Body, names: Sequence[str]
+) -> list[TensorType]:
+    found = []
+    for type, start, source, name in zip(types, starts, body.results, names):
+        value = tensor_of(source)
+        if value.dtype is not type.dtype or not _compatible(type, value.type_):
+            what = f"{name} enters as {describe(start)} and leaves the function as {describe(value)}"
+            raise failed(operation, GraphError(what, "Make the function return the type that it was given."))
+        found.append(common_type(type, value.type_))
+    return found
+
+
+def _elements(operation: str, elems: Any) -> tuple[list[Tensor], Any]:
+    values, _, structure = flatten(elems, "elems")
+    arrays = [convert_to_tensor(value) for value in values]
+    if not arrays:
+        raise failed(operation, ArgumentError("elems holds no tensor", "Give at least one."))
+    return arrays, structure
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """``fn`` of each slice of ``elems`` along the first axis, stacked; both may be nested structures.
+
+    ``dtype`` gives the dtypes of the results, where they are not those of ``elems``; it is checked.
+    """
+    arrays, structure = _elements("map_fn", elems)
+    shapes: list[Any] = []
+
+    def step(_: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        values, _, shape = flatten(fn(unflatten(structure, rows)), "result")
+        shapes.append(shape)
+        return [], [convert_to_tensor(value) for value in values]
+
+    results = repeat("map_fn", step, [], [], arrays, False, name or "map")
+    if dtype is not None:
+        wanted = [as_dtype(item) for item in flatten(dtype, "dtype")[0]]
+        if [value.dtype for value in results] != wanted:
+            found = ", ".join(value.dtype.name for value in results)
+            what = f"fn returns {found}, and dtype says {', '.join(item.name for item in wanted)}"
+            raise failed("map_fn", DTypeError(what, "Cast in fn, or change dtype."))
+    return unflatten(shapes[0], _without_gradient(results, back_prop))
+
+
+def _without_gradient(results: list[Tensor], back_prop: bool) -> list[Tensor]:
+    return results if back_prop else [apply("stop_gradient", value) for value in results]
+
+
+def _accumulate(
+    operation: str,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any,
+    reverse: bool,
+    stacked: bool,
+    scope: str,
+    back_prop: bool,
+) -> Any:
+    arrays, structure = _elements(operation, elems)
+    first: list[Any] = []
+    if initializer is None:
+        place = -1 if reverse else 0
+        first = [array[place] for array in arrays]
+        starts, names, carry = first, flatten(elems, "elems")[1], structure
+        arrays = [array[:-1] if reverse else array[1:] for array in arrays]
+    else:
+        values, names, carry = flatten(initializer, "initializer")
+        starts = [convert_to_tensor(value) for value in values]
+
+    def step(carried: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        found = fn(unflatten(carry, carried), unflatten(structure, rows))
+        new = [convert_to_tensor(value) for value in _returned(operation, found, carry, names)]
+        return new, new if stacked else []
+
+    results = repeat(operation, step, starts, names, arrays, reverse, scope)
+    found = results[len(starts) :] if stacked else results
+    if stacked and first:
+        joined = []
+        for start, rest in zip(first, found):
+            row = expand_dims(start, 0)
+            joined.append(concat([rest, row] if reverse else [row, rest], 0))
+        found = joined
+    return unflatten(carry, _without_gradient(found, back_prop))
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All running results of ``fn(accumulated, slice)`` along the first axis of ``elems``, stacked.
+
+    Without ``initializer`` the first slice is the first result. With ``reverse`` the last slice comes first.
+    """
+    return _accumulate("scan", fn, elems, initializer, reverse, True, name or "scan", back_prop)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The last result of ``scan``."""
+    return _accumulate("foldl", fn, elems, initializer, False, False, name or "foldl", back_prop)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The last result of ``scan`` from the last slice to the first."""
+    return _accumulate("foldr", fn, elems, initializer, True, False, name or "foldr", back_prop)
