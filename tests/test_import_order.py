@@ -24,6 +24,7 @@ ORDER = [
     {
         "array_api",
         "autograd",
+        "fft",
         "func",
         "linalg",
         "masked",

@@ -1,0 +1,45 @@
+"""The texts of errors of Fourier transforms, frozen."""
+
+import re
+
+import pytest
+
+import twofold as torch
+
+X = "input float32[4] (here.py:N), at here.py:N"
+
+MISTAKES = {
+    "no elements": (
+        lambda: torch.fft.fft(torch.ones(4), n=0),
+        f"fft.fft: a transform of 0 elements: {X}. Transform at least one.",
+    ),
+    "norm": (
+        lambda: torch.fft.ifft(torch.ones(4), norm="both"),
+        f"fft.ifft: norm='both': {X}. Use 'backward', 'forward' or 'ortho'.",
+    ),
+    "complex input": (
+        lambda: torch.fft.rfft(torch.ones(4, dtype=torch.complex64)),
+        "fft.rfft: input is complex64, not real: input complex64[4] (here.py:N), at here.py:N. "
+        "Use the function without the letter r or ih.",
+    ),
+    "half input": (
+        lambda: torch.fft.fft(torch.ones(4).half()),
+        "fft.fft: input is float16: input float16[4] (here.py:N), at here.py:N. Cast it with .to() to float32 first.",
+    ),
+    "too many sizes": (
+        lambda: torch.fft.fftn(torch.ones(4), s=(2, 2)),
+        f"fft.fftn: 2 sizes for 1 axes: {X}. Give at most one size for each axis.",
+    ),
+    "axis": (
+        lambda: torch.fft.fft(torch.ones(4), dim=1),
+        f"fft.fft: axis 1 is outside a tensor with 1 axes: {X}. Use an axis from -1 to 0.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_text(name):
+    action, text = MISTAKES[name]
+    with pytest.raises((RuntimeError, IndexError)) as caught:
+        action()
+    assert re.sub(r"test_fourier\.py:\d+", "here.py:N", str(caught.value)) == text

@@ -1,0 +1,11 @@
+"""Discrete Fourier transforms under the names of ``torch.fft``; each is a function called ``fft.<name>``."""
+
+from twofold.frontend.creation import CREATION
+from twofold.frontend.install import namespace
+
+_FUNCTIONS = namespace("fft")
+_FUNCTIONS.update({name: CREATION["fft." + name] for name in _FUNCTIONS if "fft." + name in CREATION})
+
+__all__ = list(_FUNCTIONS)
+
+globals().update(_FUNCTIONS)
