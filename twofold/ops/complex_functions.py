@@ -260,7 +260,8 @@ def _far(x: Any, y: Any) -> Any:
 def _angle_at_infinity(x: Any, y: Any) -> Any:
     """The angle of an infinite number in [0, pi], NaN where a part is."""
     both = ops.logical_and(ops.isinf(x), ops.isinf(y))
-    diagonal = ops.where(x > 0, math.pi / 4, 3 * math.pi / 4)
+    quarter = filled(math.pi / 4, x.dtype, x.shape)
+    diagonal = ops.where(x > 0, quarter, 3 * quarter)
     unknown = ops.logical_or(ops.isnan(x), ops.isnan(y))
     return ops.where(unknown, math.nan, ops.where(both, diagonal, ops.atan2(ops.abs(y), x)))
 

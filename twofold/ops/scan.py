@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, int64
+from twofold.dtypes import DType, as_dtype, complex64, int64
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType
@@ -179,7 +179,21 @@ class linear_scan(Scan):
         return both_ways(SHAPES, 2)
 
 
-def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:
+def _complex_sums(z: Any) -> Any:
+    return ops.complex(apply("cumulative_sum", ops.real(z)), apply("cumulative_sum", ops.imag(z)))
+
+
+def _complex_products(z: Any) -> Any:
+    """By doubling: after step k each place holds the product of the last 2**k elements (Hillis and Steele 1986)."""
+    length, step = z.shape[1], 1
+    while step < length:
+        later = ops.multiply(ops.narrow(z, 1, step, length - step), ops.narrow(z, 1, 0, length - step))
+        z = ops.concat([ops.narrow(z, 1, 0, step), later], 1)
+        step *= 2
+    return z
+
+
+def _along_axis(name: str, primitive: str, on_complex: Any, function: Any, doc: str) -> Any:
     class body:
         methods = (name,)
         inplace = True
@@ -190,11 +204,12 @@ def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:
 
         def compute(x: Any, axis: int, dtype: DType | None) -> Any:
             x = strong(x)
-            x = convert(x, dtype or (x.dtype if x.dtype.kind == "f" else int64))
+            x = convert(x, dtype or (x.dtype if x.dtype.is_differentiable else int64))
             if not x.ndim:
                 return x
             flat = ops.reshape(x, (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])))
-            return ops.reshape(apply(primitive, flat), x.shape)
+            run = apply(primitive, flat) if x.dtype.kind != "c" else on_complex(flat)
+            return ops.reshape(run, x.shape)
 
         reference = lambda x, axis, dtype: function(x, axis) if x.ndim else x
         samples = lambda: [
@@ -203,6 +218,7 @@ def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:
             example((0, None), ()),
             example((0, None), numpy.array([1, 2, 3])),
             example((1, None), (2, 3, 4)),
+            example((1, None), (2, 5), dtype=complex64),
         ]
 
     body.__name__, body.__doc__ = name, doc
@@ -210,8 +226,16 @@ def _along_axis(name: str, primitive: str, function: Any, doc: str) -> Any:
 
 
 cumsum = _along_axis(
-    "cumsum", "cumulative_sum", numpy.cumsum, "Sums of the elements up to each place along ``dim``."
+    "cumsum",
+    "cumulative_sum",
+    _complex_sums,
+    numpy.cumsum,
+    "Sums of the elements up to each place along ``dim``.",
 )
 cumprod = _along_axis(
-    "cumprod", "cumulative_product", numpy.cumprod, "Products of the elements up to each place along ``dim``."
+    "cumprod",
+    "cumulative_product",
+    _complex_products,
+    numpy.cumprod,
+    "Products of the elements up to each place along ``dim``.",
 )
