@@ -95,9 +95,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise DTypeError(f"takes integers, not {input.dtype.name}", "Cast with .to(int64) first.")
     numbers = input.detach().numpy()
     if numbers.ndim != 1 or numbers.min(initial=0) < 0:
-        raise ArgumentError(
-            "anything but a vector of numbers from 0", "Flatten it, and shift negative numbers."
-        )
+        what = f"numbers of shape {numbers.shape}, the smallest {numbers.min(initial=0)}"
+        raise ArgumentError(what, "Use a vector of numbers from 0.")
     if minlength < 0:
         raise ArgumentError(f"minlength {minlength}", "Use 0 or more.")
     if weights is None:

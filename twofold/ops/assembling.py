@@ -221,6 +221,9 @@ def common_shape(*shapes: Any) -> Size:
     return Size(broadcast_shapes(*whole) if whole else ())
 
 
+common_shape.__name__ = "broadcast_shapes"
+
+
 # Splits
 
 

@@ -248,6 +248,29 @@ class index_reduce:
     samples = _combination_samples(True, (*_REDUCTIONS, "set"), True)
 
 
+def _recorded(name: str, slices: bool) -> None:
+    """An entry of its own for a public function that fixes how values are combined, so that errors name it."""
+
+    class body:
+        functions = ()
+        compute = _scatter_slices if slices else _scatter
+        reference = _reference(slices)
+        samples = _combination_samples(slices, ("set", "sum"), False)
+
+    body.__name__, body.__doc__ = name, f"What ``{name}`` records; attributes as those of its reduction."
+    composite(body)
+
+
+for _name, _slices in (
+    ("scatter", False),
+    ("scatter_add", False),
+    ("index_add", True),
+    ("index_copy", True),
+    ("index_fill", True),
+):
+    _recorded(_name, _slices)
+
+
 @public(methods=("scatter",), inplace="value")
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
@@ -260,14 +283,14 @@ def scatter(
     if how is None:
         raise ArgumentError(f"reduce {reduce!r}", "Use 'add' or 'multiply', or scatter_reduce.")
     axis = normalize_axis(dim, len(input.shape))
-    return apply("scatter_reduce", input, index, value if src is None else src, attrs=(axis, how, True))
+    return apply("scatter", input, index, value if src is None else src, attrs=(axis, how, True))
 
 
 @public(methods=("scatter_add",), inplace="value")
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """The input with ``src`` added at ``index`` along ``dim``."""
     axis = normalize_axis(dim, len(input.shape))
-    return apply("scatter_reduce", input, index, src, attrs=(axis, "sum", True))
+    return apply("scatter_add", input, index, src, attrs=(axis, "sum", True))
 
 
 @public(methods=("index_add",), inplace="value")
@@ -276,14 +299,14 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     axis = normalize_axis(dim, len(input.shape))
     if not (isinstance(alpha, int) and alpha == 1):
         source = ops.cast(ops.multiply(source, alpha), input.dtype)
-    return apply("index_reduce", input, index, source, attrs=(axis, "sum", True))
+    return apply("index_add", input, index, source, attrs=(axis, "sum", True))
 
 
 @public(methods=("index_copy",), inplace="value")
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """The input with the slices at ``index`` along ``dim`` replaced; of equal indices the last stays."""
     axis = normalize_axis(dim, len(input.shape))
-    return apply("index_reduce", input, index, source, attrs=(axis, "set", True))
+    return apply("index_copy", input, index, source, attrs=(axis, "set", True))
 
 
 @public(methods=("index_fill",), inplace="value")
@@ -293,7 +316,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
         raise ShapeError(f"a value of shape {tuple(value.shape)}", "Use a number or a tensor without axes.")
     axis = normalize_axis(dim, len(input.shape))
     value = ops.cast(value, input.dtype) if hasattr(value, "shape") else value
-    return apply("index_reduce", input, index, value, attrs=(axis, "set", True))
+    return apply("index_fill", input, index, value, attrs=(axis, "set", True))
 
 
 @composite

@@ -198,10 +198,11 @@ def slice_scatter(
 def sum_to_size(input: Any, *size: Any) -> Any:
     """The input summed over the axes that broadcasting ``size`` to its shape would repeat."""
     wanted = shapes.integers(size)
-    if shapes.expanded(wanted, tuple(input.shape)) != tuple(input.shape):
-        raise ShapeError(
-            f"size {wanted} does not broadcast to the input", "Use sizes of 1 where it is summed."
-        )
+    shape = tuple(input.shape)
+    own = shape[max(len(shape) - len(wanted), 0) :]
+    if len(wanted) > len(shape) or any(size not in (1, length) for size, length in zip(wanted, own)):
+        what = f"size {wanted} does not broadcast to shape {shape}"
+        raise ShapeError(what, "Keep each size, or make it 1 where the input is summed.")
     return sum_to(input, wanted) if wanted else ops.sum(input)
 
 
