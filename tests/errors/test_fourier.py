@@ -30,6 +30,19 @@ MISTAKES = {
         lambda: torch.fft.fftn(torch.ones(4), s=(2, 2)),
         f"fft.fftn: 2 sizes for 1 axes: {X}. Give at most one size for each axis.",
     ),
+    "missing return_complex": (
+        lambda: torch.stft(torch.ones(4), 2),
+        f"stft: return_complex is missing: {X}. Give return_complex=True.",
+    ),
+    "window of another length": (
+        lambda: torch.stft(torch.ones(4), 4, window=torch.ones(3), return_complex=True),
+        f"stft: window of shape (3,) for win_length=4: {X}. Give 4 elements.",
+    ),
+    "nothing under a window": (
+        lambda: torch.istft(torch.ones(3, 2, dtype=torch.complex64), 4, 4, window=torch.tensor([0.0, 1, 1, 1])),
+        "istft: no window covers element 2 of the signal: window float32[1,4], at here.py:N. "
+        "Use a window without zeros at its ends, or a smaller hop_length.",
+    ),
     "axis": (
         lambda: torch.fft.fft(torch.ones(4), dim=1),
         f"fft.fft: axis 1 is outside a tensor with 1 axes: {X}. Use an axis from -1 to 0.",
