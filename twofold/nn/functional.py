@@ -15,7 +15,7 @@ from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import dropout
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
-from twofold.nn import functional_attention, functional_losses
+from twofold.nn import functional_attention, functional_ctc, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation, apply
@@ -80,6 +80,7 @@ def _function_named(name: str) -> Any:
 copyreg.pickle(type(PUBLIC["exp"]), lambda function: (_function_named, (function.__name__,)))
 
 globals().update(functional_losses.LOSSES)
+ctc_loss = functional_ctc.ctc_loss
 multi_head_attention_forward = functional_attention.multi_head_attention_forward
 scaled_dot_product_attention = functional_attention.scaled_dot_product_attention
 

@@ -344,6 +344,22 @@ class MultiLabelMarginLoss(_Loss):
     function = staticmethod(F.multilabel_margin_loss)
 
 
+class CTCLoss(_Loss):
+    """Connectionist temporal classification; see ``nn.functional.ctc_loss``."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(  # type: ignore[override]
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
+    ) -> Tensor:
+        """The loss."""
+        lengths = (input_lengths, target_lengths)
+        return F.ctc_loss(log_probs, targets, *lengths, self.blank, self.reduction, self.zero_infinity)
+
+
 class TripletMarginWithDistanceLoss(_Loss):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance."""
 

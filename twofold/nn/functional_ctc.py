@@ -1,0 +1,90 @@
+"""Connectionist temporal classification with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.frontend.creation import tensor
+from twofold.ops.base import apply
+
+Tensor = _core.Tensor
+
+
+def _numbers(lengths: Any) -> Tensor:
+    return lengths if isinstance(lengths, Tensor) else tensor(lengths)
+
+
+def _known(name: str, lengths: Tensor, batch: int) -> numpy.ndarray | None:
+    """Lengths as an array, None above a placeholder; raises where they do not fit the batch."""
+    if lengths.dtype.kind not in "iu":
+        raise RuntimeError(f"ctc_loss: {name} must be integral, not {lengths.dtype.name}")
+    if tuple(lengths.shape) != (batch,):
+        raise RuntimeError(f"ctc_loss: {name} must be of size batch_size {batch}, not {tuple(lengths.shape)}")
+    return None if lengths._is_symbolic else lengths.detach().numpy()
+
+
+def _padded(targets: Tensor, counts: numpy.ndarray | None) -> Tensor:
+    """Targets one after the other as one row each."""
+    if counts is None:
+        raise RuntimeError("ctc_loss: targets in one vector need lengths that are known. Give a matrix.")
+    if int(counts.sum()) != targets.shape[0]:
+        raise RuntimeError(
+            f"ctc_loss: target_lengths add up to {int(counts.sum())}, but there are {targets.shape[0]} targets"
+        )
+    starts = numpy.cumsum(counts) - counts
+    places = starts[:, None] + numpy.arange(counts.max(initial=0))[None, :]
+    if not targets.shape[0]:
+        return targets.reshape((len(counts), 0))
+    return targets.index_select(0, tensor(places.reshape(-1).clip(0, targets.shape[0] - 1))).reshape(
+        places.shape
+    )
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the logarithm of the probability that a network's outputs, without blanks, read as the target.
+
+    ``log_probs`` is ``(frames, batch, classes)``, from a log-softmax, or without the batch; targets are padded
+    ``(batch, labels)`` or one after the other. The mean is over the batch, each loss divided by its number of
+    labels. Raises RuntimeError where lengths do not fit. Source: Graves et al., Connectionist Temporal
+    Classification, 2006.
+
+    >>> import twofold as torch
+    >>> even = torch.zeros(3, 1, 2).log_softmax(-1)
+    >>> round(torch.nn.functional.ctc_loss(even, torch.tensor([[1]]), [3], [1]).item(), 4)
+    0.2877
+    """
+    if log_probs.ndim not in (2, 3):
+        raise RuntimeError(f"ctc_loss: log_probs of {log_probs.ndim} axes. Give (frames, batch, classes).")
+    single = log_probs.ndim == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+        targets = targets.reshape((1, -1)) if targets.ndim < 2 else targets
+    frames, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"ctc_loss: blank {blank} must be in label range, 0 to {classes - 1}")
+    lengths, counts = (_numbers(given).reshape((-1,)) for given in (input_lengths, target_lengths))
+    known = _known("input_lengths", lengths, batch), _known("target_lengths", counts, batch)
+    if known[0] is not None and batch and not 0 <= known[0].min() <= known[0].max() <= frames:
+        raise RuntimeError(
+            f"ctc_loss: Expected input_lengths to have value at most {frames}, but got {known[0].max()}"
+        )
+    targets = _padded(targets, known[1]) if targets.ndim == 1 else targets
+    if known[1] is not None and batch and not 0 <= known[1].min() <= known[1].max() <= targets.shape[1]:
+        raise RuntimeError(
+            f"ctc_loss: a target of length {known[1].max()} in targets of shape {tuple(targets.shape)}"
+        )
+    losses = apply("ctc_losses", log_probs, targets, lengths, counts, attrs=(int(blank), bool(zero_infinity)))
+    if single and reduction == "none":
+        return losses.squeeze(0)
+    return apply("ctc_mean", losses, counts, attrs=(reduction,))
