@@ -103,5 +103,5 @@ class cuda:
     synchronize = staticmethod(lambda device=None: None)
 
 
-WHOLE = {"equal": equal, "allclose": allclose}
+WHOLE: dict[str, Any] = {"equal": equal, "allclose": allclose}
 """Comparisons that are also methods."""

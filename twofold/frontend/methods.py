@@ -10,7 +10,7 @@ import numpy
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend import gradients, inplace
+from twofold.frontend import gradients, inplace, more_creation
 from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import check_device, from_numpy, tensor
 from twofold.ops.base import FUNCTIONS, apply
@@ -446,6 +446,6 @@ METHODS: dict[str, Any] = {
 
 def install() -> None:
     """Put the methods on the tensor type."""
-    for name, method in {**METHODS, **inplace.METHODS}.items():
+    for name, method in {**METHODS, **inplace.METHODS, **more_creation.METHODS}.items():
         indexes = name in ("__getitem__", "__setitem__")
         setattr(Tensor, name, _core.operation_callable(None, 0, method) if indexes else method)

@@ -1,0 +1,40 @@
+"""Creation functions beside the operations, and questions about a tensor."""
+
+import pytest
+
+import twofold as torch
+
+
+def test_scalars_and_ranges():
+    assert torch.scalar_tensor(3).dtype is torch.float32 and torch.scalar_tensor(3).item() == 3
+    assert torch.range(1, 4).tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert torch.range(4, 1, -1.5).tolist() == [4.0, 2.5, 1.0]
+
+
+def test_drawn_integers_have_the_shape_and_dtype_of_the_input():
+    torch.manual_seed(0)
+    found = torch.randint_like(torch.zeros(50, dtype=torch.float64), 2, 5)
+    assert found.dtype is torch.float64 and set(found.tolist()) == {2.0, 3.0, 4.0}
+    assert set(torch.randint_like(torch.zeros(50), 2).tolist()) == {0.0, 1.0}
+
+
+def test_layouts_are_checked():
+    assert tuple(torch.empty_strided((2, 3), (1, 2)).shape) == (2, 3)
+    assert torch.zeros(1, dtype=torch.int64).new_empty_strided((2,), (1,)).dtype is torch.int64
+    with pytest.raises(ValueError, match="one stride per size"):
+        torch.empty_strided((2, 3), (1,))
+    with pytest.raises(ValueError, match="every axis once"):
+        torch.empty_permuted((2, 3), (0, 0))
+
+
+def test_questions():
+    x = torch.zeros(2, 3)
+    assert x.nbytes == 24 and x.is_signed() and x.is_same_size(x + 1) and not torch.is_nonzero(x[0, 0])
+    assert torch.ones(2).type_as(torch.tensor([1])).dtype is torch.int64
+
+
+def test_a_range_of_integers_is_whole():
+    found = torch.range(0, 5, 2, dtype=torch.int64)
+    assert found.dtype is torch.int64 and found.tolist() == [0, 2, 4]
+    assert torch.range(0, 3, dtype=torch.int64).tolist() == [0, 1, 2, 3]
+    assert torch.range(0.0, 0.3, 0.1).numel() == 3  # 0.3 / 0.1 rounds below 3, as in PyTorch

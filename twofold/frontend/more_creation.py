@@ -1,0 +1,107 @@
+"""Creation functions beside the operations: scalars, drawn integers like a tensor, and memory layouts by name only.
+
+Every tensor is dense and row-major, so a stride or an order of axes in memory is checked and changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.dtypes import as_dtype
+from twofold.errors import ArgumentError
+from twofold.frontend.creation import CREATION, randint, tensor
+from twofold.frontend.creation import get_default_dtype as default_dtype
+from twofold.frontend.legacy import WHOLE
+
+Tensor = _core.Tensor
+
+
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+) -> Tensor:
+    """A tensor without axes that holds ``s``, of the default dtype unless given."""
+    return tensor(s, dtype=dtype or default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **_: Any,
+) -> Tensor:
+    """Integers drawn evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``."""
+    low, high = (0, low) if high is None else (low, high)
+    drawn = randint(low, high, tuple(input.shape), device=device)
+    made = drawn.to(as_dtype(dtype or input.dtype))
+    return made.requires_grad_() if requires_grad else made
+
+
+def range_(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, **_: Any
+) -> Tensor:
+    """``start``, ``start + step``, ... up to and including ``end``, of the default dtype unless given."""
+    start, end = (0, start) if end is None else (start, end)
+    if step == 0:
+        raise ArgumentError("step is 0", "Use a positive or negative step.")
+    count = math.floor((end - start) / step) + 1
+    whole = all(isinstance(value, int) for value in (start, step))
+    # half a step behind the last, where rounding cannot add one
+    behind = start + count * step if whole else start + (count - 0.5) * step
+    return CREATION["arange"](start, behind, step, dtype=dtype or default_dtype(), device=device)
+
+
+def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
+    """Zeros of ``size``; raises ArgumentError unless there is one stride per size."""
+    if len(size) != len(stride):
+        raise ArgumentError(f"{len(size)} sizes and {len(stride)} strides", "Give one stride per size.")
+    return CREATION["empty"](tuple(size), **options)
+
+
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
+    """Zeros of ``size``; raises ArgumentError unless ``physical_layout`` names every axis once."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ArgumentError(f"physical_layout {tuple(physical_layout)}", "Name every axis once.")
+    return CREATION["empty"](tuple(size), **options)
+
+
+def new_empty_strided(
+    self: Tensor, size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, **options: Any
+) -> Tensor:
+    """``empty_strided`` in this tensor's dtype unless another is given."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, **options)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor in the dtype of ``other``."""
+    return self.to(other.dtype)
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether both have one shape."""
+    return tuple(self.shape) == tuple(other.shape)
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the one element is not zero; raises RuntimeError for another number of elements."""
+    return bool(self.item())
+
+
+METHODS: dict[str, Any] = {
+    "new_empty_strided": new_empty_strided,
+    "type_as": type_as,
+    "is_signed": lambda self: self.dtype.kind in "ifc",
+    "get_device": lambda self: -1,
+    "storage_offset": lambda self: 0,
+    "nbytes": property(lambda self: self.type_.nbytes),
+}
+
+_MAKERS: tuple[Any, ...] = (scalar_tensor, randint_like, empty_strided, empty_permuted)
+CREATION.update({"range": range_, **{made.__name__: made for made in _MAKERS}})
+WHOLE.update({"is_nonzero": is_nonzero, "is_same_size": is_same_size})
