@@ -30,6 +30,27 @@ def rank_one(x: Any) -> Any:
     return x[..., :1] @ x[..., :1].transpose(-2, -1)
 
 
+def general_function(x: Any) -> Any:
+    values, vectors = torch.linalg.eig(x)
+    whole = (vectors * torch.exp(values).unsqueeze(-2)) @ torch.linalg.inv(vectors)
+    return torch.real(whole) + torch.imag(whole)
+
+
+def as_complex(x: Any) -> Any:
+    return torch.complex(x, x.flip(-1) * 0.5 + x.transpose(-2, -1))
+
+
+def complex_singular_vectors(x: Any) -> Any:
+    u, s, vh = torch.linalg.svd(as_complex(x), full_matrices=False)
+    return torch.view_as_real(u[..., :2] @ vh[..., :2, :] * s[..., :1, None])
+
+
+def complex_eigenvectors(x: Any) -> Any:
+    z = as_complex(x)
+    values, vectors = torch.linalg.eigh(z + z.mH)
+    return torch.view_as_real((vectors * torch.sin(values).unsqueeze(-2)) @ vectors.mH)
+
+
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "cholesky": lambda x: torch.linalg.cholesky(positive(x)),
     "upper cholesky": lambda x: torch.linalg.cholesky(positive(x), upper=True),
@@ -43,6 +64,13 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "singular vectors": lambda x: torch.linalg.svd(x).U[..., :1] @ torch.linalg.svd(x).Vh[..., :1, :],
     "determinant of a singular matrix": lambda x: torch.linalg.det(x - x[..., :1]),
     "the LU of a permuted matrix": lambda x: torch.linalg.lu(x.flip(-2)).U,
+    "eigenvectors of a general matrix": general_function,
+    "lengths of eigenvectors": lambda x: torch.linalg.eig(x).eigenvectors.abs(),
+    "complex singular vectors": complex_singular_vectors,
+    "eigenvectors of a Hermitian matrix": complex_eigenvectors,
+    "complex cholesky": lambda x: torch.view_as_real(
+        torch.linalg.cholesky(as_complex(x) @ as_complex(x).mH + torch.eye(3, dtype=x.dtype))
+    ),
     "reflections": lambda x: torch.linalg.householder_product(x, x[..., 0]),
 }
 
@@ -93,3 +121,20 @@ def test_factors_are_computed_once() -> None:
     finally:
         numpy.linalg.svd = original
     assert len(calls) == 1
+
+
+def test_low_rank() -> None:
+    generator = numpy.random.default_rng(1)
+    for shape in ((7, 5), (5, 7), (2, 6, 4)):
+        left, right = (
+            generator.normal(size=(*shape[:-1], 2)),
+            generator.normal(size=(*shape[:-2], 2, shape[-1])),
+        )
+        a = torch.tensor(left @ right)
+        u, s, v = torch.svd_lowrank(a, 2)
+        numpy.testing.assert_allclose(((u * s.unsqueeze(-2)) @ v.mH).numpy(), left @ right, atol=1e-10)
+        _, s, v = torch.pca_lowrank(a, 2)
+        centred = left @ right - (left @ right).mean(-2, keepdims=True)
+        numpy.testing.assert_allclose(s.numpy(), numpy.linalg.svd(centred)[1][..., :2], atol=1e-10)
+    with pytest.raises(ValueError, match="q=6 for matrices of 2 by 3"):
+        torch.svd_lowrank(torch.ones(2, 3))

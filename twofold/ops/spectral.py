@@ -48,7 +48,7 @@ class Eigen(NamedTuple):
     eigenvectors: Any
 
 
-def _converged(function: Any, a: Any, *rest: Any) -> Any:
+def converged(function: Any, a: Any, *rest: Any) -> Any:
     """``function`` of all matrices; an input that is not finite, or that does not converge, is an error."""
     try:
         return function(a, *rest)
@@ -77,7 +77,7 @@ class svd_packed(Packed):
 
     @staticmethod
     def compute(a: Any, full: bool) -> Any:
-        return _converged(numpy.linalg.svd, a, full)
+        return converged(numpy.linalg.svd, a, full)
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         size = min(rest[0].shape[-2:])
@@ -124,7 +124,7 @@ class singular_values(MatrixOperation):
 
     @staticmethod
     def compute(a: Any) -> Any:
-        return _converged(lambda x: numpy.linalg.svd(x, compute_uv=False), a)
+        return converged(lambda x: numpy.linalg.svd(x, compute_uv=False), a)
 
     def type_of(self, attrs: Any, types: Sequence[TensorType]) -> TensorType:
         shape = types[0].shape
@@ -185,7 +185,7 @@ class eigh_packed(Packed):
 
     @staticmethod
     def compute(a: Any, triangle: str) -> Any:
-        return _converged(numpy.linalg.eigh, a, triangle)
+        return converged(numpy.linalg.eigh, a, triangle)
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         (gl, gv), (values, v) = ct, y
@@ -211,7 +211,7 @@ class eigenvalues_symmetric(MatrixOperation):
 
     @staticmethod
     def compute(a: Any, triangle: str) -> Any:
-        return _converged(numpy.linalg.eigvalsh, a, triangle)
+        return converged(numpy.linalg.eigvalsh, a, triangle)
 
     def type_of(self, attrs: Any, types: Sequence[TensorType]) -> TensorType:
         return tensor_type(types[0].dtype.real, types[0].shape[:-1])

@@ -1,0 +1,56 @@
+"""Singular values and principal components of matrices that are nearly of low rank."""
+
+from __future__ import annotations
+
+from twofold import _core
+from twofold.errors import ArgumentError
+from twofold.frontend.creation import randn
+from twofold.frontend.install import PUBLIC
+from twofold.ops.spectral import SVDColumns
+
+Tensor = _core.Tensor
+
+
+def _basis(A: Tensor, q: int, niter: int) -> Tensor:
+    """Orthonormal columns that nearly span the range of A."""
+    qr, turned = PUBLIC["linalg.qr"], A.mH
+    found = qr(A @ randn(A.shape[-1], q, dtype=A.dtype.real).to(A.dtype)).Q
+    for _ in range(niter):
+        found = qr(A @ qr(turned @ found).Q).Q
+    return found
+
+
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> SVDColumns:
+    """U, S and V with ``A - M`` near ``U diag(S) V^H``, ``q`` (at most 6 by default) columns each.
+
+    ``niter`` power iterations sharpen the random subspace. Raises ArgumentError for a negative niter or a q
+    that the matrix has not. Source: Halko, Martinsson and Tropp, Finding structure with randomness (2009),
+    algorithms 4.4 and 5.1.
+
+    >>> import twofold as torch
+    >>> torch.svd_lowrank(torch.eye(4) * 2, 4).S.shape
+    twofold.Size([4])
+    """
+    rows, columns = A.shape[-2:]
+    q, niter = 6 if q is None else q, 2 if niter is None else niter
+    if not 0 <= q <= min(rows, columns):
+        raise ArgumentError(
+            f"svd_lowrank: q={q} for matrices of {rows} by {columns}", "Use at most the smaller size."
+        )
+    if niter < 0:
+        raise ArgumentError(f"svd_lowrank: niter={niter}", "Use 0 or more.")
+    A = A if M is None else A - M
+    A = A.mH if rows < columns else A
+    basis = _basis(A, q, niter)
+    u, s, vh = PUBLIC["linalg.svd"](basis.mH @ A, full_matrices=False)
+    u, v = basis @ u, vh.mH
+    return SVDColumns(v, s, u) if rows < columns else SVDColumns(u, s, v)
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> SVDColumns:
+    """The first ``q`` principal components (V), their weights (S) and the scores (U) of the rows of A.
+
+    With ``center`` the mean row is taken off first; q is by default 6 or the smaller size. As ``svd_lowrank``.
+    """
+    q = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)
