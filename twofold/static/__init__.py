@@ -36,7 +36,19 @@ from twofold.dtypes import (
 )
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
-from twofold.static import array, image, initializers, layers, losses, math, nn, random, summary, train
+from twofold.static import (
+    array,
+    image,
+    initializers,
+    layers,
+    linalg,
+    losses,
+    math,
+    nn,
+    random,
+    summary,
+    train,
+)
 from twofold.static.control import (
     Assert,
     InvalidArgumentError,
@@ -129,7 +141,7 @@ from twofold.static.variables import (
 )
 
 _install()
-for _module in (array, math):
+for _module in (array, math, linalg):
     for _name, _value in vars(_module).items():
         if (
             callable(_value)

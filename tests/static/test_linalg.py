@@ -1,0 +1,52 @@
+"""Linear algebra and Fourier transforms of declared graphs, against NumPy."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+G = numpy.random.default_rng(2)
+X = G.normal(size=(2, 3, 3))
+POSITIVE = X @ X.swapaxes(-1, -2) + numpy.eye(3)
+B = G.normal(size=(2, 3, 2))
+
+
+def turned(x):
+    return x.swapaxes(-1, -2)
+
+
+CALLS = {
+    "cholesky": (lambda: tf.cholesky(POSITIVE), lambda: numpy.linalg.cholesky(POSITIVE)),
+    "inverse": (lambda: tf.matrix_inverse(X), lambda: numpy.linalg.inv(X)),
+    "adjoint inverse": (lambda: tf.linalg.inv(X, adjoint=True), lambda: turned(numpy.linalg.inv(X))),
+    "determinant": (lambda: tf.matrix_determinant(X), lambda: numpy.linalg.det(X)),
+    "solve": (lambda: tf.matrix_solve(X, B), lambda: numpy.linalg.solve(X, B)),
+    "lower": (lambda: tf.matrix_triangular_solve(X, B), lambda: numpy.linalg.solve(numpy.tril(X), B)),
+    "adjoint lower": (
+        lambda: tf.matrix_triangular_solve(X, B, adjoint=True),
+        lambda: numpy.linalg.solve(turned(numpy.tril(X)), B),
+    ),
+    "eigenvalues": (lambda: tf.self_adjoint_eig(POSITIVE)[0], lambda: numpy.linalg.eigvalsh(POSITIVE)),
+    "svd": (lambda: tf.svd(X)[0], lambda: numpy.linalg.svd(X)[1]),
+    "singular values": (lambda: tf.svd(X, compute_uv=False), lambda: numpy.linalg.svd(X)[1]),
+    "qr": (lambda: tf.matmul(*tf.qr(X)), lambda: X),
+    "norm": (lambda: tf.norm(X), lambda: numpy.linalg.norm(X)),
+    "norm of rows": (lambda: tf.norm(X, 1, -1, keepdims=True), lambda: numpy.linalg.norm(X, 1, -1, True)),
+    "norm of matrices": (lambda: tf.norm(X, 2, (-2, -1)), lambda: numpy.linalg.norm(X, 2, (-2, -1))),
+    "rfft": (lambda: tf.abs(tf.rfft(X)), lambda: abs(numpy.fft.rfft(X))),
+    "there and back": (lambda: tf.irfft(tf.rfft(X), [3]), lambda: X),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_value(name):
+    declare, reference = CALLS[name]
+    with tf.Graph().as_default(), tf.Session() as session:
+        numpy.testing.assert_allclose(session.run(declare()), reference(), atol=1e-12)
+
+
+def test_gradient():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, (None, 3, 3))
+        (slope,) = tf.gradients(tf.log(tf.abs(tf.matrix_determinant(x))), x)
+        numpy.testing.assert_allclose(session.run(slope, {x: X}), turned(numpy.linalg.inv(X)), atol=1e-12)

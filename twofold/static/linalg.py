@@ -1,0 +1,165 @@
+"""Linear algebra and Fourier transforms under TensorFlow's names: ``tf.cholesky``, ``tf.linalg.inv``, ``tf.fft``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.ops import cholesky as _cholesky
+from twofold.ops import matrix_functions, norms, orthogonal, solving, spectral
+from twofold.ops.base import FUNCTIONS, apply, ops
+from twofold.static.define import Number, axis_of, numbers, operation
+from twofold.static.math import matmul, trace
+
+__all__ = ["matmul", "trace"]
+
+
+def _named(type: str, function: Callable[[Any], Any], doc: str, name: str) -> Any:
+    def body(input: Any) -> Any:
+        return function(input)
+
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = doc
+    return operation(type)(body)
+
+
+def _turned(x: Any) -> Any:
+    turned = ops.transpose(x, -2, -1)
+    return ops.conj(turned) if turned.dtype.kind == "c" else turned
+
+
+cholesky = _named("Cholesky", _cholesky.cholesky, "The lower Cholesky factor of each matrix.", "cholesky")
+matrix_determinant = det = _named(
+    "MatrixDeterminant", solving.det, "The determinant of each matrix.", "matrix_determinant"
+)
+logdet = _named(
+    "LogMatrixDeterminant", solving.logdet, "The logarithm of the determinant of each matrix.", "logdet"
+)
+matrix_exponential = expm = _named(
+    "MatrixExponential", matrix_functions.matrix_exp, "The exponential of each matrix.", "expm"
+)
+self_adjoint_eigvals = eigvalsh = _named(
+    "SelfAdjointEigvals", spectral.eigvalsh, "The eigenvalues of symmetric matrices.", "self_adjoint_eigvals"
+)
+
+
+@operation("MatrixInverse")
+def matrix_inverse(input: Any, adjoint: Number = False) -> Any:
+    """The inverse of each matrix; ``adjoint``: of its adjoint."""
+    return solving.inv(_turned(input) if adjoint else input)
+
+
+@operation("MatrixSolve")
+def matrix_solve(matrix: Any, rhs: Any, adjoint: Number = False) -> Any:
+    """X with ``matrix X = rhs``; ``adjoint``: with the adjoint matrix."""
+    return apply("linear_solve", _turned(matrix) if adjoint else matrix, rhs, attrs=(True, True))
+
+
+@operation("MatrixTriangularSolve")
+def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint: Number = False) -> Any:
+    """X with ``matrix X = rhs`` for a triangular matrix; ``adjoint``: with its adjoint."""
+    upper = bool(lower) if adjoint else not lower
+    return apply("solve_triangular", _turned(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
+
+
+@operation("CholeskySolve")
+def cholesky_solve(chol: Any, rhs: Any) -> Any:
+    """X with ``A X = rhs``, from the lower Cholesky factor of A."""
+    return ops.cholesky_solve(rhs, chol)
+
+
+inv, solve, triangular_solve = matrix_inverse, matrix_solve, matrix_triangular_solve
+
+
+@operation("SelfAdjointEigV2", several=True)
+def _eigh(tensor: Any) -> Any:
+    return list(spectral.eigh(tensor))
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
+    """Eigenvalues in ascending order and eigenvectors of symmetric matrices."""
+    return tuple(_eigh(tensor, name=name))
+
+
+eigh = self_adjoint_eig
+
+
+@operation("Svd", several=True)
+def _svd(tensor: Any, full: Number) -> Any:
+    u, s, vh = spectral.svd(tensor, bool(full))
+    return [s, u, _turned(vh)]
+
+
+@operation("SingularValues")
+def _singular_values(tensor: Any) -> Any:
+    return spectral.svdvals(tensor)
+
+
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+    """S, U and V with ``tensor = U diag(S) V^H``; without ``compute_uv`` S alone."""
+    if not compute_uv:
+        return _singular_values(tensor, name=name or "Svd")
+    return tuple(_svd(tensor, full_matrices, name=name))
+
+
+@operation("Qr", several=True)
+def _qr(input: Any, full: Number) -> Any:
+    return list(orthogonal.qr(input, "complete" if full else "reduced"))
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+    """Q with orthonormal columns and upper triangular R whose product is the input."""
+    return tuple(_qr(input, full_matrices, name=name))
+
+
+@operation("Norm")
+def _norm(tensor: Any, ord: Number, axis: Number, keepdims: Number) -> Any:
+    dim = axis_of(axis)
+    order = 2 if ord in ("euclidean", "fro") else ord
+    if isinstance(dim, (tuple, list)) and len(dim) == 2:
+        return norms.matrix_norm(tensor, "fro" if ord in ("euclidean", "fro") else ord, dim, bool(keepdims))
+    return norms.vector_norm(tensor, order, dim, bool(keepdims))
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """The norm of vectors (one axis, or all elements as one vector) or of matrices (two axes)."""
+    return _norm(tensor, ord, axis, bool(keep_dims if keepdims is None else keepdims), name=name or "norm")
+
+
+def _transform(type: str, name: str, last: int) -> Any:
+    def body(input: Any) -> Any:
+        return FUNCTIONS[name](input, dim=tuple(range(-last, 0)))
+
+    body.__name__ = body.__qualname__ = type.lower()
+    axes = "the last axis" if last == 1 else f"the last {last} axes"
+    body.__doc__ = f"``{name}`` over {axes}."
+    return operation(type)(body)
+
+
+fft, ifft = _transform("FFT", "fft.fftn", 1), _transform("IFFT", "fft.ifftn", 1)
+fft2d, ifft2d = _transform("FFT2D", "fft.fftn", 2), _transform("IFFT2D", "fft.ifftn", 2)
+fft3d, ifft3d = _transform("FFT3D", "fft.fftn", 3), _transform("IFFT3D", "fft.ifftn", 3)
+
+
+@operation("RFFT")
+def rfft(input_tensor: Any, fft_length: Number = None) -> Any:
+    """The first half of the Fourier transform of real values over the last axis."""
+    return FUNCTIONS["fft.rfft"](input_tensor, _length(fft_length))
+
+
+@operation("IRFFT")
+def irfft(input_tensor: Any, fft_length: Number = None) -> Any:
+    """Real values from the first half of their Fourier transform over the last axis."""
+    return FUNCTIONS["fft.irfft"](input_tensor, _length(fft_length))
+
+
+def _length(fft_length: Any) -> Any:
+    found = None if fft_length is None else numbers(fft_length)
+    return int(found[0]) if isinstance(found, (list, tuple)) else found
