@@ -43,6 +43,7 @@ from twofold.nn.convolution import (
     Fold,
     Unfold,
 )
+from twofold.nn.embedding import Embedding, EmbeddingBag
 from twofold.nn.layers import (
     AlphaDropout,
     Bilinear,
@@ -51,7 +52,6 @@ from twofold.nn.layers import (
     Dropout1d,
     Dropout2d,
     Dropout3d,
-    Embedding,
     FeatureAlphaDropout,
     Flatten,
     Identity,

@@ -15,7 +15,7 @@ from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import dropout
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
-from twofold.nn import functional_attention, functional_ctc, functional_losses
+from twofold.nn import functional_attention, functional_ctc, functional_embedding, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation, apply
@@ -81,13 +81,14 @@ copyreg.pickle(type(PUBLIC["exp"]), lambda function: (_function_named, (function
 
 globals().update(functional_losses.LOSSES)
 ctc_loss = functional_ctc.ctc_loss
+embedding, embedding_bag = functional_embedding.embedding, functional_embedding.embedding_bag
+lookup = functional_embedding.lookup
 multi_head_attention_forward = functional_attention.multi_head_attention_forward
 scaled_dot_product_attention = functional_attention.scaled_dot_product_attention
 
 # Fixed operands go to the recorder without a detour through the public function.
 linear_with_bias = _core.operation_callable(REGISTRY["linear"], 3, FUNCTIONS["linear"])
 linear_without_bias = _core.operation_callable(REGISTRY["linear"], 2, FUNCTIONS["linear"])
-lookup = _core.operation_callable(REGISTRY["embedding"], 2, FUNCTIONS["embedding"])
 
 
 unfold = PUBLIC["im2col"]
@@ -103,28 +104,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """``sum over i, j of input1[i] * weight[o, i, j] * input2[j] + bias[o]``."""
     found = FUNCTIONS["einsum"]("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias
-
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient.
-
-    Raises NotImplementedError for ``max_norm`` and ``scale_grad_by_freq``.
-    """
-    if max_norm is not None or scale_grad_by_freq:
-        raise NotImplementedError(
-            "embedding: max_norm and scale_grad_by_freq are not there. Normalise the weight yourself."
-        )
-    return (
-        lookup(input, weight) if padding_idx is None else FUNCTIONS["embedding"](input, weight, padding_idx)
-    )
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -454,35 +454,6 @@ def nonzero_places(mask: Any) -> tuple[Any, ...]:
 
 
 @composite
-class embedding:
-    """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient."""
-
-    @staticmethod
-    def call(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
-        if padding_idx is None:
-            return apply("embedding", input, weight)
-        return apply("embedding", input, weight, padding_idx % weight.shape[0])
-
-    @staticmethod
-    def compute(index: Any, weight: Any, padding: Any = None) -> Any:
-        if weight.ndim != 2:
-            raise ShapeError(
-                f"a weight with {weight.ndim} axes", "Use one of shape (num_embeddings, embedding_dim)."
-            )
-        rows = apply("index_select", weight, index, attrs=(0,))
-        if padding is None:
-            return rows
-        silent = ops.unsqueeze(ops.equal(index, padding), -1)
-        return ops.where(silent, ops.stop_gradient(rows), rows)
-
-    reference = lambda index, weight, padding=None: weight[index]
-    samples = lambda: [
-        example((), numpy.array([[1, 4], [0, 1]]), (5, 3)),
-        example((), numpy.array([2, 0]), (5, 17), 2),
-    ]
-
-
-@composite
 class one_hot:
     """For each class number a row of zeros with a one at that place, int64.
 

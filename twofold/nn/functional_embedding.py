@@ -1,0 +1,149 @@
+"""Embeddings with PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.install import PUBLIC
+from twofold.ir.op import REGISTRY
+from twofold.ops.base import FUNCTIONS, apply
+
+Tensor = _core.Tensor
+
+lookup = _core.operation_callable(REGISTRY["embedding"], 2, FUNCTIONS["embedding"])
+"""Rows of a table, without any option; fixed operands go to the recorder without a detour."""
+
+_padded = PUBLIC["embedding"]
+
+
+def _place(padding_idx: int | None, rows: int) -> int | None:
+    """The padding counted from the front; raises AssertionError for one outside."""
+    if padding_idx is None:
+        return None
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("padding_idx must be within num_embeddings")
+    return padding_idx % rows
+
+
+def _shrink(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Shrink the rows that are looked up, in place."""
+    before = _core.set_grad_enabled(False)
+    try:
+        rows = apply("embedding_renorm", weight, input, float(max_norm), attrs=(float(norm_type),))
+        weight._assign(rows)
+    finally:
+        _core.set_grad_enabled(before)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient.
+
+    ``max_norm`` first shrinks the rows that are looked up, in place; ``scale_grad_by_freq`` divides gradients
+    by how often each index occurs. Gradients are dense, whatever ``sparse`` says. Raises IndexError for an
+    index outside the table.
+    """
+    padding = _place(padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _shrink(weight, input, max_norm, norm_type)
+    rows = lookup(input, weight) if padding is None else _padded(input, weight, padding)
+    if scale_grad_by_freq:
+        rows = apply("frequency_scaled", rows, input, attrs=(weight.shape[0],))
+    return rows
+
+
+def _check_bags(input: Tensor, offsets: Tensor | None, weights: Tensor | None, mode: str) -> None:
+    """Raise where the arguments of a bag do not fit, in PyTorch's words."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if weights is not None and tuple(weights.shape) != tuple(input.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({tuple(weights.shape)}) is not None, then it must have the "
+            f"same shape as the input ({tuple(input.shape)})"
+        )
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+            f"mode='sum' (got mode='{mode}')."
+        )
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+                f"length sequences. However, found offsets of type {type(offsets)}"
+            )
+        return
+    if input.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if offsets is None or offsets.ndim != 1:
+        raise ValueError(
+            f"offsets has to be a 1D Tensor but got {offsets if offsets is None else offsets.ndim}"
+        )
+
+
+def _check_offsets(offsets: Tensor, count: int, last: bool) -> None:
+    """Raise for offsets that do not begin at 0, or end behind the input."""
+    if last and not offsets.shape[0]:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if offsets._is_symbolic or not offsets.shape[0]:
+        return
+    ends = offsets.detach().numpy()[[0, -1]]
+    if ends[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {ends[0]}"
+        )
+    if ends[1] > count:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {ends[1]}"
+        )
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of the rows of ``weight`` of each bag of indices.
+
+    A matrix holds a bag in each row; of a vector, ``offsets`` says where bags begin (and, with
+    ``include_last_offset``, where the last one ends). Empty bags give zeros; ``padding_idx`` is in no bag.
+    Gradients are dense, whatever ``sparse`` says. Raises IndexError for an index outside the table.
+
+    >>> import twofold as torch
+    >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> bag = torch.nn.functional.embedding_bag
+    >>> bag(torch.tensor([0, 1, 2]), table, torch.tensor([0, 2]), mode="sum")
+    tensor([[4., 6.],
+            [5., 6.]])
+    """
+    if input.dtype.kind == "f" and weight.dtype.kind in "iu":  # the older order of arguments
+        input, weight = weight, input
+    _check_bags(input, offsets, per_sample_weights, mode)
+    if offsets is not None:
+        _check_offsets(offsets, input.shape[0], include_last_offset)
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    padding = _place(padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _shrink(weight, input, max_norm, norm_type)
+    more = tuple(value for value in (offsets, per_sample_weights) if value is not None)
+    flags = (offsets is not None, per_sample_weights is not None, bool(include_last_offset))
+    attrs: Any = (mode, *flags, padding, bool(scale_grad_by_freq))
+    return apply("embedding_bags", input, weight, *more, attrs=attrs)
