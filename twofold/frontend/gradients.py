@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from twofold import _core
+from twofold.frontend.transforms import lift, pull
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
@@ -131,6 +132,8 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of ``outputs`` (their sum, weighted by ``grad_outputs``) with respect to ``inputs``.
 
+    With ``is_grads_batched``, ``grad_outputs`` have a leading axis of samples, and so have the gradients; all are
+    computed in one batched pass, and the graph stays.
     Raises RuntimeError for an input that no path reaches, unless ``allow_unused``.
 
     >>> import twofold as torch
@@ -151,15 +154,12 @@ def grad(
             raise RuntimeError(
                 f"grad: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it."
             )
-    keep = create_graph if retain_graph is None else retain_graph
-    found: list[Tensor | None] = [None] * len(targets)
-    for place, (root, seed) in enumerate(zip(roots, seeds)):
-        last = place == len(roots) - 1
-        for k, part in enumerate(
-            _core.gradients_of((root,), (seed,), targets, keep or not last, create_graph)
-        ):
-            before = found[k]
-            found[k] = part if before is None else before if part is None else before + part
+    found: list[Tensor | None]
+    if is_grads_batched:
+        found = _batched(roots, seeds, targets, create_graph)
+    else:
+        keep = create_graph if retain_graph is None else retain_graph
+        found = _summed(roots, seeds, targets, keep, create_graph)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
             found[k] = target.detach() * 0
@@ -169,6 +169,36 @@ def grad(
                 "Pass allow_unused=True to get None for it."
             )
     return tuple(found)
+
+
+def _summed(
+    roots: Sequence[Tensor], seeds: Sequence[Any], targets: tuple[Tensor, ...], keep: bool, create: bool
+) -> list[Tensor | None]:
+    found: list[Tensor | None] = [None] * len(targets)
+    for place, (root, seed) in enumerate(zip(roots, seeds)):
+        last = place == len(roots) - 1
+        for k, part in enumerate(_core.gradients_of((root,), (seed,), targets, keep or not last, create)):
+            before = found[k]
+            found[k] = part if before is None else before if part is None else before + part
+    return found
+
+
+def _batched(
+    roots: Sequence[Tensor], seeds: Sequence[Any], targets: Sequence[Tensor], create: bool
+) -> list[Tensor | None]:
+    """The gradients for every sample of the seeds along their leading axes."""
+    for root, seed in zip(roots, seeds):
+        if not isinstance(seed, Tensor) or tuple(seed.shape[1:]) != tuple(root.shape):
+            shown = seed.type_ if isinstance(seed, Tensor) else f"a {type(seed).__name__}"
+            raise RuntimeError(
+                f"grad: with is_grads_batched, grad_outputs hold samples of {root.type_} along a new leading axis; "
+                f"one is {shown}, at {here()}."
+            )
+    placeholders = [_core.placeholder(root.type_) for root in roots]
+    found = pull(roots, placeholders, targets, create)
+    reached = [part for part in found if part is not None]
+    lifted = iter(lift(reached, placeholders, seeds))
+    return [None if part is None else next(lifted)[0] for part in found]
 
 
 def no_gradient_message(tensor: Tensor) -> str:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.errors import GradientError
 from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
-from twofold.ops.base import apply
+from twofold.ops.base import apply, ops
 from twofold.runtime.derived import EACH_SAMPLE, PULLBACK, Pullback, pullback_of
 
 Tensor = _core.Tensor
@@ -61,6 +62,11 @@ def pull(
     wanted = [_core.call_key(target) for target in targets]
     reaching = set(wanted)
     for call in calls:
+        if call.op is None and any(key in reaching for key in call.keys):
+            raise GradientError(
+                "a gradient that was declared before is differentiated here once more",
+                "Take both derivatives in one function, or use gradients for both.",
+            )
         if any(key in reaching for place, key in enumerate(call.keys) if call.flows_to(place)):
             reaching.add(call.key)
     waiting: dict[int, Any] = {}
@@ -179,6 +185,22 @@ def _lift_gradient(call: Call, lifted: Lifted) -> None:
     key = _core.call_key(found)
     if key in lifted:
         lifted[call.key] = lifted[key]
+
+
+def second_derivatives(value: Tensor, target: Tensor) -> Tensor:
+    """The derivatives of the gradient of a declared scalar, one batched pass: shape of ``target`` twice."""
+    (first,) = pull((value,), (ones_of(value),), (target,))
+    shape = (*target.shape, *target.shape)
+    if first is None:
+        return apply("zeros", attrs=(shape, target.dtype))
+    direction = _core.placeholder(target.type_)
+    (second,) = pull((first,), (direction,), (target,))
+    if second is None:
+        return apply("zeros", attrs=(shape, target.dtype))
+    size = target.type_.size
+    units = ops.reshape(ops.eye(size, dtype=target.dtype), (size, *target.shape))
+    ((rows, _),) = lift((second,), (direction,), (units,))
+    return ops.reshape(rows, shape)
 
 
 def ones_of(tensor: Tensor) -> Tensor:

@@ -7,6 +7,8 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import GradientError
+from twofold.frontend.transforms import second_derivatives
+from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
 from twofold.static.define import as_tensor, convert_to_tensor
@@ -119,6 +121,46 @@ def gradients(
     return [made.outputs[places[k]] if k in places else None for k in range(len(targets))]
 
 
-def hessians(ys: Any, xs: Any, name: str = "hessians") -> list[Any]:
-    """Second derivatives are not offered as one call."""
-    raise NotImplementedError("hessians: differentiate the elements of gradients() one by one.")
+def _second_derivatives(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
+    return [second_derivatives(y, x) for x in xs]
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list[Any]:
+    """For each of ``xs`` the second derivatives of the sum of ``ys``, of the shape of ``x`` twice.
+
+    Raises GradientError for ``ys`` that are not floating scalars, or that ``gradients`` made.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant([1.0, 2.0])
+    ...     print(session.run(tf.hessians(tf.reduce_sum(x**3), x)[0]))
+    [[ 6.  0.]
+     [ 0. 12.]]
+    """
+    roots = [_source(y, "one of ys") for y in _as_list(ys)]
+    targets = [_source(x, "one of xs") for x in _as_list(xs)]
+    for owner, index in roots:
+        root = owner.outputs[index]
+        if root.dtype.kind != "f" or root.type_.shape:
+            raise GradientError(
+                f"hessians: {describe(root)} is not a floating scalar, at {here()}",
+                "Reduce it with reduce_sum.",
+            )
+    types = [owner.outputs[index].type_ for owner, index in targets]
+    found: list[Any] = []
+    for source in roots:
+        doubled = [tensor_type(type.dtype, (*type.shape, *type.shape)) for type in types]
+        made = source[0].graph.add("Hessians", name, doubled, [source, *targets])
+        made.body = _second_derivatives
+        made.arguments = (Slot(0), [Slot(1 + k) for k in range(len(targets))])
+        found = [
+            a if b is None else apply("add", b, a) for a, b in zip(made.outputs, found or [None] * len(types))
+        ]
+    return found

@@ -42,6 +42,10 @@ class GraphKeys:
     GLOBAL_STEP = "global_step"
 
 
+DERIVATIVES = frozenset({"Gradients", "Hessians"})
+"""Types of operations whose inputs are values to differentiate by."""
+
+
 class Slot:
     """The place of the ``index``-th input tensor in the arguments of a body."""
 

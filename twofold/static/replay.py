@@ -20,7 +20,7 @@ from twofold.ir.types import TensorType
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
-from twofold.static.graph import Operation, describe, local
+from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.infer import Source, Unforeseen, call_body, known_value
 
 Tensor = _core.Tensor
@@ -159,7 +159,7 @@ class Replay:
         self.counter = self.inputs[-1] if walk.draws else None
         self.values: dict[Operation, list[Any]] = {}
         self.targets = {
-            source for op in _all_inside(walk.operations) if op.type == "Gradients" for source in op.sources
+            source for op in _all_inside(walk.operations) if op.type in DERIVATIVES for source in op.sources
         }
         self._effects: dict[Operation, set[Operation]] = {}
 

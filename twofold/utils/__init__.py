@@ -1,5 +1,5 @@
-"""Helpers around programs: data sets and their loading."""
+"""Helpers around programs: data sets and their loading, and computing again instead of keeping."""
 
-from twofold.utils import data
+from twofold.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

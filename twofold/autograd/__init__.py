@@ -8,19 +8,25 @@ from typing import Any
 import numpy
 
 from twofold import _core
+from twofold.autograd import function, functional
+from twofold.autograd.function import Function
 from twofold.frontend.creation import from_numpy, tensor
 from twofold.frontend.gradients import enable_grad, grad, inference_mode, no_grad, set_grad_enabled
 
 Tensor = _core.Tensor
 
 __all__ = [
+    "Function",
     "GradcheckError",
     "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "function",
+    "functional",
     "grad",
     "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "no_grad",
     "set_detect_anomaly",
@@ -112,7 +118,7 @@ def _differences(
         for side in (eps, -eps):
             moved = values.copy()
             moved[index] += side
-            shifted = tensor(moved, dtype=inputs[place].dtype)
+            shifted = tensor(moved, dtype=inputs[place].dtype, requires_grad=True)
             results = _outputs(function, [*inputs[:place], shifted, *inputs[place + 1 :]])
             ends.append([one.detach().numpy().astype(numpy.float64).ravel() for one in results])
         rows.append([(high - low) / (2 * eps) for high, low in zip(*ends, strict=True)])
@@ -175,3 +181,44 @@ def gradcheck(
                 )
             return False
     return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **options: Any,
+) -> bool:
+    """Whether the second derivatives of ``func`` agree with differences of its gradients.
+
+    The gradients are weighted by ``grad_outputs``, or by random ones. Otherwise as ``gradcheck``.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(lambda x: (x * x).sin(), (x,))
+    True
+    """
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outputs = [output for output in _outputs(func, given) if output.requires_grad]
+    if grad_outputs is None:
+        generator = numpy.random.default_rng(0)
+        seeds = [
+            from_numpy(generator.normal(size=tuple(one.shape)).astype(one.dtype.numpy)) for one in outputs
+        ]
+    else:
+        seeds = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+    for seed in seeds:
+        seed.requires_grad = True
+
+    def gradients(*values: Any) -> tuple[Tensor, ...]:
+        own = values[: len(given)]
+        roots = [output for output in _outputs(func, own) if output.requires_grad]
+        targets = [value for value in own if isinstance(value, Tensor) and value.requires_grad]
+        found = grad(roots, targets, values[len(given) :], create_graph=True, allow_unused=True)
+        return tuple(one for one in found if one is not None and one.requires_grad)
+
+    return gradcheck(gradients, [*given, *seeds], eps, atol, rtol, raise_exception, **options)

@@ -1,0 +1,155 @@
+"""Operations with a gradient of the user's own, at any order and under every transform."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold import func
+from twofold.autograd.function import once_differentiable
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * cotangent
+
+
+class Exp(torch.autograd.Function):
+    """Saves its result, through which second derivatives flow."""
+
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        (y,) = ctx.saved_tensors
+        return y * cotangent
+
+
+class ScaledProduct(torch.autograd.Function):
+    """Two results, an argument that is no tensor, and a result without gradient."""
+
+    @staticmethod
+    def forward(ctx, a, b, scale):
+        ctx.save_for_backward(a, b)
+        ctx.scale = scale
+        larger = a > b
+        ctx.mark_non_differentiable(larger)
+        return scale * a * b, a + b, larger
+
+    @staticmethod
+    def backward(ctx, product, total, larger):
+        a, b = ctx.saved_tensors
+        left = product * b * ctx.scale + total if ctx.needs_input_grad[0] else None
+        right = product * a * ctx.scale + total if ctx.needs_input_grad[1] else None
+        return left, right, None
+
+
+def leaf(*values):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize(("operation", "twin"), [(Cube, lambda x: x**3), (Exp, torch.exp)])
+def test_derivatives_of_every_order(operation, twin):
+    x = leaf(0.5, 2.0)
+    ours, wanted = operation.apply(x), twin(x)
+    for _ in range(3):
+        numpy.testing.assert_allclose(ours.detach().numpy(), wanted.detach().numpy(), rtol=1e-12)
+        (ours,) = torch.autograd.grad(ours.sum(), x, create_graph=True)
+        (wanted,) = torch.autograd.grad(wanted.sum(), x, create_graph=True)
+    assert torch.autograd.gradcheck(operation.apply, (x,))
+    assert torch.autograd.gradgradcheck(operation.apply, (x,))
+
+
+@pytest.mark.parametrize("operation", [Cube, Exp])
+def test_under_transforms(operation):
+    x = torch.tensor([[0.5, 2.0], [1.0, -1.0]], dtype=torch.float64)
+    total = lambda row: operation.apply(row).sum()
+    rows = func.vmap(func.grad(total))(x)
+    for row, found in zip(x, rows, strict=True):
+        assert (func.grad(total)(row).numpy() == found.numpy()).all()
+    _, pushed = func.jvp(operation.apply, (x,), (torch.ones_like(x),))
+    numpy.testing.assert_allclose(pushed.numpy(), rows.numpy(), rtol=1e-12)
+    assert func.hessian(total)(x[0]).shape == (2, 2)
+
+
+def test_several_results():
+    a, b = leaf(1.0, 2.0), leaf(3.0, 1.0)
+    product, total, larger = ScaledProduct.apply(a, b, 2.0)
+    assert not larger.requires_grad and larger.tolist() == [False, True]
+    (product.sum() + 3 * total.sum()).backward()
+    assert a.grad.tolist() == [9.0, 5.0] and b.grad.tolist() == [5.0, 7.0]
+    (found,) = torch.autograd.grad(ScaledProduct.apply(a, b.detach(), 2.0)[0].sum(), a)
+    assert found.tolist() == [6.0, 2.0]
+
+
+def test_without_gradients_it_is_its_forward():
+    x = torch.tensor([1.0, 2.0])
+    assert not Cube.apply(x).requires_grad
+    with torch.no_grad():
+        assert not Cube.apply(leaf(1.0)).requires_grad
+
+
+def test_a_straight_through_estimator_in_a_training_loop():
+    class Rounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            return cotangent.clamp(-1, 1)
+
+    weight = leaf(0.2, 0.7)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for _ in range(30):
+        optimizer.zero_grad()
+        ((Rounded.apply(weight) - torch.tensor([2.0, -1.0])) ** 2).sum().backward()
+        optimizer.step()
+    assert weight.detach().round().tolist() == [2.0, -1.0]
+
+
+def test_once_differentiable_says_so():
+    class Once(Cube):
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, cotangent):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * cotangent
+
+    x = leaf(1.0)
+    Once.apply(x).sum().backward()
+    assert x.grad.tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="marked once_differentiable is differentiated again"):
+        func.grad(lambda x: func.grad(lambda x: Once.apply(x).sum())(x).sum())(x.detach())
+
+
+def _broken(backward):
+    return type("Broken", (Cube,), {"backward": staticmethod(backward)})
+
+
+@pytest.mark.parametrize(
+    ("backward", "text"),
+    [
+        (lambda ctx, g: g * g.sum().item(), r"Broken\.backward asks for a value of a cotangent"),
+        (lambda ctx, g: (g, g), r"returned an incorrect number of gradients \(expected 1, got 2\)"),
+        (lambda ctx, g: g.sum(), r"Broken\.backward: the gradient of float64\[1\].* is float64\[\]"),
+        (lambda ctx, g: 3, r"Broken\.backward: the gradient of float64\[1\].* is a int"),
+    ],
+)
+def test_mistakes(backward, text):
+    with pytest.raises(RuntimeError, match=text):
+        _broken(backward).apply(leaf(1.0))
