@@ -40,13 +40,18 @@ from twofold.frontend.creation import (
     CREATION as _CREATION,
 )
 from twofold.frontend.creation import (
-    Generator,
     as_tensor,
-    bernoulli,
-    dropout,
     from_dlpack,
     from_numpy,
     get_default_dtype,
+    set_default_dtype,
+    tensor,
+)
+from twofold.frontend.display import set_printoptions
+from twofold.frontend.drawing import (
+    Generator,
+    bernoulli,
+    dropout,
     manual_seed,
     rand,
     rand_like,
@@ -54,10 +59,7 @@ from twofold.frontend.creation import (
     randn,
     randn_like,
     randperm,
-    set_default_dtype,
-    tensor,
 )
-from twofold.frontend.display import set_printoptions
 from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS

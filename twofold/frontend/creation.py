@@ -1,21 +1,16 @@
-"""Tensors from Python values and arrays, and random tensors."""
+"""Tensors from Python values and arrays."""
 
 from __future__ import annotations
 
-import functools
-import secrets
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, as_dtype, bfloat16, float32, int64
-from twofold.frontend.mapping import sample_counter
+from twofold.dtypes import DType, as_dtype, bfloat16, float32
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
-from twofold.ops.source import shape_of
-from twofold.runtime.closing import varied
 
 Tensor = _core.Tensor
 _default = [float32]
@@ -134,147 +129,11 @@ def check_device(device: Any) -> None:
         raise RuntimeError(f"device {str(device)!r} is not available. Use 'cpu'.")
 
 
-class Generator:
-    """A stream of random numbers: a seed and the number of draws so far (Philox-4x32-10, see ``ops.random``)."""
-
-    def __init__(self, device: Any = None) -> None:
-        check_device(device)
-        self.key = secrets.randbits(63)
-        self.counter = 0
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start the stream over from ``seed``."""
-        self.key = int(seed) & 0x7FFFFFFFFFFFFFFF
-        self.counter = 0
-        return self
-
-    def seed(self) -> int:
-        """Start over from a seed that the system gives, and return it."""
-        self.manual_seed(secrets.randbits(63))
-        return self.key
-
-    def initial_seed(self) -> int:
-        """The seed."""
-        return self.key
-
-    def draw(self) -> tuple[int, Any]:
-        """Key and counter of the next draw."""
-        counter = varied(sample_counter(self.counter))
-        self.counter += 1
-        return self.key, counter
-
-    def get_state(self) -> Tensor:
-        """Seed and counter as a tensor."""
-        return tensor([self.key, self.counter])
-
-    def set_state(self, state: Tensor) -> None:
-        """Go back to a state that ``get_state`` gave."""
-        self.key, self.counter = (int(x) for x in state.tolist())
-
-
-default_generator = Generator()
-
-
-def manual_seed(seed: int) -> Generator:
-    """Seed the default generator."""
-    return default_generator.manual_seed(seed)
-
-
-def _stream(generator: Generator | None) -> tuple[int, Any]:
-    return (generator or default_generator).draw()
-
-
-def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
+def leaf(made: Tensor, requires_grad: bool) -> Tensor:
+    """``made``, marked as a leaf that gradients are wanted for."""
     if requires_grad:
         made.requires_grad = True
     return made
-
-
-def rand(
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers drawn evenly from [0, 1)."""
-    check_device(device)
-    attrs = (shape_of(size), as_dtype(dtype or _default[0]))
-    return _leaf(apply("random_uniform", *_stream(generator), 0.0, 1.0, attrs=attrs), requires_grad)
-
-
-def randn(
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers drawn from the standard normal distribution (Box and Muller 1958)."""
-    check_device(device)
-    attrs = (shape_of(size), as_dtype(dtype or _default[0]))
-    return _leaf(apply("random_normal", *_stream(generator), 0.0, 1.0, attrs=attrs), requires_grad)
-
-
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = int64,
-            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Integers drawn evenly from [low, high); with two positional arguments the first is ``high``."""
-    check_device(device)
-    if size is None:
-        low, high, size = 0, low, high
-    return _leaf(
-        draw_integers(*_stream(generator), int(low), int(high), size, as_dtype(dtype)), requires_grad
-    )
-
-
-def draw_integers(key: int, counter: Any, low: int, high: int, size: Any, dtype: DType) -> Tensor:
-    """Bind ``random_integers``; raises ValueError for an empty range."""
-    if not 0 < high - low <= 2**32:
-        raise RuntimeError(f"randint: the range [{low}, {high}) is empty or too wide. Give low < high.")
-    return apply("random_integers", key, counter, low, high, attrs=(shape_of((size,)), dtype))
-
-
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = int64, device: Any = None) -> Tensor:
-    """The integers 0 … n-1 in random order."""
-    check_device(device)
-    keys = rand(n, generator=generator, dtype="float64").numpy()
-    return _core.from_array(numpy.argsort(keys, kind="stable").astype(as_dtype(dtype).numpy), False)
-
-
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probabilities in ``input``, else zeros."""
-    return apply("random_bernoulli", *_stream(generator), input, attrs=(tuple(input.shape), input.dtype))
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each element with probability ``p`` and scale the others by 1/(1-p), when training.
-
-    Source: Srivastava et al. 2014, Dropout: A Simple Way to Prevent Neural Networks from Overfitting.
-    """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout: p is {p}. Use a probability from 0 to 1.")
-    if not training or p == 0:
-        return input
-    made = apply("random_dropout", input, *_stream(None), float(p))
-    return input._assign(made) if inplace else made
-
-
-def _like(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function)
-    def made(
-        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
-    ) -> Tensor:
-        return function(
-            tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-        )
-
-    made.__name__ = function.__name__ + "_like"
-    made.__doc__ = f"As ``{function.__name__}``, with the shape and dtype of ``input``."
-    return made
-
-
-rand_like = _like(rand)
-randn_like = _like(randn)
 
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
@@ -287,7 +146,7 @@ def _leaf_maker(op: Any) -> Callable[..., Tensor]:
             kwargs.setdefault("dtype", _default[0])
         if "size" in kwargs:
             args = (kwargs.pop("size"), *args)
-        return _leaf(op.call(*args, **kwargs), requires_grad)
+        return leaf(op.call(*args, **kwargs), requires_grad)
 
     made.__name__ = made.__qualname__ = op.functions[0]
     made.__doc__ = op.doc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twofold import _core
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import randn
+from twofold.frontend.drawing import randn
 from twofold.frontend.install import PUBLIC
 from twofold.ops.spectral import SVDColumns
 

@@ -11,8 +11,8 @@ from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend import gradients, inplace, more_creation
-from twofold.frontend.creation import _stream as stream
 from twofold.frontend.creation import check_device, from_numpy, tensor
+from twofold.frontend.drawing import stream
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.indexing import getitem, setitem
 

@@ -12,8 +12,9 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import CREATION, randint, tensor
+from twofold.frontend.creation import CREATION, tensor
 from twofold.frontend.creation import get_default_dtype as default_dtype
+from twofold.frontend.drawing import randint
 from twofold.frontend.legacy import WHOLE
 
 Tensor = _core.Tensor

@@ -11,8 +11,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend import running
-from twofold.frontend.creation import _stream as stream
-from twofold.frontend.creation import dropout
+from twofold.frontend.drawing import dropout, stream
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
 from twofold.nn import functional_attention, functional_ctc, functional_embedding, functional_losses

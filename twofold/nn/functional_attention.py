@@ -9,8 +9,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import bool_
-from twofold.frontend.creation import _stream as stream
-from twofold.frontend.creation import dropout
+from twofold.frontend.drawing import dropout, stream
 from twofold.frontend.install import PUBLIC
 from twofold.ops.base import FUNCTIONS
 

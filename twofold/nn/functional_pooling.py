@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.creation import _stream as stream
+from twofold.frontend.drawing import stream
 from twofold.frontend.install import PUBLIC
 from twofold.frontend.install import _callable as worded
 from twofold.ops.base import apply

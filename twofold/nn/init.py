@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.frontend.creation import Generator, randn
+from twofold.frontend.drawing import Generator, randn
 
 Tensor = _core.Tensor
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.creation import CREATION, dropout
+from twofold.frontend.creation import CREATION
+from twofold.frontend.drawing import dropout
 from twofold.nn import functional, init
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter

@@ -14,7 +14,8 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.frontend.creation import dropout, tensor
+from twofold.frontend.creation import tensor
+from twofold.frontend.drawing import dropout
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module

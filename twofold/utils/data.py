@@ -12,7 +12,8 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import float64
-from twofold.frontend.creation import Generator, as_tensor, from_numpy, randint, randperm, tensor
+from twofold.frontend.creation import as_tensor, from_numpy, tensor
+from twofold.frontend.drawing import Generator, randint, randperm
 from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
