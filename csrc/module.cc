@@ -120,7 +120,8 @@ PyNested make_one_of(const std::vector<PyProgram*>& programs, const std::vector<
 }
 
 PyNested make_repeated(PyProgram& body, int32_t first_label, int64_t limit, bool descending, bool conditional, bool counted,
-                   std::vector<int64_t> carried, std::vector<int64_t> read, std::vector<int64_t> written, size_t fixed) {
+                       std::vector<int64_t> carried, std::vector<int64_t> read, std::vector<int64_t> written, size_t fixed,
+                       const std::vector<std::tuple<size_t, int64_t, int64_t>>& placed) {
   auto made = std::make_shared<Loop>();
   made->body = Part{body.program, first_label};
   made->limit = limit;
@@ -131,6 +132,7 @@ PyNested make_repeated(PyProgram& body, int32_t first_label, int64_t limit, bool
   made->read_nbytes = std::move(read);
   made->written_nbytes = std::move(written);
   made->fixed = fixed;
+  for (auto [k, nbytes, row_nbytes] : placed) made->placed.push_back(Loop::Placed{k, nbytes, row_nbytes});
   return PyNested{std::move(made)};
 }
 

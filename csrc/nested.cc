@@ -89,7 +89,7 @@ size_t Loop::slots() const {
 int64_t Loop::scratch_bytes() const {
   int64_t total = rounded(body.program->arena_bytes) + static_cast<int64_t>(kAlignment);
   for (int64_t nbytes : carried_nbytes) total += 2 * rounded(nbytes);
-  return total;
+  return total + rounded(static_cast<int64_t>(placed.size() * sizeof(int64_t)));
 }
 
 int64_t Loop::rounds(void* const* slots) const {
@@ -98,6 +98,16 @@ int64_t Loop::rounds(void* const* slots) const {
   std::memcpy(&count, slots[conditional ? 1 : 0], sizeof count);
   count = std::max<int64_t>(count, 0);
   return limit < 0 ? count : std::min(count, limit);
+}
+
+// Lays the block that a round returned into its value; a wrong place must never write outside.
+void Loop::put_block(const Placed& value, void* const* results, const std::vector<void*>& outputs, std::vector<void*>& inputs,
+                     int64_t place) const {
+  const size_t k = value.carried;
+  const int64_t size = carried_nbytes[k];
+  const int64_t at = std::clamp<int64_t>(place * value.row_nbytes, 0, value.nbytes - size);
+  std::memcpy(advanced(results[k], at), outputs[k], static_cast<size_t>(size));
+  inputs[k] = results[k];
 }
 
 void Loop::run(void* const* slots) const {
@@ -109,15 +119,22 @@ void Loop::run(void* const* slots) const {
   char* arena = static_cast<char*>(rows_out[written + 1]);
 
   std::vector<void*> inputs(first, first + carried + read + fixed);
-  std::vector<void*> outputs(carried + written + 1);
+  std::vector<void*> outputs(carried + written + placed.size() + 1);
   std::vector<char*> spare(2 * carried);
   char* free = arena + rounded(body.program->arena_bytes);
   for (size_t k = 0; k < 2 * carried; ++k) {
     spare[k] = free;
     free += rounded(carried_nbytes[k / 2]);
   }
-  auto* go_on = reinterpret_cast<uint8_t*>(free);
-  outputs[carried + written] = go_on;
+  auto* places = reinterpret_cast<int64_t*>(free);
+  auto* go_on = reinterpret_cast<uint8_t*>(free + rounded(static_cast<int64_t>(placed.size() * sizeof(int64_t))));
+  for (size_t k = 0; k < placed.size(); ++k) {
+    const Placed& value = placed[k];
+    outputs[carried + written + k] = places + k;
+    std::memcpy(results[value.carried], inputs[value.carried], static_cast<size_t>(value.nbytes));
+    inputs[value.carried] = results[value.carried];
+  }
+  outputs.back() = go_on;
   *go_on = conditional ? *static_cast<const uint8_t*>(slots[0]) : 1;
 
   const int64_t most = rounds(slots);
@@ -130,9 +147,12 @@ void Loop::run(void* const* slots) const {
     for (size_t k = 0; k < written; ++k) outputs[carried + k] = advanced(rows_out[k], row * written_nbytes[k]);
     run_part(body, inputs.data(), outputs.data(), arena);
     for (size_t k = 0; k < carried; ++k) inputs[k] = outputs[k];
+    for (size_t k = 0; k < placed.size(); ++k) put_block(placed[k], results, outputs, inputs, places[k]);
     interrupts.after_round();
   }
-  for (size_t k = 0; k < carried; ++k) std::memcpy(results[k], inputs[k], static_cast<size_t>(carried_nbytes[k]));
+  for (size_t k = 0; k < carried; ++k) {
+    if (results[k] != inputs[k]) std::memcpy(results[k], inputs[k], static_cast<size_t>(carried_nbytes[k]));
+  }
   for (size_t k = 0; k < written && limit > round; ++k) {
     std::memset(advanced(rows_out[k], round * written_nbytes[k]), 0, static_cast<size_t>((limit - round) * written_nbytes[k]));
   }

@@ -42,7 +42,9 @@ class Branch final : public Nested {
 // Slots: whether to start (bool, if conditional), number of rounds (int64, if counted), first values of what is
 // carried from round to round, arrays of which each round reads a row, fixed inputs; then the last values carried,
 // arrays of which each round writes a row, the number of rounds made (int64), scratch.
-// The body's outputs: the values carried on, the rows written and, if conditional, whether to go on (bool).
+// The body's outputs: the values carried on, the rows written, places (int64, one for each placed value) and, if
+// conditional, whether to go on (bool). Of a placed value the body returns only the block that changes, and which
+// row that block begins at: the value stays where the result is, and the body reads it there.
 class Loop final : public Nested {
  public:
   Part body;
@@ -50,15 +52,23 @@ class Loop final : public Nested {
   bool descending = false, conditional = false, counted = false;
   std::vector<int64_t> carried_nbytes, read_nbytes, written_nbytes;
   size_t fixed = 0;
+  struct Placed {
+    size_t carried;      // which of the values carried; its entry in carried_nbytes is that of the block
+    int64_t nbytes;      // of the whole value
+    int64_t row_nbytes;
+  };
+  std::vector<Placed> placed;
 
   void run(void* const* slots) const override;
   bool has_host() const override;
   size_t slots() const override;
-  // That of the body, then two buffers for each value carried, then a byte.
+  // That of the body, then two buffers for each value carried, then the places, then a byte.
   int64_t scratch_bytes() const override;
 
  private:
   int64_t rounds(void* const* slots) const;
+  void put_block(const Placed& value, void* const* results, const std::vector<void*>& outputs, std::vector<void*>& inputs,
+                 int64_t place) const;
 };
 
 }  // namespace twofold

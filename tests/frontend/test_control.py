@@ -1,5 +1,6 @@
 """Choices and loops as operations, beside the plain Python that says the same."""
 
+import functools
 import signal
 import threading
 
@@ -9,6 +10,7 @@ import pytest
 import twofold as torch
 from twofold import _core
 from twofold.autograd import gradcheck
+from twofold.ops import programs
 
 
 def bits(tensor):
@@ -240,3 +242,76 @@ def test_memory_does_not_grow_with_the_rounds():
 
     peak(10)
     assert peak(2000) == peak(20)
+
+
+def test_rows_written_in_place_are_those_of_a_copy(tier):
+    generator = torch.Generator().manual_seed(4)
+    xs = torch.randn(9, 3, generator=generator, requires_grad=True)
+
+    def write(i, h, rows):
+        h = torch.tanh(h * 0.5 + xs[i])
+        rows = rows.clone()
+        rows[i] = h + rows[i - 1]
+        return i + 1, h, rows
+
+    start = (torch.tensor(1), torch.zeros(3), torch.randn(9, 3, generator=generator))
+    _, last, rows = torch.while_loop(lambda i, h, rows: i < 9, write, start)
+    i, h, expected = start
+    for _ in range(8):
+        i, h, expected = write(i, h, expected)
+    assert bits(rows) == bits(expected)
+    assert bits(last) == bits(h)
+    weight = torch.arange(27.0).reshape(9, 3)
+    (one,) = torch.autograd.grad((rows * weight).sum() + last.sum(), xs)
+    (two,) = torch.autograd.grad((expected * weight).sum() + h.sum(), xs)
+    numpy.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_rows_in_place_are_as_cheap_as_they_are_few():
+    def bodies():
+        return [c.body for c in programs._CONTENTS.values() if isinstance(c, programs.Rounds) and c.placed]
+
+    def write(i, rows):
+        rows = rows.clone()
+        rows[i] = rows[0] + 1.0
+        return i + 1, rows
+
+    before = len(bodies())
+    torch.while_loop(lambda i, rows: i < 5, write, (0, torch.zeros(5, 2)))[1].tolist()
+    assert len(bodies()) == before + 1
+    with pytest.raises(IndexError, match="index 5"):
+        torch.while_loop(lambda i, rows: i < 6, write, (0, torch.zeros(5, 2)))[1].tolist()
+
+
+def test_rows_added_in_place_keep_the_sign_of_zeros(tier):
+    def add(k, total):
+        padded = torch.zeros(3, 2)
+        padded[k] = 1.0
+        return k + 1, total + padded
+
+    start = torch.full((3, 2), -0.0)
+    for rounds in (0, 1, 2):
+        more = functools.partial(lambda rounds, k, total: k < rounds, rounds)
+        _, total = torch.while_loop(more, add, (0, start))
+        expected = start
+        for k in range(rounds):
+            _, expected = add(k, expected)
+        assert bits(total) == bits(expected)
+
+
+def test_gradients_of_a_table_read_by_rows_are_added_in_place(tier):
+    table = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    places = torch.tensor([2, 0, 2])
+
+    def loss(places):
+        return torch.scan(lambda c, k: (c + (table[k] ** 2).sum(), c), torch.tensor(0.0), places)[0]
+
+    assert torch.autograd.grad(loss(places), table)[0].tolist() == [[0.0, 2.0], [0.0, 0.0], [16.0, 20.0]]
+    (none,) = torch.autograd.grad(loss(places[:0]), table)
+    assert none.tolist() == [[0.0, 0.0]] * 3
+
+
+def test_random_draws_differ_from_round_to_round():
+    torch.manual_seed(0)
+    drawn = torch.map(lambda x: torch.map(lambda y: y + torch.rand(2), torch.zeros(3)), torch.zeros(2))
+    assert len(set(drawn.ravel().tolist())) == 12

@@ -280,6 +280,8 @@ class scatter_set(Scatter):
     ) -> Sequence[Node | None]:
         data, index, updates = inputs
         kept = apply("scatter_set", cotangent, index, filled(0, updates.dtype, updates.shape))
+        if index.shape[1] == 1:
+            return kept, None, apply("gather_block", cotangent, index)
         # of equal indices only the last write reached the result
         turn = axis_numbers(1, updates.shape)
         last = apply("scatter_set", filled(0, int64, data.shape), index, turn)

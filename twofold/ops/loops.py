@@ -44,6 +44,8 @@ class Loop(Program):
         spec = attrs[0]
         types = [node.type for node in spec.body.outputs]
         carried, rows = types[: spec.carried], types[spec.carried : spec.carried + spec.written]
+        for place in spec.placed:
+            carried[place] = spec.body.input_types[place]
         return (*carried, *[tensor_type(t.dtype, (spec.limit, *t.shape)) for t in rows], ROUNDS_TYPE)
 
     def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
@@ -59,7 +61,8 @@ class Loop(Program):
     ) -> Any:
         spec, (program,) = attrs[0], programs
         types = spec.body.input_types
-        carried = [type.nbytes for type in types[: spec.carried]]
+        carried = [node.type.nbytes for node in spec.body.outputs[: spec.carried]]
+        placed = [(k, types[k].nbytes, types[k].nbytes // max(types[k].shape[0], 1)) for k in spec.placed]
         read = [type.nbytes for type in types[spec.carried : spec.carried + spec.read]]
         written = [node.type.nbytes for node in spec.body.outputs[spec.carried :]][: spec.written]
         return _core.repeated(
@@ -73,6 +76,7 @@ class Loop(Program):
             read,
             written,
             spec.fixed,
+            placed,
         )
 
     def parts_vjp(
@@ -169,7 +173,8 @@ class _LoopGradient:
     ) -> list[Node]:
         """The results of the loop whose body computes ``results``."""
         spec, primal = self.spec, self.primal
-        kept = _worth_keeping(results, {node.id for node in primal})
+        written = spec.body.outputs[spec.carried : spec.carried + spec.written]
+        kept = _worth_keeping(results, {node.id for node in primal}, {node.id for node in written})
         rows = [self._fresh(node.type) for node in kept]
         places = {node.id: row for node, row in zip(kept, rows)}
         results = list(rewrite(results, lambda node: places.get(node.id)))
@@ -240,8 +245,8 @@ def _is_constant(node: Node) -> bool:
     return node.op.name == "constant"
 
 
-def _worth_keeping(results: Sequence[Node], primal: set[int]) -> list[Node]:
-    """Values of the body that its gradient reads and that cost more than element-wise work to compute again."""
+def _worth_keeping(results: Sequence[Node], primal: set[int], written: set[int]) -> list[Node]:
+    """Values of the body that its gradient reads and that are written anyway, or cost more than element-wise work."""
     known: dict[
         int, bool
     ] = {}  # by id, for what depends on the body's own inputs alone: whether it costs more
@@ -250,7 +255,7 @@ def _worth_keeping(results: Sequence[Node], primal: set[int]) -> list[Node]:
     def keep(node: Node) -> None:
         while (below := _shown(node)) is not None:
             node = below
-        if known.get(node.id) and node.op.kind != "program":
+        if node.id in known and (known[node.id] or node.id in written) and node.op.kind != "program":
             wanted[node.id] = node
 
     for node in topological(results):

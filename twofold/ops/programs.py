@@ -91,9 +91,12 @@ class Rounds(Content):
     It returns the carried values of the next round, rows, and (``conditional``) whether to go on. There are at
     most ``limit`` rounds (None: any number, and no rows). ``counted``: their number is an input of the node.
     ``descending``: the first round reads and writes the last row.
+
+    ``placed`` are carried values of which a round changes some rows in place (see ``passes.places``): for them
+    the body returns the changed rows, and after the rows it writes the int64 numbers of the first of each.
     """
 
-    __slots__ = ("body", "carried", "conditional", "counted", "descending", "limit", "read")
+    __slots__ = ("body", "carried", "conditional", "counted", "descending", "limit", "placed", "read")
 
     def __init__(
         self,
@@ -104,13 +107,15 @@ class Rounds(Content):
         descending: bool = False,
         conditional: bool = False,
         counted: bool = False,
+        placed: Sequence[int] = (),
     ) -> None:
         self.body, self.carried, self.read, self.limit = body, carried, read, limit
         self.descending, self.conditional, self.counted = descending, conditional, counted
+        self.placed = tuple(placed)
 
     def key(self) -> tuple[Any, ...]:
         flags = (self.descending, self.conditional, self.counted)
-        return (self.body, self.carried, self.read, self.limit, *flags)
+        return (self.body, self.carried, self.read, self.limit, *flags, self.placed)
 
     def text(self) -> str:
         return f"{self.key()[1:]} {format_graph(self.body)}"
@@ -123,7 +128,7 @@ class Rounds(Content):
     @property
     def written(self) -> int:
         """How many rows a round writes."""
-        return len(self.body.outputs) - self.carried - int(self.conditional)
+        return len(self.body.outputs) - self.carried - len(self.placed) - int(self.conditional)
 
     @property
     def fixed(self) -> int:
@@ -132,7 +137,7 @@ class Rounds(Content):
 
     def with_body(self, body: Graph, **changes: Any) -> Rounds:
         """The same loop with another body, and other numbers."""
-        names = ("carried", "read", "limit", "descending", "conditional", "counted")
+        names = ("carried", "read", "limit", "descending", "conditional", "counted", "placed")
         made: Rounds = interned(Rounds(body, **{**{name: getattr(self, name) for name in names}, **changes}))
         return made
 

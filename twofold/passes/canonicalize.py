@@ -55,7 +55,8 @@ def _cast_pair(node: Node) -> Node | None:
     return below.inputs[0] if widens else None
 
 
-def _is_reshape(node: Node) -> bool:
+def is_reshape(node: Node) -> bool:
+    """Whether a view keeps the order of all elements."""
     return node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) is None
 
 
@@ -67,7 +68,7 @@ def _idle_view(node: Node) -> Node | None:
 def _view_pair(node: Node) -> Node | None:
     """A reshape of a reshape; the result is what the upper one says."""
     below = node.inputs[0]
-    if below.op is node.op and _is_reshape(node) and _is_reshape(below):
+    if below.op is node.op and is_reshape(node) and is_reshape(below):
         return make_node(node.op, node.attrs, below.inputs, node.type)
     return None
 

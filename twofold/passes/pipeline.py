@@ -9,6 +9,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.verify import verify
 from twofold.passes.canonicalize import canonicalize, transpose_products
 from twofold.passes.fold import fold
+from twofold.passes.places import change_in_place
 from twofold.passes.programs import merge_loops, prune_programs, separate_blocks
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
@@ -18,6 +19,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     separate_blocks,
     merge_loops,
     prune_programs,
+    # when no loop changes any more
+    change_in_place,
     # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
     canonicalize,
     # last, on the final users of each product; its transpositions are read as strides by the scheduler

@@ -16,7 +16,7 @@ _MOST_ROUNDS = 8
 
 def separate_blocks(graph: Graph) -> Graph:
     """``graph`` where a block of a flat tensor that was made of blocks is the block itself."""
-    return _rewritten(graph, lambda node: _separated(node) if node.op.name == "slice" else None)
+    return rewritten(graph, lambda node: _separated(node) if node.op.name == "slice" else None)
 
 
 def merge_loops(graph: Graph) -> Graph:
@@ -28,7 +28,7 @@ def merge_loops(graph: Graph) -> Graph:
     merged = {node.id: group for group in groups.values() if len(group) > 1 for node in group}
     if not merged:
         return graph
-    return _rewritten(graph, lambda node: _merged_part(node, merged) if node.op.kind == "part" else None)
+    return rewritten(graph, lambda node: _merged_part(node, merged) if node.op.kind == "part" else None)
 
 
 def prune_programs(graph: Graph) -> Graph:
@@ -56,7 +56,7 @@ def prune_programs(graph: Graph) -> Graph:
     return graph
 
 
-def _rewritten(graph: Graph, rewrite: Any) -> Graph:
+def rewritten(graph: Graph, rewrite: Any) -> Graph:
     """``graph`` with every node replaced by what ``rewrite`` makes of it, once its inputs are replaced."""
     done: dict[int, Node] = {}
     for node in graph.nodes():
