@@ -68,3 +68,24 @@ def test_another_program_has_another_key():
     values["x"] = values["x"][:4]
     values["labels"] = values["labels"][:4]
     assert by_run(values)[0] != key
+
+
+def recurrent(h, xs, w):
+    last, ys = torch.scan(lambda h, x: ((new := torch.tanh(w @ h + x)), new * 2.0), h, xs)
+    count, y = torch.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, torch.sin(y) + last), (0, last))
+    return torch.cond(y.sum() > count, lambda: y * 2.0, lambda: ys.sum(0))
+
+
+def test_loops_and_choices_return_the_same_bits_both_ways():
+    random = numpy.random.default_rng(3)
+    values = [random.standard_normal(shape).astype(numpy.float32) for shape in ((4,), (6, 4), (4, 4))]
+    tensors = [torch.tensor(value, requires_grad=True) for value in values]
+    result = recurrent(*tensors)
+    found = [result, *torch.autograd.grad(result.sum(), tensors)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        holders = [tf.placeholder(tf.float32, value.shape) for value in values]
+        declared = recurrent(*holders)
+        fetches = [declared, *tf.gradients(tf.reduce_sum(declared), holders)]
+        other = session.run(fetches, dict(zip(holders, values)))
+    for mine, theirs in zip(found, other, strict=True):
+        assert mine.detach().numpy().tobytes() == theirs.tobytes()

@@ -8,6 +8,7 @@ declare what they do; they may use tensors and numbers from outside.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,40 @@ from twofold.runtime.calls import LoopCall, call_branch, failed, predicate_of, v
 from twofold.runtime.structure import flatten, unflatten
 
 Tensor = _core.Tensor
+
+
+class Declaring:
+    """A way of declaring that makes operations of its own for choices and loops over its tensors."""
+
+    def owns(self, tensor: Tensor) -> bool:
+        """Whether a tensor is declared there, and declaring goes on."""
+        raise NotImplementedError
+
+    def choose(
+        self, operation: str, choice: Any, functions: Sequence[Callable[[], Any]], names: Sequence[str]
+    ) -> Any:
+        """The results of the function that ``choice`` selects."""
+        raise NotImplementedError
+
+    def while_loop(self, cond: Callable[..., Any], body: Callable[..., Any], carried: tuple[Any, ...]) -> Any:
+        """The values after the last round."""
+        raise NotImplementedError
+
+    def scan(self, step: Callable[..., Any], init: Any, xs: Any, reverse: bool) -> tuple[Any, Any]:
+        """The last carry and the stacked results."""
+        raise NotImplementedError
+
+
+DECLARING: list[Declaring] = []
+"""Ways of declaring that entered themselves."""
+
+
+def _declaring(*values: Any) -> Declaring | None:
+    """Who declares operations on one of these values."""
+    if not DECLARING:
+        return None
+    tensors = [v for v in flatten(values, "")[0] if isinstance(v, Tensor) and v._is_symbolic]
+    return next((way for way in DECLARING if any(way.owns(tensor) for tensor in tensors)), None)
 
 
 def _flat_function(operation: str, function: Callable[..., Any], structure: Any, found: list[Any]) -> Any:
@@ -50,6 +85,9 @@ def cond(
     """
     if isinstance(pred, bool):
         return true_fn(*operands) if pred else false_fn(*operands)
+    if (way := _declaring(pred, operands)) is not None:
+        functions = (lambda: false_fn(*operands), lambda: true_fn(*operands))
+        return way.choose("cond", pred, functions, _TRUTH)
     return _branch("cond", predicate_of("cond", pred, "pred"), (false_fn, true_fn), operands, _TRUTH)
 
 
@@ -86,12 +124,15 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], operands: Sequenc
     """
     if not branches:
         raise failed("switch", ArgumentError("no branches", "Give at least one function."))
+    names = [f"branches[{k}]" for k in range(len(branches))]
+    if (way := _declaring(index, operands)) is not None:
+        functions = [functools.partial(function, *operands) for function in branches]
+        return way.choose("switch", index, functions, names)
     choice = value_of("switch", "index", index)
     if choice.dtype.kind not in "iu" or choice.type_.size != 1:
         what = f"index is {choice.type_}, not one integer"
         raise failed("switch", ArgumentError(what, "Give a 0-d integer tensor."))
     choice = apply("reshape", choice, attrs=((),))
-    names = [f"branches[{k}]" for k in range(len(branches))]
     return _branch("switch", choice, tuple(branches), operands, names)
 
 
@@ -123,6 +164,8 @@ def while_loop(
     >>> torch.while_loop(lambda count, x: x > 1.0, halve, (torch.tensor(0), torch.tensor(100.0)))
     (tensor(7), tensor(0.7812))
     """
+    if (way := _declaring(carried_inputs)) is not None:
+        return way.while_loop(cond_fn, body_fn, tuple(carried_inputs))
     call, structure = _carried("while_loop", body_fn, tuple(carried_inputs))
     start = predicate_of("while_loop", cond_fn(*unflatten(structure, call.carried)), "what cond_fn returns")
 
@@ -190,6 +233,8 @@ def scan(
     >>> torch.scan(lambda total, x: (total + x, total), torch.tensor(0.0), torch.tensor([1.0, 2.0, 3.0]))
     (tensor(6.), tensor([0., 1., 3.]))
     """
+    if (way := _declaring(init, xs)) is not None:
+        return way.scan(combine_fn, init, _first(xs, dim), reverse)
     carried, names, structure = flatten(init, "init")
     call = LoopCall("scan", [value_of("scan", name, value) for value, name in zip(carried, names)], names)
     x_structure = _read_rows(call, xs, dim)
@@ -211,6 +256,12 @@ def scan(
     results = call.run(step)
     count = len(call.carried)
     return unflatten(structure, results[:count]), unflatten(y_structure[0], results[count:-1])
+
+
+def _first(xs: Any, dim: int) -> Any:
+    """``xs`` with axis ``dim`` as the first one."""
+    values, _, structure = flatten(xs, "xs")
+    return unflatten(structure, [FUNCTIONS["movedim"](value, dim, 0) if dim else value for value in values])
 
 
 def _read_rows(call: LoopCall, xs: Any, dim: int = 0) -> Any:
@@ -242,6 +293,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     >>> torch.map(lambda row: row.sum(), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([3., 7.])
     """
+    if (way := _declaring(xs)) is not None:
+        return way.scan(lambda carry, x: (carry, f(x, *args)), (), xs, False)[1]
     call = LoopCall("map", [], [])
     structure = _read_rows(call, xs)
     found: list[Any] = []

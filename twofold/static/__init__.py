@@ -38,6 +38,7 @@ from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
 from twofold.static import (
     array,
+    by_run,
     image,
     initializers,
     layers,
