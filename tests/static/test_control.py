@@ -196,3 +196,42 @@ def test_a_value_inside_a_body_cannot_be_fetched(session):
     tf.while_loop(lambda i: i < 3, lambda i: inside.append(i + 1) or inside[0], [0])
     with pytest.raises(RuntimeError, match="inside the body of a loop"):
         session.run(inside[0])
+
+
+def test_tensor_arrays_carry_a_recurrent_network(session):
+    x, w = tf.placeholder(tf.float32, [None, None, 3]), tf.placeholder(tf.float32, [3, 3])
+    steps = tf.shape(x)[0]
+    source = tf.TensorArray(tf.float32, size=steps).unstack(x)
+
+    def body(i, h, out):
+        h = tf.tanh(tf.matmul(h, w) + source.read(i))
+        return i + 1, h, out.write(i, h)
+
+    empty = tf.TensorArray(tf.float32, size=steps)
+    _, _, out = tf.while_loop(lambda i, h, out: i < steps, body, (0, tf.zeros_like(x[0]), empty))
+    y = out.stack()
+    assert y.get_shape().as_list() == [None, None, 3]
+    other = tf.scan(lambda h, row: tf.tanh(tf.matmul(h, w) + row), x, tf.zeros_like(x[0]))
+    fetches = [[v, *tf.gradients(tf.reduce_sum(v * v), [x, w])] for v in (y, other)]
+    random = numpy.random.default_rng(0)
+    for steps_fed in (5, 2):
+        values = {x: random.standard_normal((steps_fed, 2, 3)), w: random.standard_normal((3, 3))}
+        one, two = session.run(fetches, values)
+        for mine, theirs in zip(one, two):
+            assert mine.tobytes() == theirs.tobytes()
+    with pytest.raises(IndexError, match="9"):
+        session.run(out.read(9), values)
+
+
+def test_tensor_arrays_outside_loops(session):
+    array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    for k in range(3):
+        array = array.write(k, tf.ones([2]) * k)
+    found = session.run([array.stack(), array.read(1), array.gather([2, 0]), array.concat(), array.size()])
+    assert found[0].tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert found[1].tolist() == [1, 1]
+    assert found[2].tolist() == [[2, 2], [0, 0]]
+    assert found[3].tolist() == [0, 0, 1, 1, 2, 2]
+    assert found[4] == 3
+    scattered = tf.TensorArray(tf.float32, size=3).scatter([2, 0], [[5.0], [7.0]])
+    assert session.run(scattered.stack()).tolist() == [[7.0], [0.0], [5.0]]

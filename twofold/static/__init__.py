@@ -123,6 +123,7 @@ from twofold.static.session import (
     Session,
 )
 from twofold.static.shapes import Dimension, TensorShape
+from twofold.static.tensor_array import TensorArray
 from twofold.static.variables import (
     Variable,
     all_variables,

@@ -12,8 +12,9 @@ from typing import Any
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, GraphError, ShapeError, TwofoldError, at_operation
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import apply
+from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
+from twofold.runtime.closing import close
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
@@ -146,6 +147,7 @@ class While(Flow):
         if self.limited:
             most = replay.symbolic(replay.value_of(operation.sources[count]))
             call.most = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
+        call.carried = carried = self._with_rows(replay, carried)
         (start,) = self.condition.replay(replay, carried)
 
         def step(*values: Any) -> list[Any]:
@@ -154,6 +156,23 @@ class While(Flow):
             return [*new, predicate_of("while_loop", go_on, "the condition")]
 
         return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
+
+    def _with_rows(self, replay: Any, carried: list[Any]) -> list[Any]:
+        """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
+        places = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
+        if not places:
+            return carried
+        found = close(lambda *values: self.body.replay(replay, values), [value.type_ for value in carried])
+        types = [node.type for node in found.graph.outputs]
+        return [
+            replay.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in places else value
+            for k, value in enumerate(carried)
+        ]
+
+
+def is_unwritten(type: TensorType) -> bool:
+    """Whether a value is a tensor array without elements, see ``static.tensor_array``."""
+    return len(type.shape) == 2 and type.shape[1] == 0
 
 
 def while_loop(
@@ -182,21 +201,24 @@ def while_loop(
     """
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
     values, names, structure = flatten(given, "loop_vars")
-    starts = [convert_to_tensor(value) for value in values]
+    arrays = Arrays(values)
+    starts = [convert_to_tensor(value) for value in arrays.flows(values)]
     graph = operation_of(starts[0]).graph if starts else get_default_graph()
     types = _invariant_types(starts, names, shape_invariants)
     labels = [f"arg{k}" for k in range(len(types))]
     with graph.name_scope(name or "while"):
-        condition = trace_body(graph, lambda *args: [cond(*unflatten(structure, args))], types, labels)
+        condition = trace_body(
+            graph, lambda *args: [cond(*unflatten(structure, arrays.put(args)))], types, labels
+        )
         (result,) = condition.results
         if tensor_of(result).dtype is not bool_:
             what = f"cond returns {describe(tensor_of(result))}, not bool"
             raise failed("while_loop", DTypeError(what, "Compare it with something, such as i < n."))
 
         def declare(*args: Any) -> list[Any]:
-            found = body(*unflatten(structure, args))
+            found = body(*unflatten(structure, arrays.put(args)))
             found = list(found) if isinstance(found, (list, tuple)) else [found]
-            return _returned("while_loop", found, structure, names)
+            return arrays.flows(_returned("while_loop", found, structure, names))
 
         repeated = trace_body(graph, declare, types, labels)
         for part in (condition, repeated):
@@ -209,7 +231,7 @@ def while_loop(
     results = list(made.outputs)
     if not back_prop:
         results = [apply("stop_gradient", value) for value in results]
-    whole = unflatten(structure, results)
+    whole = unflatten(structure, arrays.put(results))
     return whole[0] if len(whole) == 1 and not return_same_structure else whole
 
 
@@ -284,8 +306,27 @@ def _loop_types(
             )
             fix = "Make the body return the shape that it was given, or leave its unknown sizes open."
             raise failed("while_loop", ShapeError(what, fix))
-        outputs.append(common_type(type, found.type_))
+        unwritten = type.shape == UNKNOWN_RANK and start.type_.shape == UNKNOWN_RANK
+        outputs.append(found.type_ if unwritten else common_type(type, found.type_))
     return outputs
+
+
+class Arrays:
+    """Which loop variables are tensor arrays: they go round as their flows."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._arrays = {k: value for k, value in enumerate(values) if hasattr(value, "with_flow")}
+
+    @staticmethod
+    def flows(values: Sequence[Any]) -> list[Any]:
+        """The values with arrays as their flows."""
+        return [value.flow if hasattr(value, "with_flow") else value for value in values]
+
+    def put(self, values: Sequence[Any]) -> list[Any]:
+        """The values with flows as arrays again."""
+        return [
+            self._arrays[k].with_flow(value) if k in self._arrays else value for k, value in enumerate(values)
+        ]
 
 
 def _compatible(a: TensorType, b: TensorType) -> bool:

@@ -1,0 +1,236 @@
+"""``TensorArray``: tensors of one shape by number, written once each, mostly in loops.
+
+The elements are the rows of one tensor, the *flow*, which every write replaces; loops write their rows in place.
+Before the first write the shape of the elements is not known: the flow is then an array of empty rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import apply, ops
+from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.static.bodies import source_of
+from twofold.static.define import Slot, as_dtype, convert_to_tensor, numbers
+from twofold.static.flow import failed, is_unwritten
+from twofold.static.graph import Tensor, describe, get_default_graph
+from twofold.static.shapes import TensorShape
+
+
+def zeros_like_rows(base: Any, element: TensorType) -> Any:
+    """Rows of zeros for ``base``, which holds none yet."""
+    shape = (base.shape[0], *element.shape)
+    return ops.zeros(shape, dtype=element.dtype)
+
+
+def _as_rows(flow: Any) -> Any:
+    return ops.reshape(flow, (1, flow.shape[0], -1)) if 0 not in flow.shape else flow
+
+
+def _place(index: Any) -> Any:
+    return ops.reshape(ops.cast(index, int64), (1, 1, 1))
+
+
+def _write(flow: Any, value: Any, index: Any) -> Any:
+    if is_unwritten(_type(flow)):
+        flow = zeros_like_rows(flow, _type(value))
+    if tuple(flow.shape[1:]) != tuple(value.shape):
+        what = f"a value of shape {tuple(value.shape)} for elements of shape {tuple(flow.shape[1:])}"
+        raise ShapeError(what, "Write values of one shape.")
+    rows = _as_rows(flow)
+    written = apply("scatter_set", rows, _place(index), ops.reshape(value, (1, 1, -1)))
+    return ops.reshape(written, tuple(flow.shape))
+
+
+def _read(flow: Any, index: Any) -> Any:
+    if is_unwritten(_type(flow)):
+        raise ArgumentError("an element is read before any is written", "Write it first, or unstack values.")
+    return ops.reshape(apply("gather_block", _as_rows(flow), _place(index)), tuple(flow.shape[1:]))
+
+
+def _type(value: Any) -> TensorType:
+    found: TensorType = value.type_ if isinstance(value, Tensor) else value.type
+    return found
+
+
+class TensorArray:
+    """``size`` tensors of one dtype and shape; every change returns the array after it.
+
+    ``dynamic_size`` lets writes outside loops make it larger. ``clear_after_read``, ``infer_shape`` and
+    ``colocate_with_first_write_call`` change nothing: elements may be read as often as wanted.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     def body(i, array):
+    ...         return i + 1, array.write(i, tf.cast(i * i, tf.float32))
+    ...     _, array = tf.while_loop(lambda i, _: i < 4, body, (0, tf.TensorArray(tf.float32, 4)))
+    ...     print(session.run(array.stack()))
+    [0. 1. 4. 9.]
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.dtype = as_dtype(dtype)
+        self.dynamic_size = bool(dynamic_size)
+        self._element = TensorShape(element_shape)
+        self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
+
+    def _empty(self, size: Any, name: str | None) -> Tensor:
+        dtype = self.dtype
+        given = convert_to_tensor(size)
+        made = get_default_graph().add(
+            "TensorArray", name, [tensor_type(dtype, UNKNOWN_RANK)], [source_of(given)]
+        )
+        made.body = lambda size: ops.zeros((int(numbers(size)), 0), dtype=dtype)
+        made.arguments = (Slot(0),)
+        made.host = frozenset({0})
+        return made.outputs[0]
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        """The same array with other elements."""
+        made = TensorArray.__new__(TensorArray)
+        made.dtype, made.dynamic_size, made._element, made.flow = (
+            self.dtype,
+            self.dynamic_size,
+            self._element,
+            flow,
+        )
+        return made
+
+    @property
+    def handle(self) -> Tensor:
+        """The flow."""
+        return self.flow
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """The shape of the elements, as far as it is known."""
+        return self._element
+
+    def _declare(
+        self, type: str, body: Any, result: TensorType, tensors: Sequence[Tensor], name: str | None
+    ) -> Tensor:
+        graph = source_of(self.flow)[0].graph
+        made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors])
+        made.body, made.arguments = body, tuple(Slot(k) for k in range(len(tensors)))
+        return made.outputs[0]
+
+    def _element_type(self) -> TensorType:
+        shape = self.flow.type_.shape
+        return tensor_type(self.dtype, UNKNOWN_RANK if shape == UNKNOWN_RANK else shape[1:])
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with ``value`` as element ``index``."""
+        tensor = convert_to_tensor(value)
+        if tensor.dtype is not self.dtype:
+            what = f"{describe(tensor)} for an array of {self.dtype.name}"
+            raise failed("TensorArray.write", GraphError(what, "Cast it with tf.cast."))
+        shape = self.flow.type_.shape
+        size = new_unknown_size() if shape == UNKNOWN_RANK else shape[0]
+        known = tensor.type_.shape
+        result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (size, *known))
+        place = convert_to_tensor(index)
+        body = _grown if self.dynamic_size else _write
+        return self.with_flow(
+            self._declare("TensorArrayWrite", body, result, [self.flow, tensor, place], name)
+        )
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Element ``index``; a run raises IndexError for one that is not there."""
+        place = convert_to_tensor(index)
+        return self._declare("TensorArrayRead", _read, self._element_type(), [self.flow, place], name)
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements along a new first axis."""
+        return self._declare("TensorArrayStack", ops.positive, self.flow.type_, [self.flow], name)
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements of ``indices`` along a new first axis."""
+        places, shape = convert_to_tensor(indices), self.flow.type_.shape
+        count = places.type_.shape[0]
+        result = tensor_type(self.dtype, shape if shape == UNKNOWN_RANK else (count, *shape[1:]))
+
+        def body(flow: Any, places: Any) -> Any:
+            return ops.index_select(flow, 0, places)
+
+        return self._declare("TensorArrayGather", body, result, [self.flow, places], name)
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """The elements behind each other along their own first axis."""
+        shape = self.flow.type_.shape
+        rest = UNKNOWN_RANK if shape == UNKNOWN_RANK else (new_unknown_size(), *shape[2:])
+
+        def body(flow: Any) -> Any:
+            return ops.reshape(flow, (-1, *tuple(flow.shape)[2:]))
+
+        return self._declare("TensorArrayConcat", body, tensor_type(self.dtype, rest), [self.flow], name)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array of the slices of ``value`` along its first axis."""
+        return self.with_flow(convert_to_tensor(value, self.dtype))
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of ``value`` as elements ``indices``."""
+        places, rows = convert_to_tensor(indices), convert_to_tensor(value)
+        shape, found = self.flow.type_.shape, rows.type_.shape
+        size = new_unknown_size() if shape == UNKNOWN_RANK else shape[0]
+        result = tensor_type(self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (size, *found[1:]))
+
+        def body(flow: Any, rows: Any, places: Any) -> Any:
+            if is_unwritten(_type(flow)):
+                flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
+            count = rows.shape[0]
+            index = ops.reshape(ops.cast(places, int64), (1, count, 1))
+            written = apply("scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)))
+            return ops.reshape(written, tuple(flow.shape))
+
+        return self.with_flow(
+            self._declare("TensorArrayScatter", body, result, [self.flow, rows, places], name)
+        )
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements."""
+
+        def body(flow: Any) -> Any:
+            return ops.full((), flow.shape[0], dtype="int32")
+
+        return self._declare("TensorArraySize", body, _SIZE, [self.flow], name)
+
+    def identity(self) -> TensorArray:
+        """The array itself."""
+        return self
+
+    def close(self, name: str | None = None) -> Any:
+        """An operation that does nothing."""
+        return get_default_graph().add("NoOp", name, (), ())
+
+
+def _grown(flow: Any, value: Any, index: Any) -> Any:
+    """A write that makes room first, where the number of the element is known while the graph is made concrete."""
+    if is_unwritten(_type(flow)):
+        flow = zeros_like_rows(flow, _type(value))
+    if isinstance(index, Tensor) and not index._is_symbolic:
+        missing = int(index.item()) + 1 - flow.shape[0]
+        if missing > 0:
+            rows = ops.zeros((missing, *tuple(flow.shape)[1:]), dtype=_type(flow).dtype)
+            flow = ops.concatenate([flow, rows], 0)
+    return _write(flow, value, index)
+
+
+_SIZE = tensor_type(as_dtype("int32"))
