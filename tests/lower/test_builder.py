@@ -369,3 +369,19 @@ def test_mistakes_are_refused() -> None:
         b.math("no such function", single)
     with pytest.raises(RuntimeError, match="loop_next"), b.loop(0, 3, carry=[single]):
         pass
+
+
+def test_ranges_of_lanes_and_even_lanes() -> None:
+    b = Builder()
+    low, high = b.load(b.input(0), b.begin, dtypes.int64), b.load(b.input(1), b.begin, dtypes.int64)
+    numbers = b.cast(b.iota(), dtypes.int32)
+    b.prefetch(b.input(0), 1 << 40, dtypes.int64)
+    inside = b.select(b.lane_range(low, high), numbers, -1)
+    b.store(b.buffer(2), 0, inside)
+    b.store(b.buffer(2), 16, b.even_lanes(numbers, b.add(numbers, 16)))
+    for first, after in ((0, 16), (3, 7), (-5, 2), (9, 40), (7, 7), (12, 4), (-(2**40), 2**40)):
+        result = numpy.zeros(32, numpy.int32)
+        assert run(b, [numpy.array([first]), numpy.array([after]), result], items=1) == 0
+        expected = [lane if first <= lane < after else -1 for lane in range(16)]
+        assert result[:16].tolist() == expected
+        assert result[16:].tolist() == list(range(0, 32, 2))

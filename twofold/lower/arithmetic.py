@@ -268,6 +268,12 @@ class Arithmetic(Emitter):
             halves.append(self._pure(text, a.dtype, LANES))
         return halves[0], halves[1]
 
+    def even_lanes(self, low: Val, high: Val) -> Val:
+        """Lanes 0, 2, 4, ... of two vectors side by side."""
+        lanes = ", ".join(f"i32 {2 * k}" for k in range(low.lanes))
+        text = f"shufflevector {low.typed}, {high.typed}, <{low.lanes} x i32> <{lanes}>"
+        return self._pure(text, low.dtype, low.lanes)
+
     def insert(self, x: Val, value: Operand, lane: int | Val) -> Val:
         """``x`` with one lane replaced."""
         assert x.dtype is not None

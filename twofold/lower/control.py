@@ -8,7 +8,7 @@ from typing import Any
 
 from twofold import dtypes
 from twofold.lower.memory import Memory
-from twofold.lower.values import Val
+from twofold.lower.values import LANES, Val
 
 
 class Loop:
@@ -156,6 +156,17 @@ class Control(Memory):
         if condition.dtype is not dtypes.bool_ or condition.lanes != 1:
             raise TypeError(f"a branch needs a scalar bool, got {condition}")
         return Branch(self, condition)
+
+    def lane_range(self, low: Val | int, high: Val | int) -> Val:
+        """The 16-lane bool vector ``low <= lane < high``, made from its bits as one number."""
+        count = dtypes.int64
+        first, after = (
+            self.maximum(self.minimum(self.index(end), LANES), self.const(0, count)) for end in (low, high)
+        )
+        full = self.const((1 << LANES) - 1, count)
+        word = self.and_(self.shl(full, first), self.sub(self.shl(self.const(1, count), after), 1))
+        bits = self.cast(word, dtypes.uint16)
+        return self._pure(f"bitcast {bits.typed} to <{LANES} x i1>", dtypes.bool_, LANES)
 
     def any_lane(self, mask: Val) -> Val:
         """Whether any lane of a bool vector is true, as a scalar bool."""

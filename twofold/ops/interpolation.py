@@ -188,10 +188,9 @@ class resize:
         dtype = float32 if x.dtype.kind != "f" else x.dtype.compute
         made = x if take else convert(x, dtype)
         axes = range(x.ndim - count, x.ndim)
-        # what shrinks comes first, so that less is left to do
-        plan = sorted(
-            zip(axes, sizes, scales, strict=True), key=lambda one: (one[1] / x.shape[one[0]], -one[0])
-        )
+        # what shrinks comes first, so that less is left to do; the last axis is the slowest
+        order = lambda one: (one[1] / x.shape[one[0]], one[0] if one[1] < x.shape[one[0]] else -one[0])
+        plan = sorted(zip(axes, sizes, scales, strict=True), key=order)
         for axis, wanted, scale in plan:
             size = x.shape[axis]
             if not _unchanged(size, wanted, mode, scale, antialias):

@@ -15,8 +15,9 @@ from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.examples import example
 from twofold.ops.resampling import along, share_line
+from twofold.ops.window_loops import Span, Spans
 from twofold.ops.window_tables import chosen
-from twofold.ops.windows import INSIDE, PADDED, Span, Spans
+from twofold.ops.windows import INSIDE, PADDED
 
 
 class ValuesAndPlaces(NamedTuple):

@@ -50,6 +50,13 @@ def along(x: Any, axis: int, line: Line, adjoint: bool = False, take: bool = Fal
     return ops.reshape(made, (*shape[:axis], length, *shape[axis + 1 :]))
 
 
+def _counted(b: Any, high: Any, low: Any, count: Any) -> list[Any]:
+    """Emit the number of two digits after ``(high, low)``, where ``low`` stays below ``count``."""
+    after = b.add(low, 1)
+    over = b.cmp("eq", after, count)
+    return [b.select(over, b.add(high, 1), high), b.select(over, b.const(0, int64), after)]
+
+
 @custom
 class resample(Custom):
     """The middle axis of ``[outer, size, inner]`` multiplied by a line, in the order of the elements.
@@ -103,66 +110,84 @@ class resample(Custom):
         within = b.sub(o, load(b.input(1), k, int64, **masked))
         return load(b.input(5), b.add(b.mul(within, b.splat(b.param(0), lanes)), k), wide, **masked)
 
-    def _next(self, b: Any, how: str, state: Any, value: Any, weight: Any) -> Any:
-        if how == TAKE:
-            return value
+    def _next(self, b: Any, state: Any, value: Any, weight: Any) -> Any:
         return b.add(state, value) if weight is None else b.fma(b.splat(weight, value.lanes), value, state)
 
     def _emit_last(self, b: Any, attrs: Attributes, output: TensorType) -> None:
         """One column: lanes are neighbouring elements of the result."""
         _, adjoint, how = attrs
         dtype = output.dtype
-        wide = dtype if how == TAKE else dtype.compute
         size, length, blocks = b.param(0), b.param(1), b.param(3)
         first_at, last_at = (3, 4) if adjoint else (1, 2)
         target = b.buffer(6 if how == WEIGHTED else 5)
-        with b.loop(b.begin, b.end) as item:
-            outer = b.idiv(item, blocks)
-            column = b.mul(b.sub(item, b.mul(outer, blocks)), LANES)
-            mask = b.lane_mask(b.sub(length, column))
+        outer = b.idiv(b.begin, blocks)
+        items = b.loop(b.begin, b.end, carry=[outer, b.sub(b.begin, b.mul(outer, blocks))])
+        with items as (_, (outer, block)):
+            column = b.mul(block, LANES)
+            mask = b.lane_range(0, b.sub(length, column))
             first = b.load(b.input(first_at), column, int64, LANES, mask=mask)
-            count = b.sub(b.load(b.input(last_at), column, int64, LANES, mask=mask), first)
-            numbers = b.add(b.splat(column), b.iota())
             source = b.offset(b.input(0), b.mul(outer, size), dtype)
-            zero = b.const(0, wide, LANES)
-            loop = b.loop(0, b.reduce_lanes("max", count), carry=[zero])
-            with loop as (t, (state,)):
-                valid = b.cmp("gt", count, b.splat(t))
-                k = b.add(first, b.splat(t))
-                value = b.cast(b.load_indices(source, k, dtype, mask=valid), wide)
-                weight = self._weight(b, attrs, output, numbers, k, t, valid) if how == WEIGHTED else None
-                after = self._next(b, how, state, value, weight)
-                b.loop_next([b.select(valid, after, state)])
-            b.store(target, b.add(b.mul(outer, length), column), b.cast(loop.results[0], dtype), mask=mask)
+            if how == TAKE:
+                made = b.load_indices(source, first, dtype, mask=mask)
+            else:
+                count = b.sub(b.load(b.input(last_at), column, int64, LANES, mask=mask), first)
+                made = self._column_sums(b, attrs, output, source, (first, count), column)
+            b.store(target, b.add(b.mul(outer, length), column), made, mask=mask)
+            b.loop_next(_counted(b, outer, block, blocks))
+
+    def _column_sums(
+        self, b: Any, attrs: Attributes, output: TensorType, source: Any, runs: Any, column: Any
+    ) -> Any:
+        """Emit sixteen neighbouring elements of the result; ``runs``: their first elements, and how many."""
+        how, wide = attrs[2], output.dtype.compute
+        first, count = runs
+        numbers = b.add(b.splat(column), b.iota())
+        loop = b.loop(0, b.reduce_lanes("max", count), carry=[b.const(0, wide, LANES)])
+        with loop as (t, (state,)):
+            valid = b.cmp("gt", count, b.splat(t))
+            k = b.add(first, b.splat(t))
+            value = b.cast(b.load_indices(source, k, output.dtype, mask=valid), wide)
+            weight = self._weight(b, attrs, output, numbers, k, t, valid) if how == WEIGHTED else None
+            b.loop_next([b.select(valid, self._next(b, state, value, weight), state)])
+        return b.cast(loop.results[0], output.dtype)
 
     def _emit_rows(self, b: Any, attrs: Attributes, output: TensorType) -> None:
         """Many columns: a work item is a row of the result, lanes are its neighbours."""
         _, adjoint, how = attrs
         dtype = output.dtype
-        wide = dtype if how == TAKE else dtype.compute
         size, length, inner = b.param(0), b.param(1), b.param(2)
         first_at, last_at = (3, 4) if adjoint else (1, 2)
         target = b.buffer(6 if how == WEIGHTED else 5)
-        with b.loop(b.begin, b.end) as row:
-            outer = b.idiv(row, length)
-            number = b.sub(row, b.mul(outer, length))
+        outer = b.idiv(b.begin, length)
+        rows = b.loop(b.begin, b.end, carry=[outer, b.sub(b.begin, b.mul(outer, length))])
+        with rows as (row, (outer, number)):
             first = b.load(b.input(first_at), number, int64)
-            last = b.load(b.input(last_at), number, int64)
             source = b.offset(b.input(0), b.mul(b.mul(outer, size), inner), dtype)
             at = b.mul(row, inner)
+            if how == TAKE:
+                kernels.copy(b, dtype, target, at, source, b.mul(first, inner), inner)
+            else:
+                last = b.load(b.input(last_at), number, int64)
+                self._emit_sums(b, attrs, output, (source, first, last, number), (target, at))
+            b.loop_next(_counted(b, outer, number, length))
 
-            def body(j: Any, lanes: int, mask: Any) -> None:
-                loop = b.loop(first, last, carry=[b.const(0, wide, LANES)])
-                with loop as (k, (state,)):
-                    place = b.add(b.mul(k, inner), j)
-                    value = b.cast(b.load(source, place, dtype, LANES, mask=mask), wide)
-                    weight = None
-                    if how == WEIGHTED:
-                        weight = self._weight(b, attrs, output, number, k, b.sub(k, first), None)
-                    b.loop_next([self._next(b, how, state, value, weight)])
-                b.store(target, b.add(at, j), b.cast(loop.results[0], dtype), mask=mask)
+    def _emit_sums(self, b: Any, attrs: Attributes, output: TensorType, source: Any, target: Any) -> None:
+        """Emit one row of the result: ``source`` is data, first, last and number, ``target`` data and place."""
+        data, first, last, number = source
+        dtype, inner, how = output.dtype, b.param(2), attrs[2]
 
-            kernels.run(b, inner, body)
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            loop = b.loop(first, last, carry=[b.const(0, dtype.compute, LANES)])
+            with loop as (k, (state,)):
+                place = b.add(b.mul(k, inner), j)
+                value = b.cast(b.load(data, place, dtype, LANES, mask=mask), dtype.compute)
+                weight = None
+                if how == WEIGHTED:
+                    weight = self._weight(b, attrs, output, number, k, b.sub(k, first), None)
+                b.loop_next([self._next(b, state, value, weight)])
+            b.store(target[0], b.add(target[1], j), b.cast(loop.results[0], dtype), mask=mask)
+
+        kernels.run(b, inner, body)
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
@@ -190,7 +215,7 @@ class resample(Custom):
         weights = numpy.random.default_rng(3).normal(size=(2, 5)).astype(numpy.float32)
         one = (numpy.array([0, 2, 2]), numpy.array([1, 3, 3]), numpy.array([0, 1, 1]), numpy.array([1, 1, 3]))
         return [
-            example((5, False, SUM), (3, 4, 1), *line),
+            example((5, False, SUM), (19, 4, 1), *line),
             example((5, False, SUM), (2, 4, 17), *line),
             example((4, True, SUM), (3, 5, 1), *line),
             example((4, True, SUM), (2, 5, 3), *line),

@@ -13,7 +13,8 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, custom, ops
 from twofold.ops.examples import example
-from twofold.ops.windows import LANES, Extreme, last_nan_or_first_largest
+from twofold.ops.window_loops import LANES
+from twofold.ops.windows import Extreme, last_nan_or_first_largest
 
 
 @custom

@@ -8,7 +8,8 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.ops.pooling import need_planes
-from twofold.ops.windows import INSIDE, Span
+from twofold.ops.window_loops import Span
+from twofold.ops.windows import INSIDE
 from twofold.runtime.tracing import here
 from twofold.static.define import Number, numbers, operation
 
