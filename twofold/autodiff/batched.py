@@ -103,6 +103,8 @@ class batched_kernel(_Batched, Custom):
     flagged buffer.
     """
 
+    kinds = "iuf"
+
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:

@@ -191,6 +191,7 @@ class Operation(Op):
         False  # the reference wants arrays of the true dtypes, not floats widened to float64
     )
     kinds: str = "biuf"  # the dtype kinds that the operands may promote to
+    half_types: bool = True  # custom: whether kernels read float16 and bfloat16; else calls widen them before
     domain: tuple[Domain, ...] = ()  # per input, what ``samples`` draws from (default: -3 to 3)
     attribute_samples: tuple[Attributes, ...] = ((),)
 

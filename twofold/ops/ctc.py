@@ -44,6 +44,7 @@ class ctc_paths(Custom):
 
     functions = ()
     kinds = "f"
+    half_types = False
     call = staticmethod(lambda *values: apply("ctc_paths", *values))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

@@ -82,6 +82,7 @@ class running_argmin(ExtremePlace):
 class cumulative_logsumexp(Scan):
     """``log(sum(exp(x)))`` of the elements up to each place of the middle axis, from pairs: no overflow."""
 
+    kinds = "f"
     start = -inf
     call = staticmethod(lambda x: apply("cumulative_logsumexp", x))
 

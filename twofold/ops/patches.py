@@ -113,6 +113,7 @@ class image_of_windows(Patches):
     kernel's places, half types in float32.
     """
 
+    kinds = "iuf"
     call = staticmethod(lambda x, attrs: apply("image_of_windows", x, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

@@ -79,6 +79,7 @@ class Sequential(Custom):
 
     functions = ()
     kinds = "f"
+    half_types = False
     cell: Cell
     frame: type[Forward] | type[Backward]
 

@@ -104,6 +104,7 @@ def delayed(x: Any, first: float) -> Any:
 class cumulative_sum(Scan):
     """Sums of the elements up to each place of the middle axis."""
 
+    kinds = "iuf"
     call = staticmethod(lambda x: apply("cumulative_sum", x))
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:
@@ -125,6 +126,7 @@ class cumulative_sum(Scan):
 class cumulative_product(Scan):
     """Products of the elements up to each place of the middle axis."""
 
+    kinds = "iuf"
     start = 1.0
     call = staticmethod(lambda x: apply("cumulative_product", x))
 
@@ -156,6 +158,7 @@ def products_of_others(x: Any) -> Any:
 class linear_scan(Scan):
     """``s[k] = a[k] * s[k - 1] + b[k]`` along the middle axis, from 0; inputs ``(a, b)``."""
 
+    kinds = "f"
     call = staticmethod(lambda a, b: apply("linear_scan", a, b))
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:

@@ -28,6 +28,7 @@ class scatter_combine(Scatter):
     Inputs ``(data, index, updates)``.
     """
 
+    kinds = "iuf"
     index = 1
     call = staticmethod(
         lambda data, index, updates, kind: apply("scatter_combine", data, index, updates, attrs=(kind,))

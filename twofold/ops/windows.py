@@ -40,6 +40,7 @@ def _reference_windows(x: Any, spans: Spans) -> Any:
 class Extreme(Windows):
     """The largest element of each window: NaN wins, and of equal elements the first."""
 
+    kinds = "iuf"
     differentiable = False
     indices = False
 
@@ -144,6 +145,7 @@ class window_max_share(Extreme):
     A work item is a plane, whose windows give in their order.
     """
 
+    kinds = "f"
     indices = True
     differentiable = True
     call = staticmethod(lambda x, ct, spans: apply("window_max_share", x, ct, attrs=(spans,)))
@@ -227,6 +229,11 @@ class window_max_share(Extreme):
         ]
 
 
+def _truncated(total: Any, count: int) -> Any:
+    """The quotient of integers, towards zero."""
+    return numpy.sign(total) * (numpy.abs(total) // count)
+
+
 def _sum(b: Any, dtype: DType, x: Any, y: Any) -> Any:
     return b.cast(b.add(b.cast(x, dtype.compute), b.cast(y, dtype.compute)), dtype)
 
@@ -294,7 +301,8 @@ class window_sum(Windows):
         (x,) = arrays
         result = numpy.zeros(self.result_shape(attrs, x.shape[0]), x.dtype)
         for number, places in _reference_windows(x, attrs[0]):
-            total = x[numpy.ix_(numpy.arange(x.shape[0]), *places)].sum((1, 2, 3))
+            part = x[numpy.ix_(numpy.arange(x.shape[0]), *places)]
+            total = part.sum((1, 2, 3), dtype=x.dtype)
             count = attrs[1] if attrs[1] > 0 else 1
             if attrs[1] < 0:
                 for o, span, size in zip(number, attrs[0], x.shape[1:], strict=True):
@@ -302,7 +310,9 @@ class window_sum(Windows):
                     inside = attrs[1] == INSIDE
                     high = min(start + span.kernel, size if inside else size + span.low)
                     count *= high - (max(start, 0) if inside else start)
-            result[(slice(None), *number)] = total / count if x.dtype.kind == "f" else total // count
+            result[(slice(None), *number)] = (
+                total / count if x.dtype.kind == "f" else _truncated(total, count)
+            )
         return result
 
     def samples(self) -> Sequence[Any]:
