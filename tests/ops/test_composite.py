@@ -238,8 +238,8 @@ def test_normalisations() -> None:
         ("layer_norm", ((1,), True, True), [(3, 4), (4,), (4,), ()]),
         ("rms_norm", ((1,), True, False), [(3, 4), (4,), ()]),
         ("batch_norm_train", (None, True, True), [(4, 3), (3,), (3,), ()]),
-        ("scaled_dot_product_attention", (True, False), [(2, 3, 4), (2, 5, 4), (2, 5, 3), (3, 5), ()]),
-        ("scaled_dot_product_attention", (False, True), [(3, 4), (3, 4), (3, 2), ()]),
+        ("scaled_dot_product_attention", (True, False, False), [(2, 3, 4), (2, 5, 4), (2, 5, 3), (3, 5), ()]),
+        ("scaled_dot_product_attention", (False, True, False), [(3, 4), (3, 4), (3, 2), ()]),
     ],
 )
 def test_own_gradients(name: str, attrs: Any, shapes: Any) -> None:

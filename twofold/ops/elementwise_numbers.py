@@ -45,7 +45,7 @@ def _gcd(b: Any, x: Any, y: Any) -> Any:
 
 def _lcm(b: Any, x: Any, y: Any) -> Any:
     # a quotient by 0 is 0, so the multiple of two zeros is 0
-    return b.abs(b.mul(b.idiv(x, _gcd(b, x, y)), y))
+    return b.mul(b.idiv(b.abs(x), _gcd(b, x, y)), b.abs(y))
 
 
 @elementwise
@@ -62,7 +62,7 @@ class gcd:
 
 @elementwise
 class lcm:
-    """Least common multiple, not negative; 0 if either is 0."""
+    """Least common multiple, not negative unless it overflows; 0 if either is 0."""
 
     signature = "input, other"
     kinds = "iu"
