@@ -236,11 +236,21 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
   return make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), e.location);
 }
 
+// Whether the gradients of the event end where they did: a leaf may now be a value with operations above it.
+bool Recorder::ends_at_leaves(const BackwardEvent& event) const {
+  return std::all_of(event.gradients.begin(), event.gradients.end(), [this](const auto& gradient) {
+    if (gradient.first >= 0) return true;
+    const Value* value = leaves_[static_cast<size_t>(~gradient.first)].value.get();
+    return value && value->is_leaf;
+  });
+}
+
 bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** found) {
   if (!predicted_) return false;
   for (const auto& event : predicted_->events) {
     if (event.begin != position_) continue;
     if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return false;
+    if (!ends_at_leaves(event)) return false;
     if (event.end > live_.size()) {
       live_.resize(event.end * 2);
       alive_.resize(live_.size());

@@ -112,6 +112,7 @@ class Recorder {
   ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location);
   Ref new_leaf(Type* type, Leaf leaf);
+  bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
   std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
   std::shared_ptr<CachedTrace> build_trace();

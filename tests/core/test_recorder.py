@@ -86,6 +86,18 @@ def test_backward_after_observation_uses_kept_values():
         w.grad = None
 
 
+def test_a_repeated_backward_pass_tells_a_leaf_from_an_observed_value():
+    def step(through):
+        x = torch.ones(3, requires_grad=True)
+        y = x * 2.0
+        y.tolist()
+        ((y if through else x) * 3.0).sum().backward()
+        return x.grad.tolist()
+
+    for through in (False, True, False, True, True, False, False):
+        assert step(through) == [6.0 if through else 3.0] * 3
+
+
 def test_second_backward_needs_retain_graph():
     w = torch.tensor(2.0, requires_grad=True)
     for observe in (False, True):
