@@ -58,6 +58,8 @@ class Op:
         1,
         1,
     )  # contraction: how many axes of the result are its rows, its columns
+    overwrites: int | None = None  # custom: the input whose memory the result may take over
+    may_fail: bool = True  # custom: whether the kernel can report an error
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
     pure: bool = True
 
@@ -108,6 +110,10 @@ class Op:
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         """Custom: number of work items that threads may share, and the fewest worth a thread."""
         return (1, 1)
+
+    def scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        """Custom: bytes of memory that a run needs beside its result, in the buffer behind that of the result."""
+        return 0
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType

@@ -33,6 +33,10 @@ class Memory(Complex):
         self._in_entry_raw(f"q{position}", f"{address} = getelementptr i64, ptr %params, i64 {position}")
         return self._in_entry(f"param{position}", f"load i64, ptr {address}, align 8", dtypes.int64)
 
+    def same_memory(self, a: Val, b: Val) -> Val:
+        """Whether two pointers are one."""
+        return self._pure(f"icmp eq ptr {a.ref}, {b.ref}", dtypes.bool_, 1)
+
     def _in_entry_raw(self, key: str, line: str) -> None:
         if key not in self._entry_vals:
             self._entry.append(f"  {line}")

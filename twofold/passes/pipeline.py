@@ -11,6 +11,7 @@ from twofold.passes.canonicalize import canonicalize, transpose_products
 from twofold.passes.fold import fold
 from twofold.passes.places import change_in_place
 from twofold.passes.programs import merge_loops, prune_programs, separate_blocks
+from twofold.passes.sparse_rows import keep_rows
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     # constants first: a folded factor of 1 is one that canonicalize removes
@@ -23,6 +24,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     change_in_place,
     # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
     canonicalize,
+    # when sums of rows stand right below what reads them
+    keep_rows,
     # last, on the final users of each product; its transpositions are read as strides by the scheduler
     transpose_products,
 )

@@ -1,13 +1,15 @@
 """Which outputs of a program may take over the memory of an input that nobody needs afterwards.
 
 An output may do so when one kernel writes it, element by element, where the same kernel reads that input at the
-very same place, and nothing reads the input later. Whether the input really is free, only the run knows.
+very same place, or says of itself that it may, and nothing reads the input later. Whether the input really is
+free, only the run knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twofold.ir.op import Op
 from twofold.lower.loopnest import REDUCING_FORMS, Access
 from twofold.schedule.schedule import Instruction
 
@@ -21,7 +23,7 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     fallible = [
         number
         for number, instruction in enumerate(instructions)
-        if instruction.host is not None or instruction.nodes[0].op.kind in ("custom", "program")
+        if instruction.host is not None or _may_fail(instruction.nodes[0].op)
     ]
     first = max(fallible, default=-1) + 1
     last_read: dict[int, int] = {}
@@ -44,8 +46,20 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     return found
 
 
+def _may_fail(op: Op) -> bool:
+    return op.kind == "program" or (op.kind == "custom" and op.may_fail)
+
+
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
     nest = instruction.nest
+    overwritten = instruction.nodes[0].op.overwrites
+    if overwritten is not None:
+        source, result = (
+            instruction.buffers[overwritten],
+            instruction.buffers[len(instruction.nodes[0].inputs)],
+        )
+        alone = source[0] == "input" and result[0] == "output" and instruction.buffers.count(source) == 1
+        return [(source[1], result[1])] if alone else []
     if nest is None or nest.form in REDUCING_FORMS:
         return []
     buffers = instruction.buffers  # those of an epilogue come first, then the operands of its product

@@ -234,6 +234,9 @@ class Schedule:
         buffers = [*self._operands(unit), self._result(unit)]
         if work == 0:
             return
+        scratch = op.scratch(attrs, types, result)
+        if scratch:
+            buffers.append(self._new_scratch(scratch))
 
         def text() -> str:
             builder = Builder()
@@ -288,10 +291,18 @@ def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:
 
 
 def _in_order(analysis: Analysis, clustering: Clustering) -> list[Cluster]:
-    """Clusters, each after all that it reads; among those that are ready, in the order of the graph."""
+    """Clusters, each after all that it reads; among those that are ready, in the order of the graph.
+
+    One that may overwrite an input waits until nothing else is ready: what reads that input, or may fail, comes first.
+    """
     waiting: dict[int, int] = {}
     readers: dict[int, list[Cluster]] = {}
-    ready: list[tuple[int, int]] = []
+    ready: list[tuple[bool, int, int]] = []
+
+    def add(cluster: Cluster) -> None:
+        last = cluster.units[0].root.op.overwrites is not None
+        heapq.heappush(ready, (last, max(unit.number for unit in cluster.units), cluster.number))
+
     by_number = {cluster.number: cluster for cluster in clustering.clusters}
     for cluster in clustering.clusters:
         needs = set()
@@ -304,15 +315,15 @@ def _in_order(analysis: Analysis, clustering: Clustering) -> list[Cluster]:
         for other in needs:
             readers.setdefault(other.number, []).append(cluster)
         if not needs:
-            heapq.heappush(ready, (max(unit.number for unit in cluster.units), cluster.number))
+            add(cluster)
     order = []
     while ready:
-        cluster = by_number[heapq.heappop(ready)[1]]
+        cluster = by_number[heapq.heappop(ready)[2]]
         order.append(cluster)
         for reader in readers.get(cluster.number, ()):
             waiting[reader.number] -= 1
             if not waiting[reader.number]:
-                heapq.heappush(ready, (max(unit.number for unit in reader.units), reader.number))
+                add(reader)
     if len(order) != len(clustering.clusters):
         raise AssertionError("the clusters read each other in a circle")
     return order
