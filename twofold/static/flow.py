@@ -196,8 +196,8 @@ def while_loop(
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     i, x = tf.while_loop(lambda i, x: i < 5, lambda i, x: [i + 1, x * 2.0], [0, 1.0])
-    ...     print(session.run([i, x]))
-    [5, 32.0]
+    ...     print(*session.run([i, x]))
+    5 32.0
     """
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
     values, names, structure = flatten(given, "loop_vars")
