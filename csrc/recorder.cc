@@ -143,11 +143,14 @@ bool Recorder::predicted_matches(Operation* op, Attributes* a, const Ref* in, si
   return true;
 }
 
+void Recorder::ensure_room(size_t entries) {
+  if (entries <= live_.size()) return;
+  live_.resize(std::max<size_t>({256, live_.size() * 2, entries}));
+  alive_.resize(live_.size());
+}
+
 ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location) {
-  if (index >= live_.size()) {
-    live_.resize(std::max<size_t>(256, live_.size() * 2));
-    alive_.resize(live_.size());
-  }
+  ensure_room(index + size_t{1});
   Value* value = new_value(signature->output);
   value->pending = true;
   value->owner = this;
@@ -219,10 +222,7 @@ bool Recorder::record_known(Signature* s, const Ref* inputs, size_t count, uint6
   *out = static_cast<Ref>(position_);
   if (predicted_ && !predicted_matches(s->operation, s->attributes, inputs, count, mask)) leave_prediction();
   if (!predicted_) trace_.append(Entry{s, 0, static_cast<uint16_t>(count), location, mask}, inputs);
-  if (position_ >= live_.size()) {
-    live_.resize(std::max<size_t>(256, live_.size() * 2));
-    alive_.resize(live_.size());
-  }
+  ensure_room(position_ + 1);
   live_[position_] = nullptr;
   alive_[position_] = 0;
   ++position_;
@@ -251,10 +251,7 @@ bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, con
     if (event.begin != position_) continue;
     if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return false;
     if (!ends_at_leaves(event)) return false;
-    if (event.end > live_.size()) {
-      live_.resize(event.end * 2);
-      alive_.resize(live_.size());
-    }
+    ensure_room(event.end);
     std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
     std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
     position_ = event.end;

@@ -72,7 +72,6 @@ class Recorder {
   bool replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** event);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
-  bool is_predicted() const { return predicted_ != nullptr; }
   void add_event(BackwardEvent event);
   void mark_consumed(const std::vector<uint32_t>& entries);
 
@@ -110,6 +109,7 @@ class Recorder {
  private:
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
   ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments);
+  void ensure_room(size_t entries);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location);
   Ref new_leaf(Type* type, Leaf leaf);
   bool ends_at_leaves(const BackwardEvent& event) const;

@@ -22,7 +22,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ir.verify import verify
 from twofold.ops.samples import Sample
-from twofold.runtime.derived import EACH_SAMPLE, closed_graph, pullback_of
+from twofold.runtime.derived import EACH_SAMPLE, pullback_of, stable_graph
 
 NAMES = sampled.operations_with_samples()
 SIZE = 3
@@ -57,11 +57,11 @@ def one(arrays: list[Any], flags: tuple[bool, ...], place: int) -> list[Any]:
 def test_each_sample_by_the_reference(name: str) -> None:
     op: Any = REGISTRY[name]
     for sample in op.samples():
-        single = closed_graph(op, sample.attrs, sample.types)
+        single = stable_graph(op, sample.attrs, sample.types)
         for flags in choices(len(sample.arrays)):
             arrays = batches(sample, flags)
             attrs = (name, sample.attrs, flags)
-            graph = closed_graph(EACH_SAMPLE, attrs, types_of(arrays, sample.dtypes))
+            graph = stable_graph(EACH_SAMPLE, attrs, types_of(arrays, sample.dtypes))
             verify(graph)
             (found,) = evaluate(graph, arrays)
             for place in range(SIZE):
@@ -113,12 +113,12 @@ def test_gradients_of_a_batch(name: str) -> None:
     generator = numpy.random.default_rng(4)
     small = [s for s in op.samples() if s.smooth and sum(array.size for array in s.arrays) <= 80]
     for sample in [sampled.in_float64(s) for s in small[:: max(1, len(small) // 4)]]:
-        single = closed_graph(op, sample.attrs, sample.types)
+        single = stable_graph(op, sample.attrs, sample.types)
         for flags in choices(len(sample.arrays)):
             arrays = batches(sample, flags)
             types = tuple(types_of(arrays, sample.dtypes))
             attrs = (name, sample.attrs, flags)
-            graph = closed_graph(EACH_SAMPLE, attrs, types)
+            graph = stable_graph(EACH_SAMPLE, attrs, types)
             cotangents = generator.normal(size=graph.outputs[0].shape)
             for index, flag in enumerate(flags):
                 own = pullback_of(op, sample.attrs, sample.types, index, single)

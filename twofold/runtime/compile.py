@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold import _core
 from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
@@ -18,11 +19,6 @@ from twofold.schedule.donation import donations
 from twofold.schedule.memory import plan
 from twofold.schedule.nests import BufferKey
 from twofold.schedule.schedule import Instruction, Schedule
-
-try:
-    from twofold import _core
-except ImportError:
-    _core = None  # type: ignore[assignment]
 
 _INPUT, _OUTPUT, _ARENA = 0, 1, 2
 

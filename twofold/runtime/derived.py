@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import twofold.autodiff.batched  # noqa: F401  (registers the operations that batching makes)
 from twofold.autodiff.batch import batch_graph, without_samples
-from twofold.autodiff.reverse import vjp_of
-from twofold.ir.bind import input_node
+from twofold.autodiff.reverse import closed_graph, vjp_of
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op, register
@@ -22,15 +21,15 @@ from twofold.passes.stabilize import stabilize
 
 _USED = {"cotangent": -1, "output": -2}
 
-__all__ = ["EACH_SAMPLE", "PULLBACK", "Pullback", "closed_graph", "pullback_of"]
+__all__ = ["EACH_SAMPLE", "PULLBACK", "Pullback", "pullback_of", "stable_graph"]
 
 
-def closed_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
+def stable_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
     """The closed primitive graph that one call of ``op`` computes.
 
     It is stabilised here, before any tier sees it, so that a rule that changes bits changes them in both.
     """
-    graph = Graph(types, [op.build(attrs, [input_node(k, type) for k, type in enumerate(types)])])
+    graph = closed_graph(op, attrs, types)
     return graph if isinstance(op, _Derived) else stabilize(graph)
 
 
@@ -53,7 +52,7 @@ def _pullback(name: str, attrs: Attributes, types: tuple[TensorType, ...], index
     op = REGISTRY[name]
     if not getattr(op, "differentiable", True):
         return None
-    return pullback_of(op, attrs, types, index, closed_graph(op, attrs, types))
+    return pullback_of(op, attrs, types, index, stable_graph(op, attrs, types))
 
 
 def pullback_of(
@@ -117,7 +116,7 @@ class _EachSample(_Derived):
             without_samples(node.type) if flag else node.type
             for node, flag in zip(inputs, flags, strict=True)
         ]
-        ((result, has_samples),) = batch_graph(closed_graph(REGISTRY[name], inner, types), inputs, flags)
+        ((result, has_samples),) = batch_graph(stable_graph(REGISTRY[name], inner, types), inputs, flags)
         if has_samples:
             return result
         size = next(node.shape[0] for node, flag in zip(inputs, flags, strict=True) if flag)

@@ -18,7 +18,7 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
 from twofold.runtime.compile import compile_graph
-from twofold.runtime.derived import PULLBACK, closed_graph, pullback_of
+from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
 from twofold.runtime.unknown import infer_unknown
 
 
@@ -78,7 +78,7 @@ def expand(
     try:
         if any(size < 0 for type in types for size in type.shape):
             return None, infer_unknown(op, attrs, types), differentiable
-        graph = closed_graph(op, attrs, types)
+        graph = stable_graph(op, attrs, types)
     except TwofoldError as error:
         described = _described(parameter_names(op), types, operands)
         raise at_operation(error, _public_name(op), described, here()) from None
