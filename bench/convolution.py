@@ -10,10 +10,8 @@ the processor, for one thread on a machine with other work.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import twofold
 from matmul import peak_program
+from turns import for_each_number_of_threads, least
 from twofold.ops.base import apply
 
 
@@ -98,19 +97,6 @@ def calls_of(layer: Layer, torch: Any) -> tuple[Calls, int]:
     return found, 2 * share.size * int(numpy.prod(kernel.shape[1:]))
 
 
-def least(calls: list[Callable[[], Any]], rounds: int, clock: Callable[[], float]) -> list[float]:
-    """The least time of each call; they take turns."""
-    times = [float("inf")] * len(calls)
-    for turn in range(rounds + 2):
-        for number, call in enumerate(calls):
-            begin = clock()
-            call()
-            elapsed = clock() - begin
-            if turn > 1:
-                times[number] = min(times[number], elapsed)
-    return times
-
-
 def measure(threads: int, rounds: int, only: str, clock: Callable[[], float]) -> None:
     """Print the table for one number of threads."""
     try:
@@ -137,18 +123,5 @@ def measure(threads: int, rounds: int, only: str, clock: Callable[[], float]) ->
         print(row, flush=True)
 
 
-def main() -> None:
-    """Measure for each number of threads."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", default="1,2", help="numbers of threads, with commas")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", default="", help="part of a layer's name, such as '3x3'")
-    parser.add_argument("--cpu", action="store_true", help="time of the processor, for one thread")
-    chosen = parser.parse_args()
-    clock = time.process_time if chosen.cpu else time.perf_counter
-    for threads in chosen.threads.split(","):
-        measure(int(threads), chosen.rounds, chosen.only, clock)
-
-
 if __name__ == "__main__":
-    main()
+    for_each_number_of_threads(measure, __doc__)

@@ -11,11 +11,9 @@ a machine with other work.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +23,7 @@ import numpy
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import twofold
-from convolution import least
+from turns import for_each_number_of_threads, least
 
 IMAGES = (16, 64, 56, 56)
 
@@ -105,18 +103,5 @@ def measure(threads: int, rounds: int, only: str, clock: Callable[[], float]) ->
         print(row, flush=True)
 
 
-def main() -> None:
-    """Measure for each number of threads."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", default="1,2", help="numbers of threads, with commas")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", default="", help="part of a name, such as 'pool'")
-    parser.add_argument("--cpu", action="store_true", help="time of the processor, for one thread")
-    chosen = parser.parse_args()
-    clock = time.process_time if chosen.cpu else time.perf_counter
-    for threads in chosen.threads.split(","):
-        measure(int(threads), chosen.rounds, chosen.only, clock)
-
-
 if __name__ == "__main__":
-    main()
+    for_each_number_of_threads(measure, __doc__)
