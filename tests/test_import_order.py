@@ -28,6 +28,7 @@ ORDER = [
         "func",
         "linalg",
         "masked",
+        "random",
         "special",
         "signal",
         "utils",

@@ -48,17 +48,15 @@ from twofold.frontend.creation import (
     tensor,
 )
 from twofold.frontend.display import set_printoptions
+from twofold.frontend.drawing import DRAWING as _DRAWING
 from twofold.frontend.drawing import (
     Generator,
-    bernoulli,
-    dropout,
+    default_generator,
+    get_rng_state,
+    initial_seed,
     manual_seed,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
+    seed,
+    set_rng_state,
 )
 from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -86,7 +84,7 @@ Size = dtypes.Size
 
 _install.install()
 _methods.install()
-for _name, _function in {**_install.PUBLIC, **_CREATION, **_NORMALIZATION}.items():
+for _name, _function in {**_install.PUBLIC, **_CREATION, **_DRAWING, **_NORMALIZATION}.items():
     if _name.isidentifier() and _name not in globals():
         globals()[_name] = _function
 globals().update(_CONSTRUCTORS)
@@ -95,7 +93,7 @@ for _name, _function in _WHOLE.items():
     setattr(Tensor, _name, _function)
 
 # These find the public functions in place, so they come after the installation.
-from twofold import array_api, autograd, fft, func, linalg, masked, nn, optim, signal, special, utils  # noqa: E402
+from twofold import array_api, autograd, fft, func, linalg, masked, nn, optim, random, signal, special, utils  # noqa: E402
 from twofold.func import vmap  # noqa: E402
 
 

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-import functools
 import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from twofold import _core
-from twofold.dtypes import as_dtype, int64
+from twofold.dtypes import DType, as_dtype, int64
+from twofold.errors import ArgumentError
 from twofold.frontend.creation import check_device, get_default_dtype, leaf, tensor
 from twofold.frontend.mapping import sample_counter
-from twofold.ops import random
+from twofold.ops import random, random_families
+from twofold.ops.base import apply, broadcast_shapes
 from twofold.ops.source import shape_of
 from twofold.runtime.closing import varied
 
 Tensor = _core.Tensor
 _counting = threading.Lock()
+_SEEDS = 2**63
 
 
 class Generator:
-    """A stream of random numbers: a seed and the number of draws so far (Philox-4x32-10, see ``ops.random``)."""
+    """A stream of random numbers: a seed and the number of draws so far (Philox-4x32-10, see ``docs/random.md``).
+
+    >>> import twofold as torch
+    >>> first, second = (torch.rand(3, generator=torch.Generator().manual_seed(5)) for _ in range(2))
+    >>> torch.equal(first, second)
+    True
+    """
 
     def __init__(self, device: Any = None) -> None:
         check_device(device)
-        self.key = secrets.randbits(63)
-        self.counter = 0
+        self.device = "cpu"
+        self.manual_seed(secrets.randbits(63))
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream over from ``seed``."""
-        self.key = int(seed) & 0x7FFFFFFFFFFFFFFF
+        """Start the stream over from ``seed``, of which the lowest 63 bits count."""
+        self.key = int(seed) % _SEEDS
         self.counter = 0
         return self
 
@@ -51,20 +61,23 @@ class Generator:
         return self.key, varied(sample_counter(counter))
 
     def get_state(self) -> Tensor:
-        """Seed and counter as a tensor."""
-        return tensor([self.key, self.counter])
+        """Seed and number of draws as 16 bytes."""
+        return tensor(numpy.array([self.key, self.counter], "<u8").view(numpy.uint8))
 
-    def set_state(self, state: Tensor) -> None:
-        """Go back to a state that ``get_state`` gave."""
-        self.key, self.counter = (int(x) for x in state.tolist())
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Go back to a state that ``get_state`` gave; raises ValueError for anything else."""
+        array = numpy.asarray(new_state.numpy())
+        if array.dtype != numpy.uint8 or array.shape != (16,):
+            raise ArgumentError(f"a state of {array.dtype} {array.shape}", "Give what get_state returned.")
+        self.key, self.counter = (int(number) for number in array.view("<u8"))
+        return self
+
+    def clone_state(self) -> Generator:
+        """A generator that goes on as this one does."""
+        return Generator().set_state(self.get_state())
 
 
 default_generator = Generator()
-
-
-def manual_seed(seed: int) -> Generator:
-    """Seed the default generator."""
-    return default_generator.manual_seed(seed)
 
 
 def stream(generator: Generator | None) -> tuple[int, Any]:
@@ -72,81 +85,356 @@ def stream(generator: Generator | None) -> tuple[int, Any]:
     return (generator or default_generator).draw()
 
 
-def rand(
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The core's callable, which names function and line in its errors, and stores results in ``out``."""
+    if hasattr(function, "__wrapped__"):
+        return function
+    made: Any = _core.operation_callable(None, 0, function)
+    made.__name__ = made.__qualname__ = function.__name__
+    made.__doc__ = function.__doc__
+    made.__wrapped__ = function
+    return made
+
+
+DRAWING: dict[str, Callable[..., Any]] = {}
+"""Public functions that draw, by name."""
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Methods that draw: those without an underscore from the chances in a tensor, the others in place."""
+
+
+def _function(function: Callable[..., Any]) -> Callable[..., Any]:
+    DRAWING[function.__name__] = made = _named(function)
+    return made
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    METHODS[function.__name__] = made = _named(function)
+    return made
+
+
+class _Options:
+    """The dtype of a new tensor, and whether it requires grad; the rest of PyTorch's options is checked."""
+
+    def __init__(
+        self,
+        default: DType,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> None:
+        check_device(device)
+        self.dtype = as_dtype(dtype) if dtype is not None else default
+        self.requires_grad = requires_grad
+
+    def leaf(self, made: Tensor) -> Tensor:
+        """A drawn tensor as the options want it."""
+        return leaf(made, self.requires_grad)
+
+
+def _size(sizes: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+    return shape_of(sizes if size is None else (size,))
+
+
+@_function
+def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
     """Numbers drawn evenly from [0, 1)."""
-    check_device(device)
-    return leaf(
-        random.draw_uniform(*stream(generator), shape_of(size), dtype or get_default_dtype()), requires_grad
-    )
+    wanted = _Options(get_default_dtype(), **options)
+    return wanted.leaf(random.draw_uniform(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
-def randn(
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_function
+def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
     """Numbers drawn from the standard normal distribution (Box and Muller 1958)."""
-    check_device(device)
-    return leaf(
-        random.draw_normal(*stream(generator), shape_of(size), dtype or get_default_dtype()), requires_grad
-    )
+    wanted = _Options(get_default_dtype(), **options)
+    return wanted.leaf(random.draw_normal(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = int64,
-            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Integers drawn evenly from [low, high); with two positional arguments the first is ``high``."""
-    check_device(device)
-    if size is None:
+@_function
+def randint(
+    low: Any = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None, **options: Any
+) -> Tensor:
+    """Integers drawn evenly from [low, high); of two positional arguments the first is ``high``."""
+    wanted = _Options(int64, **options)
+    if high is not None and size is None:
         low, high, size = 0, low, high
-    drawn = random.draw_integers(*stream(generator), int(low), int(high), size, dtype)
-    return leaf(drawn, requires_grad)
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise ArgumentError("no size", "Give it, as in randint(0, 10, (3,)).")
+    drawn = random.draw_integers(*stream(generator), int(low), int(high), size, wanted.dtype)
+    return wanted.leaf(drawn)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = int64, device: Any = None) -> Tensor:
-    """The integers 0 … n-1 in random order."""
-    keys = rand(n, generator=generator, dtype="float64", device=device).numpy()
-    return _core.from_array(random.permutation_of_keys(keys).astype(as_dtype(dtype).numpy), False)
+@_function
+def rand_like(input: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    """As ``rand``, with the shape and dtype of ``input``."""
+    return rand(tuple(input.shape), generator=generator, **{"dtype": input.dtype, **options})
 
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probabilities in ``input``, else zeros."""
-    return random.draw_bernoulli(*stream(generator), input, tuple(input.shape), input.dtype)
+@_function
+def randn_like(input: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    """As ``randn``, with the shape and dtype of ``input``."""
+    return randn(tuple(input.shape), generator=generator, **{"dtype": input.dtype, **options})
 
 
+@_function
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, **options: Any
+) -> Tensor:
+    """Integers drawn evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``."""
+    low, high = (0, low) if high is None else (low, high)
+    found = {"dtype": input.dtype, **options}
+    return randint(low, high, tuple(input.shape), generator=generator, **found)
+
+
+@_function
+def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    """The integers 0 … n-1 in random order.
+
+    >>> import twofold as torch
+    >>> torch.randperm(9).sort().values.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    wanted = _Options(int64, **options)
+    order = random_families.draw_permutation(*stream(generator), int(n))
+    return wanted.leaf(order if wanted.dtype is int64 else order.to(wanted.dtype))
+
+
+def _chances(p: Tensor, name: str = "p") -> Tensor:
+    """Probabilities, checked when they are computed."""
+    if p.dtype.kind != "f":
+        raise ArgumentError(f"{name} of {p.dtype.name}", "Give probabilities as floats.")
+    return apply("within", p.detach(), attrs=(name, 0.0, 1.0))
+
+
+@_function
+@_method
+def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None) -> Tensor:
+    """Ones with the probabilities in ``input``, else zeros; ``p`` is one probability for all.
+
+    Raises RuntimeError for a probability outside [0, 1].
+    """
+    shape, dtype = tuple(input.shape), input.dtype
+    if p is None:
+        return random.draw_bernoulli(*stream(generator), _chances(input, "input"), shape, dtype)
+    return random.draw_bernoulli(*stream(generator), _one_chance(p), shape, dtype)
+
+
+def _one_chance(p: Any) -> Any:
+    if isinstance(p, Tensor):
+        return _chances(p)
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
+    return float(p)
+
+
+@_function
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability ``p`` and scale the others by 1/(1-p), when training.
 
     Source: Srivastava et al. 2014, Dropout: A Simple Way to Prevent Neural Networks from Overfitting.
     """
     if not 0 <= p <= 1:
-        raise ValueError(f"dropout: p is {p}. Use a probability from 0 to 1.")
+        raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
     if not training or p == 0:
         return input
     made = random.draw_dropout(input, *stream(None), float(p))
     return input._assign(made) if inplace else made
 
 
-def _like(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function)
-    def made(
-        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
-    ) -> Tensor:
-        return function(
-            tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-        )
+@_function
+@_method
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Class numbers drawn from a vector of weights, or from each row of a matrix, as int64.
 
-    made.__name__ = function.__name__ + "_like"
-    made.__doc__ = f"As ``{function.__name__}``, with the shape and dtype of ``input``."
-    return made
+    Raises RuntimeError for negative weights, for no weight above 0, and for more draws without replacement than
+    there are weights above 0.
+
+    >>> import twofold as torch
+    >>> torch.multinomial(torch.tensor([0.0, 3.0, 1.0]), 2).sort().values
+    tensor([1, 2])
+    """
+    return random_families.draw_choice(input.detach(), *stream(generator), int(num_samples), replacement)
 
 
-rand_like = _like(rand)
-randn_like = _like(randn)
+@_function
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
+) -> Tensor:
+    """Normal numbers with the means and standard deviations of tensors, or of numbers and a ``size``.
+
+    Raises RuntimeError for a negative deviation, ShapeError for shapes that do not broadcast.
+
+    >>> import twofold as torch
+    >>> torch.normal(torch.tensor([0.0, 100.0]), torch.tensor([0.0, 0.0]))
+    tensor([  0., 100.])
+    """
+    given = [value for value in (mean, std) if isinstance(value, Tensor)]
+    wanted = _Options(given[0].dtype if given else get_default_dtype(), **options)
+    if not isinstance(std, Tensor) and not std >= 0:
+        raise ArgumentError(f"std is {std}", "Use a standard deviation from 0 on.")
+    if given and size is not None:
+        raise ArgumentError("a size beside tensors", "Leave it out: the tensors have the shape.")
+    if not given and size is None:
+        raise ArgumentError("numbers without a size", "Give it, as in normal(0.0, 1.0, (3,)).")
+    shape = broadcast_shapes(*[tuple(value.shape) for value in given]) if given else shape_of((size,))
+    if isinstance(std, Tensor):
+        std = apply("within", std.detach(), attrs=("std", 0.0, float("inf")))
+    mean = mean.detach() if isinstance(mean, Tensor) else float(mean)
+    std = std if isinstance(std, Tensor) else float(std)
+    return wanted.leaf(random.draw_normal(*stream(generator), shape, wanted.dtype, mean, std))
+
+
+@_function
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers with the rates in ``input``, in its dtype; the gradient is 0.
+
+    Raises RuntimeError for a negative rate. Sources: see ``ops.random_rejection``.
+    """
+    rate = apply("within", input, attrs=("input", 0.0, float("inf")))
+    return random_families.draw_poisson(rate, *stream(generator))
+
+
+@_function
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of ``count`` trials of probability ``prob`` succeed, in the dtype of ``count``; the gradient is 0."""
+    shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
+    count, prob = (value.expand(shape) for value in (count, prob))
+    count = apply("within", count, attrs=("count", 0.0, float("inf")))
+    prob = apply("within", prob, attrs=("prob", 0.0, 1.0))
+    return random_families.draw_binomial(count, prob, *stream(generator))
+
+
+def _in_place(self: Tensor, name: str, generator: Generator | None, *parameters: Any) -> Tensor:
+    if self.dtype.kind != "f" and name != "geometric":
+        raise ArgumentError(f"{name} numbers in {self.dtype.name}", "Use a tensor of floats.")
+    draw = {"uniform": random.draw_uniform, "normal": random.draw_normal}.get(name)
+    shape, values = tuple(self.shape), [float(value) for value in parameters]
+    if draw is not None:
+        return self._assign(draw(*stream(generator), shape, self.dtype, *values))
+    return self._assign(random_families.draw(name, *stream(generator), shape, self.dtype, *values))
+
+
+def _positive(name: str, value: float) -> None:
+    if not value > 0:
+        raise ArgumentError(f"{name} is {value}", "Use a positive number.")
+
+
+@_method
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """In-place: draw evenly from [a, b)."""
+    if not a <= b:
+        raise ArgumentError(f"the range from {a} to {b}", "Use a range that does not end before it begins.")
+    return _in_place(self, "uniform", generator, a, b)
+
+
+@_method
+def normal_(
+    self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """In-place: draw from a normal distribution."""
+    if not std >= 0:
+        raise ArgumentError(f"std is {std}", "Use a standard deviation from 0 on.")
+    return _in_place(self, "normal", generator, mean, std)
+
+
+@_method
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """In-place: draw from the exponential distribution with rate ``lambd``."""
+    _positive("lambd", lambd)
+    return _in_place(self, "exponential", generator, lambd)
+
+
+@_method
+def cauchy_(
+    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """In-place: draw from the Cauchy distribution around ``median`` with scale ``sigma``."""
+    _positive("sigma", sigma)
+    return _in_place(self, "cauchy", generator, median, sigma)
+
+
+@_method
+def log_normal_(
+    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> Tensor:
+    """In-place: draw numbers whose logarithms are normal with this mean and deviation."""
+    _positive("std", std)
+    return _in_place(self, "log_normal", generator, mean, std)
+
+
+@_method
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """In-place: draw how many trials of probability ``p`` it takes until the first succeeds."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"p is {p}", "Use a probability between 0 and 1, both excluded.")
+    return _in_place(self, "geometric", generator, p)
+
+
+@_method
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """In-place: ones with probability ``p``, a number or a tensor that broadcasts, else zeros."""
+    return self._assign(
+        random.draw_bernoulli(*stream(generator), _one_chance(p), tuple(self.shape), self.dtype)
+    )
+
+
+_MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def _whole_range(dtype: DType) -> int:
+    """One more than the largest of the integers from 0 on that a dtype holds without a gap."""
+    if dtype.kind == "f":
+        return 2 ** _MANTISSA[dtype.name] + 1
+    return 2 if dtype.kind == "b" else min(int(numpy.iinfo(dtype.numpy).max), 2**63 - 1) + 1
+
+
+@_method
+def random_(
+    self: Tensor, start: int | None = None, to: int | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """In-place: integers drawn evenly from [start, to), or [0, start), or all from 0 on that the dtype holds.
+
+    Floats hold the integers up to 2 to the number of their digits.
+    """
+    if start is not None and to is None:
+        start, to = 0, start
+    limit = _whole_range(self.dtype)
+    low, high = 0 if start is None else int(start), limit if to is None else int(to)
+    if not low < high:
+        raise ArgumentError(f"the range from {low} to {high}", "Give start < to.")
+    lowest = 0 if self.dtype.kind in "bu" else -limit
+    if low < lowest or high > limit:
+        raise ArgumentError(f"the range from {low} to {high} for {self.dtype.name}", "Use a wider dtype.")
+    return self._assign(random.draw_integers(*stream(generator), low, high, tuple(self.shape), self.dtype))
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the default generator from the system; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Bring the default generator back to a state."""
+    default_generator.set_state(new_state)

@@ -10,9 +10,8 @@ import numpy
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend import gradients, inplace, more_creation
+from twofold.frontend import drawing, gradients, inplace, more_creation
 from twofold.frontend.creation import check_device, from_numpy, tensor
-from twofold.frontend.drawing import stream
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.indexing import getitem, setitem
 
@@ -319,26 +318,6 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return self._assign(value)
 
 
-def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
-    """In-place: draw evenly from [a, b)."""
-    return self._assign(
-        apply("random_uniform", *stream(generator), float(a), float(b), attrs=(tuple(self.shape), self.dtype))
-    )
-
-
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """In-place: draw from a normal distribution."""
-    return self._assign(
-        apply(
-            "random_normal",
-            *stream(generator),
-            float(mean),
-            float(std),
-            attrs=(tuple(self.shape), self.dtype),
-        )
-    )
-
-
 def _new(name: str) -> Callable[..., Tensor]:
     def made(
         self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
@@ -398,8 +377,6 @@ METHODS: dict[str, Any] = {
     "fill_": fill_,
     "zero_": zero_,
     "copy_": copy_,
-    "uniform_": uniform_,
-    "normal_": normal_,
     "new_tensor": new_tensor,
     "backward": gradients.backward,
     "is_contiguous": lambda self, **_: True,
@@ -446,6 +423,6 @@ METHODS: dict[str, Any] = {
 
 def install() -> None:
     """Put the methods on the tensor type."""
-    for name, method in {**METHODS, **inplace.METHODS, **more_creation.METHODS}.items():
+    for name, method in {**METHODS, **inplace.METHODS, **more_creation.METHODS, **drawing.METHODS}.items():
         indexes = name in ("__getitem__", "__setitem__")
         setattr(Tensor, name, _core.operation_callable(None, 0, method) if indexes else method)

@@ -1,4 +1,4 @@
-"""Creation functions beside the operations: scalars, drawn integers like a tensor, and memory layouts by name only.
+"""Creation functions beside the operations: scalars, ranges, and memory layouts by name only.
 
 Every tensor is dense and row-major, so a stride or an order of axes in memory is checked and changes nothing.
 """
@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.dtypes import as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import CREATION, tensor
 from twofold.frontend.creation import get_default_dtype as default_dtype
-from twofold.frontend.drawing import randint
 from twofold.frontend.legacy import WHOLE
 
 Tensor = _core.Tensor
@@ -25,23 +23,6 @@ def scalar_tensor(
 ) -> Tensor:
     """A tensor without axes that holds ``s``, of the default dtype unless given."""
     return tensor(s, dtype=dtype or default_dtype(), device=device, requires_grad=requires_grad)
-
-
-def randint_like(
-    input: Tensor,
-    low: int,
-    high: int | None = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    **_: Any,
-) -> Tensor:
-    """Integers drawn evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``."""
-    low, high = (0, low) if high is None else (low, high)
-    drawn = randint(low, high, tuple(input.shape), device=device)
-    made = drawn.to(as_dtype(dtype or input.dtype))
-    return made.requires_grad_() if requires_grad else made
 
 
 def range_(
@@ -103,6 +84,6 @@ METHODS: dict[str, Any] = {
     "nbytes": property(lambda self: self.type_.nbytes),
 }
 
-_MAKERS: tuple[Any, ...] = (scalar_tensor, randint_like, empty_strided, empty_permuted)
+_MAKERS: tuple[Any, ...] = (scalar_tensor, empty_strided, empty_permuted)
 CREATION.update({"range": range_, **{made.__name__: made for made in _MAKERS}})
 WHOLE.update({"is_nonzero": is_nonzero, "is_same_size": is_same_size})

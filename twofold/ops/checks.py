@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,3 +77,59 @@ class class_number(Custom):
             example((3,), numpy.array(2), numpy.array(0)),
             example((0,), numpy.zeros((0,), numpy.int64), numpy.array(0)),
         ]
+
+
+@custom
+class within(Custom):
+    """``input`` itself, if each element is from low to high; attributes ``(its name, low, high)``."""
+
+    functions = ()
+    kinds = "f"
+    call = staticmethod(lambda input, *attrs: apply("within", input, attrs=attrs))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), inputs[0].type)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        return (cotangent,)
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return attrs[1:]
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 1 << 16
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            at = b.add(b.begin, j)
+            given = b.load(b.input(0), at, dtype, lanes, mask=mask)
+            value = b.cast(given, dtype.compute)
+            inside = b.and_(b.cmp("ge", value, attrs[1]), b.cmp("le", value, attrs[2]))
+            outside = b.not_(inside) if mask is None else b.and_(b.not_(inside), mask)
+            with b.if_(b.any_lane(outside)):
+                kernels.fail(b, b.reduce_lanes("min", b.iota(at), outside))
+            b.store(b.buffer(1), at, given, mask=mask)
+
+        kernels.run(b, b.sub(b.end, b.begin), body)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        name, low, high = attrs
+        bounds = f"from {low:g} on" if high == math.inf else f"from {low:g} to {high:g}"
+        return f"element {index} of {name} is outside its range", f"Give values {bounds}."
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (value,) = arrays
+        outside = ~((value >= attrs[1]) & (value <= attrs[2]))
+        if outside.any():
+            raise IndexRangeError(*self.failure(int(numpy.argmax(outside.ravel())), (), attrs))
+        return value
+
+    def samples(self) -> Sequence[Any]:
+        attrs = ("p", -8.0, 8.0)
+        return [example(attrs, shape) for shape in ((5,), (3, 11), (), (0,))]

@@ -47,7 +47,8 @@ def _halves(b: Any, x: Any) -> tuple[Any, Any]:
     return b.cast(x, uint32), b.cast(b.shr(x, 32), uint32)
 
 
-def _lower_philox(b: Any, index: Any, key: Any, counter: Any, word: int) -> Any:
+def philox_words(b: Any, index: Any, key: Any, counter: Any) -> list[Any]:
+    """Emit the four words of the blocks of elements ``index``; all operands are uint64."""
     x = [*_halves(b, index), *_halves(b, counter)]
     k0, k1 = _halves(b, key)
     for step in range(_ROUNDS):
@@ -56,10 +57,11 @@ def _lower_philox(b: Any, index: Any, key: Any, counter: Any, word: int) -> Any:
         high0, low0 = b.mulhi_u32(x[0], _MULTIPLIERS[0]), b.mul(x[0], _MULTIPLIERS[0])
         high1, low1 = b.mulhi_u32(x[2], _MULTIPLIERS[1]), b.mul(x[2], _MULTIPLIERS[1])
         x = [b.xor(b.xor(high1, x[1]), k0), low1, b.xor(b.xor(high0, x[3]), k1), low0]
-    return x[word]
+    return x
 
 
-def _philox(index: Any, key: Any, counter: Any, word: int) -> Any:
+def philox_reference(index: Any, key: Any, counter: Any, word: int) -> Any:
+    """Word ``word`` of the blocks of elements ``index``, by NumPy."""
     low = numpy.uint64(0xFFFFFFFF)
     half = numpy.uint64(32)
     index, key, counter = (numpy.asarray(value).astype(numpy.uint64) for value in (index, key, counter))
@@ -93,15 +95,15 @@ class random_bits:
     operand_dtypes = (uint64, uint64, uint64)
     result_dtype = lambda common: (uint64, uint32)
     differentiable = False
-    lower = _lower_philox
-    reference = _philox
+    lower = lambda b, index, key, counter, word: philox_words(b, index, key, counter)[word]
+    reference = philox_reference
     samples = _bits_samples
 
 
 _FLOATS = (float32, float64, float16, bfloat16)
 
 
-def _draw_samples(*values: float, dtypes: Sequence[DType] = _FLOATS) -> Sequence[Sample]:
+def draw_samples(*values: float, dtypes: Sequence[DType] = _FLOATS) -> Sequence[Sample]:
     """Key, counter and scalar parameters; as attributes the shape and the dtype of the draw."""
     scalars = [numpy.array(value, "float64" if isinstance(value, float) else "int64") for value in values]
     arrays = (numpy.array(2**63 + 5, "uint64"), numpy.array(7, "uint64"), *scalars)
@@ -160,7 +162,7 @@ class random_uniform:
     functions = ()
     methods = ()
     signature = "key, counter, low, high"
-    samples = lambda: _draw_samples(-1.5, 2.0)
+    samples = lambda: draw_samples(-1.5, 2.0)
     compute = _uniform
 
 
@@ -179,30 +181,35 @@ class random_normal:
     functions = ()
     methods = ()
     signature = "key, counter, mean, std"
-    samples = lambda: _draw_samples(-1.5, 2.0)
+    samples = lambda: draw_samples(-1.5, 2.0)
     compute = _normal
 
 
 def _randint(key: Any, counter: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-    """The high half of (range times 32 random bits) below 2**32; the bias is under range / 2**32.
+    """The high half of (range times 64 random bits); the bias is under range / 2**64. A range of 0 means 2**64.
 
     Source: Lemire 2019, Fast Random Integer Generation in an Interval, without the rejection.
     """
     start = convert(low, int64)
     span = convert(convert(high, int64) - start, uint64)
     first, second = (convert(word, uint64) for word in _words(key, counter, shape, 0, 1))
-    upper = first * span + ops.bitwise_right_shift(second * span, 32)
-    return convert(start + convert(ops.bitwise_right_shift(upper, 32), int64), dtype)
+    half = lambda value: ops.bitwise_right_shift(value, 32)
+    upper, lower = half(span), ops.bitwise_and(span, 0xFFFFFFFF)
+    middle = first * lower + half(second * lower)
+    carried = second * upper + ops.bitwise_and(middle, 0xFFFFFFFF)
+    found = first * upper + half(middle) + half(carried)
+    found = ops.where(ops.equal(span, 0), first * 2**32 + second, found)
+    return convert(start + convert(found, int64), dtype)
 
 
 @composite
 class random_integers:
-    """Integers in [low, high) with high - low below 2**32, of shape and dtype by the attributes."""
+    """Integers in [low, high), of shape and dtype by the attributes."""
 
     functions = ()
     methods = ()
     signature = "key, counter, low, high"
-    samples = lambda: _draw_samples(-3, 200, dtypes=(int64, int32, int16))
+    samples = lambda: draw_samples(-3, 200, dtypes=(int64, int32, int16))
     compute = _randint
 
 
@@ -213,7 +220,7 @@ class random_bernoulli:
     functions = ()
     methods = ()
     signature = "key, counter, p"
-    samples = lambda: _draw_samples(0.3, dtypes=(bool_, float32))
+    samples = lambda: draw_samples(0.3, dtypes=(bool_, float32))
     compute = lambda key, counter, p, shape, dtype: convert(
         uniform_node(key, counter, shape, p.dtype if p.dtype is float64 and not p.type.weak else float32) < p,
         dtype,
@@ -261,12 +268,12 @@ def draw_normal(
 
 
 def draw_integers(key: Any, counter: Any, low: int, high: int, shape: Any, dtype: Any = int64) -> Any:
-    """Bind ``random_integers``; raises ArgumentError for an empty or too wide range."""
-    if not 0 < high - low < 2**32:
-        raise ArgumentError(
-            f"the range [{low}, {high}) is empty or wider than 2**32", "Choose another range."
-        )
-    return apply("random_integers", key, counter, low, high, attrs=(shape_of((shape,)), as_dtype(dtype)))
+    """Bind ``random_integers``; raises ArgumentError for an empty range, or one beyond int64."""
+    if not -(2**63) <= low < high <= 2**63:
+        raise ArgumentError(f"random integers from {low} to {high - 1}", "Give low < high within int64.")
+    # 2**63 has the bits of -(2**63), which make the same range
+    signed = high - 2**64 if high == 2**63 else high
+    return apply("random_integers", key, counter, low, signed, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 
 def draw_bernoulli(key: Any, counter: Any, p: Any, shape: Any, dtype: Any = bool_) -> Any:
@@ -279,8 +286,3 @@ def draw_dropout(input: Any, key: Any, counter: Any, p: Any) -> Any:
     if not 0 <= p <= 1:
         raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
     return apply("random_dropout", input, key, counter, p)
-
-
-def permutation_of_keys(keys: Any) -> Any:
-    """The permutation that sorts random ``keys`` (a NumPy array), on the host."""
-    return numpy.argsort(keys, kind="stable")

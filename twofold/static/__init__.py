@@ -101,6 +101,7 @@ from twofold.static.install import install as _install
 from twofold.static.random import (
     multinomial,
     random_normal,
+    random_poisson,
     random_shuffle,
     random_uniform,
     set_random_seed,

@@ -8,9 +8,10 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from twofold.dtypes import float32
+from twofold.dtypes import float32, float64
+from twofold.ops import random_families
 from twofold.ops.base import apply, ops
-from twofold.static.define import as_dtype, as_tensor, define, sizes
+from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, sizes
 from twofold.static.graph import get_default_graph
 
 _MASK = 0x7FFFFFFFFFFFFFFF
@@ -36,8 +37,6 @@ def _draw(name: str, shape: Any, dtype: Any, low: Any, high: Any, key: int, coun
     wanted = sizes(shape)
     if name == "truncated_normal":
         return _truncated(wanted, dtype, low, high, key, counter)
-    if name == "random_integers":
-        return apply(name, key, counter, low, high, attrs=(wanted, dtype))
     return apply(name, key, counter, low, high, attrs=(wanted, dtype))
 
 
@@ -117,23 +116,24 @@ def truncated_normal(
 
 
 def _shuffled(value: Any, key: int, counter: Any) -> Any:
-    draws = apply("random_uniform", key, counter, 0.0, 1.0, attrs=((int(value.shape[0]),), float32))
-    return ops.index_select(value, 0, ops.argsort(draws))
+    return ops.index_select(value, 0, random_families.draw_permutation(key, counter, int(value.shape[0])))
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
     """``value`` with its first axis in random order."""
     return define(
-        "RandomShuffle", _shuffled, (), {"value": as_tensor(value), "key": next_key(seed)}, name, draws=True
+        "RandomShuffle",
+        _shuffled,
+        (),
+        {"value": convert_to_tensor(value), "key": next_key(seed)},
+        name,
+        draws=True,
     ).outputs[0]
 
 
 def _chosen(logits: Any, count: Any, dtype: Any, key: int, counter: Any) -> Any:
-    """Gumbel's trick: the largest of logits plus noise."""
-    rows, classes = logits.shape
-    noise = apply("random_uniform", key, counter, 1e-20, 1.0, attrs=((rows, int(count), classes), float32))
-    scores = ops.subtract(ops.unsqueeze(ops.cast(logits, float32), 1), ops.log(ops.negative(ops.log(noise))))
-    return ops.cast(ops.argmax(scores, -1), dtype)
+    weights = ops.softmax(ops.cast(logits, float64), -1)
+    return ops.cast(random_families.draw_choice(weights, key, counter, int(count), True), dtype)
 
 
 def multinomial(
@@ -143,9 +143,9 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = "int64",
 ) -> Any:
-    """``num_samples`` class numbers for each row of unnormalised log-probabilities."""
+    """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities."""
     keywords = {
-        "logits": as_tensor(logits),
+        "logits": convert_to_tensor(logits),
         "count": num_samples,
         "dtype": as_dtype(output_dtype),
         "key": next_key(seed),
@@ -155,5 +155,32 @@ def multinomial(
     ).outputs[0]
 
 
+def _rates(lam: Any, shape: Any, dtype: Any, key: int, counter: Any) -> Any:
+    rates = ops.broadcast_to(ops.cast(lam, float64), (*sizes(shape), *lam.shape))
+    return ops.cast(random_families.draw_poisson(rates, key, counter), dtype)
+
+
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Any:
+    """Poisson numbers: ``shape`` of them for each rate in ``lam``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     session.run(tf.random_poisson([0.0, 5.0], [3])).shape
+    (3, 2)
+    """
+    keywords = {
+        "lam": convert_to_tensor(lam),
+        "shape": shape,
+        "dtype": as_dtype(dtype),
+        "key": next_key(seed),
+    }
+    return define(
+        "RandomPoissonV2", _rates, (), keywords, name or "random_poisson", frozenset({"shape"}), True
+    ).outputs[0]
+
+
+poisson = random_poisson
 normal, uniform, categorical, shuffle = random_normal, random_uniform, multinomial, random_shuffle
 set_seed = set_random_seed
