@@ -86,12 +86,12 @@ def cumulative_prod(
 
 def all(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether all elements over ``axis`` (None: of all axes) are true."""
-    return functions.all(x, axis, keepdims)
+    return functions.all(functions.ne(x, 0), axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether any element over ``axis`` (None: of all axes) is true."""
-    return functions.any(x, axis, keepdims)
+    return functions.any(functions.ne(x, 0), axis, keepdims)
 
 
 def diff(

@@ -104,7 +104,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if tuple(weights.shape) != numbers.shape:
         raise ShapeError(f"weights of shape {tuple(weights.shape)}", "Give one weight per number.")
     dtype = weights.dtype.numpy if weights.dtype.kind == "f" else float64.numpy
-    sums = numpy.zeros(max(numbers.max(initial=-1) + 1, minlength), dtype)
+    sums = numpy.zeros(max(int(numbers.max()) + 1 if len(numbers) else 0, minlength), dtype)
     numpy.add.at(sums, numbers, weights.detach().numpy())
     return _lift(sums)
 

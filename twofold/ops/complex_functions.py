@@ -160,6 +160,15 @@ def log1p(z: Any) -> Any:
     return ops.complex(size, ops.atan2(y, x + 1))
 
 
+def logaddexp(a: Any, b: Any) -> Any:
+    """The logarithm of the sum of exponentials, from the operand with the larger real part: no overflow."""
+    first = ops.real(a) >= ops.real(b)
+    high, low = ops.where(first, a, b), ops.where(first, b, a)
+    nothing = ops.isneginf(ops.real(high))
+    rest = subtract(low, ops.where(nothing, 0.0, high))
+    return ops.where(nothing, high, add(high, log1p(exp(rest))))
+
+
 def log2(z: Any) -> Any:
     return scaled(log(z), 1 / math.log(2))
 

@@ -381,22 +381,22 @@ class minimum:
 
 @composite
 class fmax:
-    """The larger of the two; of a number and a NaN, the number."""
+    """The larger of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
 
     signature = "input, other"
     methods = ("fmax",)
     reference = numpy.fmax
-    compute = lambda a, b: ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops.maximum(a, b)))
+    compute = lambda a, b: ops.where(ops.logical_or(ops.greater_equal(a, b), ops.isnan(b)), a, b)
 
 
 @composite
 class fmin:
-    """The smaller of the two; of a number and a NaN, the number."""
+    """The smaller of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
 
     signature = "input, other"
     methods = ("fmin",)
     reference = numpy.fmin
-    compute = lambda a, b: ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops.minimum(a, b)))
+    compute = lambda a, b: ops.where(ops.logical_or(ops.less_equal(a, b), ops.isnan(b)), a, b)
 
 
 @elementwise

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import bool_, float32
 from twofold.ops import complex_functions
-from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.base import apply, composite, convert, elementwise, ops, to_float
 from twofold.ops.samples import nonzero, reals
 
 
@@ -342,6 +343,13 @@ class erfc:
     reference = _erfc_of_array
 
 
+def _exact_logaddexp(x: Any, y: Any) -> Any:
+    if not numpy.iscomplexobj(x):
+        return numpy.logaddexp(x, y)
+    high, low = numpy.where(x.real >= y.real, x, y), numpy.where(x.real >= y.real, y, x)
+    return high + numpy.log1p(numpy.exp(low - high))
+
+
 @elementwise
 class logaddexp:
     """``log(exp(input) + exp(other))``, without overflow."""
@@ -349,8 +357,10 @@ class logaddexp:
     signature = "input, other"
     result_dtype = to_float
     vjp = lambda ct, y, a, b: (ct * ops.sigmoid(a - b), ct * ops.sigmoid(b - a))
+    on_complex = complex_functions.logaddexp
+    holomorphic = True
     lower = lambda b, x, y: b.math("logaddexp", x, y)
-    reference = numpy.logaddexp
+    reference = _exact_logaddexp
 
 
 @composite
@@ -368,14 +378,15 @@ class logit:
         if eps is None
         else numpy.log(numpy.clip(x, eps, 1 - eps) / (1 - numpy.clip(x, eps, 1 - eps)))
     )
-    compute = lambda x, eps: _logit(x if eps is None else ops.clamp(x, eps, 1 - eps))
+    compute = lambda x, eps: _logit(convert(x, float32) if x.dtype is bool_ else x, eps)
 
     @staticmethod
     def call(input: Any, eps: float | None = None) -> Any:
         return apply("logit", input, attrs=(eps,))
 
 
-def _logit(x: Any) -> Any:
+def _logit(x: Any, eps: float | None) -> Any:
+    x = x if eps is None else ops.clamp(x, eps, 1 - eps)
     return ops.log(x) - ops.log1p(-x)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import DType, bool_, float64, int32, int64
+from twofold.dtypes import DType, bool_, complex128, float64, int32, int64
 from twofold.errors import ArgumentError
 from twofold.ops import complex_functions
 from twofold.ops.base import (
@@ -163,16 +163,20 @@ class ldexp:
     compute = lambda x, n: x * ops.exp2(n)
 
 
+def _widest(x: Any) -> Any:
+    return convert(x, complex128 if x.dtype.kind == "c" else float64)
+
+
 @composite
 class float_power:
-    """``input`` to the power ``exponent``, computed in float64."""
+    """``input`` to the power ``exponent``, computed in float64 (complex numbers: in complex128)."""
 
     inplace = True
     signature = "input, exponent"
     methods = ("float_power",)
     domain = (reals(0.2, 3), reals(-3, 3))
     reference = numpy.float_power
-    compute = lambda x, n: apply("pow", convert(x, float64), convert(n, float64))
+    compute = lambda x, n: apply("pow", _widest(x), _widest(n))
 
 
 @elementwise

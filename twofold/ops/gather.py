@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int64
+from twofold.dtypes import complex64, int64
 from twofold.errors import DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
@@ -207,12 +207,15 @@ class scatter_sum(Scatter):
     """
 
     index = 0
-    kinds = "iuf"
+    kinds = "iufc"
     call = staticmethod(lambda index, updates, size: apply("scatter_sum", index, updates, attrs=(size,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         index, updates = inputs
         self.check_kind(updates.dtype)
+        if updates.dtype.kind == "c":
+            parts = ops.real(updates), ops.imag(updates)
+            return ops.complex(*[apply("scatter_sum", index, part, attrs=attrs) for part in parts])
         shape = (updates.shape[0], attrs[0], updates.shape[2])
         return make_node(self, attrs, (index, updates), tensor_type(updates.dtype, shape))
 
@@ -245,6 +248,7 @@ class scatter_sum(Scatter):
             example((4,), numpy.zeros((1, 0, 1), numpy.int64), (1, 0, 3)),
             example((4,), numpy.array([[[1], [3], [1]]]), (1, 3, 1)),
             example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1)),
+            example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1), dtype=complex64),
         ]
 
 

@@ -230,7 +230,13 @@ class linear:
 
 
 def scaled_sum(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
-    """``beta * x + alpha * product``; with beta 0 a NaN or an infinity in x does not matter."""
+    """``beta * x + alpha * product``; with beta 0 a NaN or an infinity in x does not matter.
+
+    Beside integers the factors are integers, too, as in PyTorch: a fraction is cut off.
+    """
+    dtype = common_dtype([x.type, product.type])[0]
+    if dtype.kind in "biu":
+        beta, alpha = (convert(strong(factor), dtype) for factor in (beta, alpha))
     return ops.where(ops.equal(beta, 0), 0, x * beta) + product * alpha
 
 

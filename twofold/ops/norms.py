@@ -19,6 +19,9 @@ _NUMBERS = (int, float)
 
 def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
     x = convert(x, x.dtype if x.dtype.kind in "fc" else float32)
+    if x.dtype.kind == "f" and x.dtype.compute is not x.dtype:
+        # powers of half types would overflow where their sum's root does not
+        return convert(_vector_norm(convert(x, x.dtype.compute), p, axes, keepdims), x.dtype)
     if p == 0:
         nonzero = convert(ops.not_equal(x, 0), real(x).dtype)
         return apply("sum", nonzero, attrs=(axes, keepdims))
@@ -36,6 +39,9 @@ def _vector_norm_gradient(ct: Any, y: Any, x: Any, p: float, axes: Axes, keepdim
     """``sgn(x) |x|**(p - 1) y**(1 - p)``; 0 where x is 0; shared evenly among elements that reach an extreme."""
     if x.dtype.kind not in "fc" or p == 0:
         return (None,)
+    if x.dtype.kind == "f" and x.dtype.compute is not x.dtype:
+        ct, y, wide = (convert(value, x.dtype.compute) for value in (ct, y, x))
+        return (convert(_vector_norm_gradient(ct, y, wide, p, axes, keepdims)[0], x.dtype),)
     size, sign = ops.abs(x), ops.sgn(x) if x.dtype.kind == "c" else ops.sign(x)
     if p == 1:
         return (sign * spread(ct, axes, x),)

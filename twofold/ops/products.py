@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import bool_
 from twofold.errors import ArgumentError, ShapeError
-from twofold.ops.base import apply, composite, normalize_axis, ops, public
+from twofold.ops.base import apply, composite, convert, normalize_axis, ops, public
 from twofold.ops.examples import example
 from twofold.ops.linalg import need_axes, scaled_sum
 from twofold.ops.matrices import conjugate, linalg_function, observed
@@ -26,6 +27,8 @@ def _scaled_call(name: str) -> Any:
 
 def _added(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
     expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
+    if x.dtype is bool_ and product.dtype is bool_:
+        return ops.logical_or(ops.logical_and(x, beta), ops.logical_and(product, alpha))
     return scaled_sum(x, beta, product, alpha)
 
 
@@ -88,7 +91,8 @@ class addbmm:
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-        return _added(x, beta, ops.sum(ops.bmm(a, b), 0), alpha)
+        products = ops.bmm(a, b)
+        return _added(x, beta, convert(ops.sum(products, 0), products.dtype), alpha)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b).sum(0)
     samples = lambda: [

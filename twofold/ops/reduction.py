@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, float32, int64
+from twofold.dtypes import DType, as_dtype, float32, int64, uint8
 from twofold.ops import complex_functions
 from twofold.ops.base import (
     apply,
@@ -151,6 +151,17 @@ class amin:
     call = axes_call("amin")
 
 
+def _truth_call(name: str) -> Callable[..., Any]:
+    """As ``axes_call``, but the answer about uint8 is uint8: the masks of programs from before there were bools."""
+    plain = axes_call(name)
+
+    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
+        found = plain(input, *args, **kwargs)
+        return ops.cast(found, uint8) if input.dtype is uint8 else found
+
+    return call
+
+
 @reduction
 class any_:
     """Whether any element over ``dim`` is non-zero."""
@@ -162,7 +173,7 @@ class any_:
     result_dtype = logical
     differentiable = False
     reference = lambda x, axes, *_: numpy.any(x, axis=axes)
-    call = axes_call("any")
+    call = _truth_call("any")
 
 
 @reduction
@@ -176,7 +187,7 @@ class all_:
     result_dtype = logical
     differentiable = False
     reference = lambda x, axes, *_: numpy.all(x, axis=axes)
-    call = axes_call("all")
+    call = _truth_call("all")
 
 
 def _to_index(common: DType) -> tuple[DType, DType]:
@@ -386,10 +397,11 @@ class count_nonzero:
 
 def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
     """Shifted by the largest element; by 0 where that is infinite."""
-    x = convert(x, x.dtype if x.dtype.kind == "f" else float32)
+    x = convert(x, x.dtype if x.dtype.kind in "fc" else float32)
     if _count(x.shape, axes) == 0:
         return ops.log(apply("sum", x, attrs=(axes, keepdims)))
-    top = ops.stop_gradient(apply("amax", x, attrs=(axes,)))
+    real = ops.real(x) if x.dtype.kind == "c" else x
+    top = ops.stop_gradient(apply("amax", real, attrs=(axes,)))
     top = ops.where(ops.isfinite(top), top, 0)
     total = ops.log(apply("sum", ops.exp(x - spread(top, axes, x)), attrs=(axes,))) + top
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
@@ -402,19 +414,23 @@ class logsumexp:
 
     functions = ("logsumexp", "special.logsumexp")
     signature = "input"
-    samples = lambda: reduction_samples("fi", reals(-3, 3), True)
+    samples = lambda: reduction_samples("fic", reals(-3, 3), True)
     reference = lambda x, axes, keepdims: numpy.log(
         numpy.sum(numpy.exp(x * 1.0), axis=axes, keepdims=keepdims)
     )
     compute = _logsumexp
+    complex_rule = True
     vjp = lambda ct, y, x, axes, keepdims: (_softmax_share(ct, y, x, axes),)
     call = axes_call("logsumexp")
 
 
 def _softmax_share(ct: Any, y: Any, x: Any, axes: Axes) -> Any:
     """Where the result is an infinity the shift is left out: the distance would be NaN."""
-    top = ops.where(ops.isfinite(y), y, 0)
-    return spread(ct, axes, x) * ops.exp(x - spread(top, axes, x)) if x.dtype.kind == "f" else None
+    if x.dtype.kind not in "fc":
+        return None
+    top = ops.where(ops.isfinite(ops.real(y) if y.dtype.kind == "c" else y), y, 0)
+    share = ops.exp(x - spread(top, axes, x))
+    return spread(ct, axes, x) * (ops.conj(share) if x.dtype.kind == "c" else share)
 
 
 class ValuesAndIndices(NamedTuple):

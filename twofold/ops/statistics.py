@@ -14,6 +14,7 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import Host, apply, convert, host, ops, public, strong
 from twofold.ops.examples import example
+from twofold.ops.matrices import conjugate
 
 
 def _without_nan(input: Any) -> Any:
@@ -60,11 +61,13 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         _observation_weights(name, weights, count)
     if fweights is not None and fweights.dtype.kind not in "iu":
         raise DTypeError(f"fweights of {fweights.dtype.name}", "Use integers.")
-    given = [ops.cast(w, x.dtype) for w in (fweights, aweights) if w is not None]
+    given = [
+        w if w.dtype.kind == "f" else ops.cast(w, x.dtype.real) for w in (fweights, aweights) if w is not None
+    ]
     if not given:
         centered = ops.subtract(rows, ops.mean(rows, 1, True))
         divisor: Any = max(count - correction, 0)
-        matrix = ops.divide(ops.matmul(centered, ops.transpose(centered, 0, 1)), float(divisor))
+        matrix = ops.divide(ops.matmul(centered, ops.transpose(conjugate(centered), 0, 1)), float(divisor))
     else:
         w = given[0] if len(given) == 1 else ops.multiply(*given)
         total = ops.sum(w)
@@ -73,7 +76,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         if aweights is not None and correction:
             excess = ops.multiply(ops.divide(ops.sum(ops.multiply(w, given[-1])), total), float(correction))
         divisor = ops.maximum(ops.subtract(total, excess), 0)
-        matrix = ops.matmul(centered, ops.transpose(ops.multiply(centered, w), 0, 1))
+        matrix = ops.matmul(centered, ops.transpose(ops.multiply(conjugate(centered), w), 0, 1))
         matrix = ops.divide(matrix, divisor)
     return matrix if len(input.shape) == 2 and rows.shape[0] != 1 else ops.squeeze(matrix)
 
@@ -90,6 +93,8 @@ def corrcoef(input: Any) -> Any:
         return ops.divide(matrix, matrix)
     deviations = ops.sqrt(ops.diagonal(matrix))
     scaled = ops.divide(ops.divide(matrix, ops.unsqueeze(deviations, 1)), ops.unsqueeze(deviations, 0))
+    if scaled.dtype.kind == "c":
+        return ops.complex(ops.clip(ops.real(scaled), -1, 1), ops.clip(ops.imag(scaled), -1, 1))
     return ops.clip(scaled, -1, 1)
 
 
