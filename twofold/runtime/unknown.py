@@ -12,13 +12,14 @@ with all such tensors of rank 0, 1, 2, ...: what every accepted rank agrees on i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
 
 from twofold.errors import TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.types import Shape, TensorType, tensor_type
 
 UNKNOWN_RANK = (-1,)
 
@@ -32,29 +33,88 @@ def new_unknown_size() -> int:
     return -next(_names)
 
 
+def sizes_by_place(shapes: Sequence[Shape], base: int) -> dict[int, int]:
+    """Unknown sizes on one axis, counted from the last, as equal, and equal to a known size of it.
+
+    >>> sizes_by_place([(-2, -3, 2), (-4, 7, 2)], 100)
+    {-3: 7, -2: 112, -4: 112}
+    """
+    known: dict[int, int] = {}
+    unknown: dict[int, int] = {}
+    for shape in shapes:
+        for place, size in enumerate(reversed(shape)):
+            if size < 0:
+                unknown.setdefault(size, place)
+            elif size > 1:
+                known.setdefault(place, size)
+    return {name: known.get(place, base + 6 * place) for name, place in unknown.items()}
+
+
 def _assignments(types: Sequence[TensorType], base: int) -> Iterator[dict[int, int]]:
     unknown = list(dict.fromkeys(size for type in types for size in type.shape if size < 0))
     yield {name: base + 6 * place for place, name in enumerate(unknown)}
+    yield sizes_by_place([type.shape for type in types], base)
     yield dict.fromkeys(unknown, base)
     for size in dict.fromkeys(size for type in types for size in type.shape if size >= 0):
         yield dict.fromkeys(unknown, size)
+
+
+Sizes = dict[int, int]
+Result = TypeVar("Result")
+
+
+class Trials(Generic[Result]):
+    """What a rule gives for sizes, each asked once; ``error`` is that of the first sizes that it refused."""
+
+    def __init__(self, rule: Callable[[Sizes], Result]) -> None:
+        self._rule = rule
+        self._found: dict[frozenset[tuple[int, int]], Result | None] = {}
+        self.error: TwofoldError | None = None
+
+    def of(self, sizes: Sizes) -> Result | None:
+        """What the rule gives, or None if it refuses the sizes."""
+        key = frozenset(sizes.items())
+        if key not in self._found:
+            try:
+                self._found[key] = self._rule(sizes)
+            except TwofoldError as error:
+                self.error = self.error or error
+                self._found[key] = None
+        return self._found[key]
+
+    def accepts(self, low: Sizes, high: Sizes) -> bool:
+        """Whether the rule takes both."""
+        return self.of(low) is not None and self.of(high) is not None
+
+    def first(self, pairs: Iterable[tuple[Sizes, Sizes]]) -> tuple[Sizes, Sizes]:
+        """The first pair that the rule takes, with each size as in the very first one if it may be.
+
+        Raises the first error if there is no such pair.
+        """
+        free: tuple[Sizes, Sizes] | None = None
+        for low, high in pairs:
+            free = free or (low, high)
+            if not self.accepts(low, high):
+                continue
+            for name in low if low != free[0] else ():
+                trial = {**low, name: free[0][name]}, {**high, name: free[1][name]}
+                if self.accepts(*trial):
+                    low, high = trial
+            return low, high
+        assert self.error is not None
+        raise self.error
 
 
 def infer_by_sampling(build: Callable[[list[Node]], Node], types: Sequence[TensorType]) -> TensorType:
     """The type of what ``build`` makes of inputs of ``types``, some of whose sizes or ranks are unknown."""
     if any(type.shape == UNKNOWN_RANK for type in types):
         return _infer_rank(build, types)
-    first_error: TwofoldError | None = None
-    for low, high in zip(_assignments(types, _SAMPLES[0]), _assignments(types, _SAMPLES[1])):
-        try:
-            a, b = _typed(build, types, low), _typed(build, types, high)
-        except TwofoldError as error:
-            first_error = first_error or error
-            continue
-        shape = tuple(_size(m, n, low, high) for m, n in zip(a.shape, b.shape))
-        return tensor_type(a.dtype, shape, a.weak)
-    assert first_error is not None
-    raise first_error
+    trials = Trials(lambda sizes: _typed(build, types, sizes))
+    low, high = trials.first(zip(_assignments(types, _SAMPLES[0]), _assignments(types, _SAMPLES[1])))
+    a, b = trials.of(low), trials.of(high)
+    assert a is not None and b is not None
+    shape = tuple(_size(m, n, low, high) for m, n in zip(a.shape, b.shape))
+    return tensor_type(a.dtype, shape, a.weak)
 
 
 def _infer_rank(build: Callable[[list[Node]], Node], types: Sequence[TensorType]) -> TensorType:

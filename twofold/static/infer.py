@@ -13,14 +13,13 @@ from twofold.errors import TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.node import Node
 from twofold.ir.types import Shape, TensorType, tensor_type
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.runtime.unknown import UNKNOWN_RANK, Sizes, Trials, new_unknown_size, sizes_by_place
 from twofold.static.graph import Operation, Slot, local
 
 Tensor = _core.Tensor
 _SAMPLES = (1009, 2003)
 _RANKS = 5
 _SMALL = 17
-Sizes = dict[int, int]
 Source = tuple[Operation, int]
 
 
@@ -96,8 +95,8 @@ def _unknown_sizes(sources: Sequence[Source]) -> Iterator[int]:
 _ROUND = (5040, 10080)
 
 
-def _assignments(unknown: list[int], known: list[int]) -> Iterator[tuple[Sizes, Sizes]]:
-    """Pairs of sizes to try: all different, all equal, equal to known ones, and round numbers, which divide well."""
+def _assignments(unknown: list[int], shapes: Sequence[Shape]) -> Iterator[tuple[Sizes, Sizes]]:
+    """Pairs of sizes to try: all different, equal axis by axis, all equal, those known, and round ones."""
 
     def spread(base: int, step: int) -> Sizes:
         return {name: base + step * place for place, name in enumerate(unknown)}
@@ -105,8 +104,10 @@ def _assignments(unknown: list[int], known: list[int]) -> Iterator[tuple[Sizes, 
     low, high = _SAMPLES
     yield spread(low, 6), spread(high, 6)
     if unknown:
+        few, many = ({**spread(base, 6), **sizes_by_place(shapes, base)} for base in (low, high))
+        yield few, many
         yield dict.fromkeys(unknown, low), dict.fromkeys(unknown, high)
-        for size in known:
+        for size in dict.fromkeys(size for shape in shapes for size in shape if size >= 0):
             yield dict.fromkeys(unknown, size), dict.fromkeys(unknown, size)
         yield spread(_ROUND[0], _ROUND[0]), spread(_ROUND[1], _ROUND[1])
         for size in range(1, _SMALL):
@@ -148,24 +149,18 @@ def _infer_sizes(operation: Operation, types: Sequence[TensorType]) -> list[Tens
     unknown = list(dict.fromkeys(size for type in types for size in type.shape if size < -1))
     hosts = [operation.sources[k] for k in sorted(operation.host)]
     unknown = list(dict.fromkeys([*unknown, *_unknown_sizes(hosts)]))
-    known = list(dict.fromkeys(size for type in types for size in type.shape if size >= 0))
-    first_error: TwofoldError | None = None
-    for low, high in _assignments(unknown, known):
-        try:
-            first = _typed(operation, types, low)
-            second = _typed(operation, types, high) if unknown else first
-        except Unforeseen:
-            return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
-        except TwofoldError as error:
-            first_error = first_error or error
-            continue
-        small = _tiny(operation, types, unknown) or first
-        return [
-            tensor_type(a.dtype, _shape(a.shape, b.shape, low, high, c.shape))
-            for a, b, c in zip(first, second, small)
-        ]
-    assert first_error is not None
-    raise first_error
+    trials = Trials(lambda sizes: _typed(operation, types, sizes))
+    try:
+        low, high = trials.first(_assignments(unknown, [type.shape for type in types]))
+    except Unforeseen:
+        return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
+    first, second = trials.of(low), trials.of(high)
+    assert first is not None and second is not None
+    small = _tiny(operation, types, unknown) or first
+    return [
+        tensor_type(a.dtype, _shape(a.shape, b.shape, low, high, c.shape))
+        for a, b, c in zip(first, second, small)
+    ]
 
 
 def _tiny(operation: Operation, types: Sequence[TensorType], unknown: list[int]) -> list[TensorType] | None:
