@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -108,21 +109,36 @@ def variable_scope(
         regularizer or inherited.regularizer,
     )
     graph.variable_scopes.append(made)
+    counts = graph.variable_scope_counts
+    counts[name] = counts.get(name, 0) + 1
+    before = dict(counts) if inherited is name_or_scope else None
     try:
         with graph.name_scope(part or graph.get_name_scope() + "/") as scope:
             made.original_name_scope = scope
             yield made
     finally:
         graph.variable_scopes.remove(made)
+        _count_anew(graph, name, before)
+
+
+def _count_anew(graph: Graph, name: str, before: dict[str, int] | None) -> None:
+    """After a scope, names inside it begin anew: who enters it again, to reuse its variables, finds the same ones."""
+    counts = graph.variable_scope_counts
+    anew = {key: 0 for key in counts if key.startswith(f"{name}/")} if before is None else before
+    if before is not None:
+        counts.clear()
+    counts.update(anew)
 
 
 def _unique_part(graph: Graph, outer: VariableScope, default_name: str | None) -> str:
     if default_name is None:
         raise ValueError(f"variable_scope: give a name or a default_name, at {here()}.")
     full = f"{outer.name}/{default_name}" if outer.name else default_name
-    count = graph.variable_scope_counts.get(full, 0)
-    graph.variable_scope_counts[full] = count + 1
-    return default_name if count == 0 else f"{default_name}_{count}"
+    counts = graph.variable_scope_counts
+    if not counts.get(full):
+        return default_name
+    number = next(k for k in itertools.count(1) if not counts.get(f"{full}_{k}"))
+    return f"{default_name}_{number}"
 
 
 @contextmanager
