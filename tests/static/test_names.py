@@ -3,6 +3,7 @@
 import pytest
 
 import twofold.static as tf
+from twofold.static.python.framework import ops
 
 
 @pytest.fixture(autouse=True)
@@ -140,3 +141,26 @@ def test_shapes_show_what_is_known():
     }
     assert int(x.get_shape()[1]) == 4 and x.shape[0].value is None and str(x.shape) == "(?, 4)"
     assert x.dtype == tf.float32 and x.dtype.as_numpy_dtype(1) == 1.0
+
+
+def test_a_scope_entered_again_names_its_layers_alike():
+    x = tf.ones([2, 3])
+    for reuse in (None, True):
+        with tf.variable_scope("net", reuse=reuse):
+            tf.layers.dense(x, 2)
+            tf.layers.dense(x, 2)
+    assert [v.name for v in tf.global_variables()] == [
+        f"net/dense{k}/{kind}:0" for k in ("", "_1") for kind in ("kernel", "bias")
+    ]
+
+
+def test_older_places_of_names():
+    assert ops.reset_default_graph is tf.reset_default_graph
+    x = tf.contrib.layers.flatten(tf.ones([2, 3, 4]))
+    y = tf.contrib.layers.fully_connected(x, 2, weights_regularizer=tf.contrib.layers.l2_regularizer(0.5))
+    assert y.op.type == "Relu" and tf.trainable_variables()[0].name == "fully_connected/kernel:0"
+    penalty = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        kernel, found = session.run([tf.trainable_variables()[0], penalty])
+    assert found == pytest.approx((kernel**2).sum() * 0.25, rel=1e-6)

@@ -39,6 +39,7 @@ from twofold.errors import GraphError
 from twofold.static import (
     array,
     by_run,
+    contrib,
     image,
     initializers,
     layers,
@@ -47,6 +48,8 @@ from twofold.static import (
     math,
     nn,
     random,
+    reordering,
+    rnn_cell,
     summary,
     train,
 )
@@ -144,7 +147,8 @@ from twofold.static.variables import (
 )
 
 _install()
-for _module in (array, math, linalg):
+vars(nn)["rnn_cell"] = rnn_cell  # which itself needs the functions of nn
+for _module in (array, math, linalg, reordering):
     for _name, _value in vars(_module).items():
         if (
             callable(_value)

@@ -26,6 +26,7 @@ from twofold.static.define import (
     axis_of,
     constant,
     convert_to_tensor,
+    counted,
     define,
     is_tensor_like,
     numbers,
@@ -270,7 +271,11 @@ builtin_slice = type(numpy.s_[:])
 
 
 def _index(value: Any, *parts: Any, form: Any) -> Any:
-    key = _restored(form, [int(numbers(part)) for part in parts])
+    return indexed(value, _restored(form, [int(numbers(part)) for part in parts]))
+
+
+def indexed(value: Any, key: Any) -> Any:
+    """``value[key]`` inside a body."""
     if isinstance(value, Node):
         return getitem(value, key, numpy.asarray, numpy.asarray)
     return _index_tensor(value, key)
@@ -566,7 +571,7 @@ def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
 
 @operation("SequenceMask")
 def _sequence_mask(lengths: Any, maxlen: Number, dtype: Any) -> Any:
-    positions = ops.arange(int(numbers(maxlen)))
+    positions = counted(int(numbers(maxlen)), lengths)
     return ops.cast(ops.less(positions, ops.unsqueeze(ops.cast(lengths, int64), -1)), dtype)
 
 

@@ -20,6 +20,7 @@ from twofold.dtypes import DType, float32
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
+from twofold.ops.base import iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, Slot, Tensor, describe, get_default_graph, local, owner_of
 from twofold.static.infer import Source, infer
@@ -312,6 +313,11 @@ def sizes(value: Any) -> tuple[int, ...]:
     """A shape as a tuple of integers."""
     found = numbers(list(value) if hasattr(value, "dims") else value)
     return (int(found),) if isinstance(found, (int, float)) else tuple(int(size) for size in found)
+
+
+def counted(size: int, beside: Any) -> Any:
+    """The int64 vector 0 ... size - 1 for a body that combines it with ``beside``."""
+    return iota((size,)) if isinstance(beside, Node) else ops.arange(size)
 
 
 def axis_of(value: Any) -> Any:

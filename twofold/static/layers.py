@@ -41,6 +41,7 @@ def dense(
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
+    default_name: str = "dense",
 ) -> Any:
     """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own."""
     tensor = convert_to_tensor(inputs)
@@ -50,7 +51,7 @@ def dense(
             f"dense: the last axis of {describe(tensor)} is unknown, at {here()}",
             "Give the placeholder that size.",
         )
-    with variable_scope(name, "dense", reuse=reuse):
+    with variable_scope(name, default_name, reuse=reuse):
         kernel = get_variable(
             "kernel", [width, int(units)], tensor.dtype, kernel_initializer, kernel_regularizer, trainable
         )

@@ -41,6 +41,14 @@ from twofold.static.pooling import max_pool as max_pool
 from twofold.static.pooling import max_pool3d as max_pool3d
 from twofold.static.random import multinomial as multinomial
 from twofold.static.random import next_key
+from twofold.static.reordering import batch_to_space as batch_to_space
+from twofold.static.reordering import depth_to_space as depth_to_space
+from twofold.static.reordering import space_to_batch as space_to_batch
+from twofold.static.reordering import space_to_depth as space_to_depth
+from twofold.static.rnn import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from twofold.static.rnn import dynamic_rnn as dynamic_rnn
+from twofold.static.rnn import static_bidirectional_rnn as static_bidirectional_rnn
+from twofold.static.rnn import static_rnn as static_rnn
 
 relu = _unary("Relu", lambda features: ops.relu(features), "max(x, 0).")
 relu6 = _unary("Relu6", lambda features: ops.relu6(features), "x limited to 0 ... 6.")

@@ -1,0 +1,215 @@
+"""Recurrent cells and networks against NumPy, and each other."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+from twofold.static.python.ops import rnn, rnn_cell
+
+cells = tf.nn.rnn_cell
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def ready(session):
+    """Run the initializers; biases are drawn, too, so that they matter."""
+    session.run(tf.global_variables_initializer())
+    random = numpy.random.default_rng(7)
+    for variable in tf.global_variables():
+        variable.load(random.standard_normal(variable.shape.as_list()) * 0.3, session)
+    return [session.run(variable) for variable in tf.global_variables()]
+
+
+def lstm(x, state, kernel, bias, peepholes=(0, 0, 0), forget_bias=1.0):
+    c, h = state
+    i, j, f, o = numpy.split(numpy.concatenate([x, h], 1) @ kernel + bias, 4, 1)
+    c = sigmoid(f + forget_bias + peepholes[0] * c) * c + sigmoid(i + peepholes[1] * c) * numpy.tanh(j)
+    h = sigmoid(o + peepholes[2] * c) * numpy.tanh(c)
+    return h, (c, h)
+
+
+def gru(x, h, gate_kernel, gate_bias, kernel, bias):
+    r, u = numpy.split(sigmoid(numpy.concatenate([x, h], 1) @ gate_kernel + gate_bias), 2, 1)
+    candidate = numpy.tanh(numpy.concatenate([x, r * h], 1) @ kernel + bias)
+    h = u * h + (1 - u) * candidate
+    return h, h
+
+
+def basic(x, h, kernel, bias):
+    h = numpy.tanh(numpy.concatenate([x, h], 1) @ kernel + bias)
+    return h, h
+
+
+CELLS = {
+    "basic_rnn_cell": (lambda: cells.BasicRNNCell(4), basic, False),
+    "gru_cell": (lambda: cells.GRUCell(4), gru, False),
+    "basic_lstm_cell": (lambda: cells.BasicLSTMCell(4), lstm, True),
+    "lstm_cell": (
+        lambda: cells.LSTMCell(4, use_peepholes=True, forget_bias=0.5),
+        lambda x, s, k, b, f, i, o: lstm(x, s, k, b, (f, i, o), 0.5),
+        True,
+    ),
+}
+
+
+def unrolled(step, x, weights, state, lengths):
+    outputs = numpy.zeros((*x.shape[:2], 4))
+    for t in range(x.shape[1]):
+        out, new = step(x[:, t], state, *weights)
+        active = (t < lengths)[:, None]
+        outputs[:, t] = numpy.where(active, out, 0)
+        if isinstance(state, tuple):
+            state = tuple(numpy.where(active, a, b) for a, b in zip(new, state))
+        else:
+            state = numpy.where(active, new, state)
+    return outputs, state
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("time_major", [False, True])
+def test_dynamic_networks(session, name, time_major):
+    make, step, double = CELLS[name]
+    x = tf.placeholder(tf.float32, [None, None, 3])
+    lengths = tf.placeholder(tf.int32, [None])
+    given = tf.transpose(x, [1, 0, 2]) if time_major else x
+    outputs, state = tf.nn.dynamic_rnn(make(), given, lengths, dtype=tf.float32, time_major=time_major)
+    weights = ready(session)
+    assert all(v.name.startswith(f"rnn/{name}/") for v in tf.trainable_variables())
+    assert outputs.get_shape().as_list() == [None, None, 4]
+    random = numpy.random.default_rng(1)
+    for batch, steps in ((2, 5), (3, 2)):
+        values = random.standard_normal((batch, steps, 3)).astype("f")
+        some = random.integers(0, steps + 1, batch)
+        first = numpy.zeros((batch, 4))
+        expected, last = unrolled(step, values, weights, (first, first) if double else first, some)
+        found, end = session.run([outputs, state], {x: values, lengths: some})
+        expected = expected.swapaxes(0, 1) if time_major else expected
+        numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        numpy.testing.assert_allclose(numpy.array(end), numpy.array(last), rtol=1e-4, atol=1e-6)
+
+
+def test_static_and_dynamic_networks_have_the_same_gradients(session):
+    x = tf.placeholder(tf.float32, [2, 4, 3])
+    lengths = tf.constant([4, 2])
+    with tf.variable_scope("net"):
+        one, last = tf.nn.dynamic_rnn(cells.GRUCell(5), x, lengths, dtype=tf.float32)
+    with tf.variable_scope("net", reuse=True):
+        two, other = tf.nn.static_rnn(cells.GRUCell(5), tf.unstack(x, axis=1), None, tf.float32, lengths)
+    ready(session)
+    weights = tf.trainable_variables()
+    assert len(weights) == 4
+    losses = [
+        tf.reduce_sum(one * one) + tf.reduce_sum(last),
+        tf.reduce_sum(tf.stack(two) ** 2) + tf.reduce_sum(other),
+    ]
+    slopes = [tf.gradients(loss, [x, *weights]) for loss in losses]
+    found = session.run(slopes, {x: numpy.random.default_rng(0).standard_normal((2, 4, 3))})
+    for a, b in zip(*found, strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_deep_networks_and_older_names(session):
+    x = tf.placeholder(tf.float32, [None, 6, 3])
+    deep = tf.contrib.rnn.MultiRNNCell([cells.LSTMCell(4, num_proj=2), cells.GRUCell(5)])
+    outputs, state = rnn.dynamic_rnn(deep, x, dtype=tf.float32)
+    assert [v.name for v in tf.global_variables()] == [
+        "rnn/multi_rnn_cell/cell_0/lstm_cell/kernel:0",
+        "rnn/multi_rnn_cell/cell_0/lstm_cell/bias:0",
+        "rnn/multi_rnn_cell/cell_0/lstm_cell/projection/kernel:0",
+        "rnn/multi_rnn_cell/cell_1/gru_cell/gates/kernel:0",
+        "rnn/multi_rnn_cell/cell_1/gru_cell/gates/bias:0",
+        "rnn/multi_rnn_cell/cell_1/gru_cell/candidate/kernel:0",
+        "rnn/multi_rnn_cell/cell_1/gru_cell/candidate/bias:0",
+    ]
+    assert deep.state_size == (cells.LSTMStateTuple(4, 2), 5)
+    ready(session)
+    found, ((c, h), g) = session.run([outputs, state], {x: numpy.ones((2, 6, 3))})
+    assert (found[:, -1] == g).all()
+    assert (c.shape, h.shape, g.shape) == ((2, 4), (2, 2), (2, 5))
+    assert rnn_cell.BasicLSTMCell is tf.contrib.rnn.BasicLSTMCell
+
+
+def test_networks_in_both_directions(session):
+    x = tf.placeholder(tf.float32, [2, 4, 3])
+    lengths = [4, 3]
+    pair = [cells.BasicRNNCell(2), cells.BasicRNNCell(2)]
+    (ahead, back), states = tf.nn.bidirectional_dynamic_rnn(*pair, x, lengths, dtype=tf.float32)
+    assert sorted({v.name.rsplit("/", 2)[0] for v in tf.global_variables()}) == [
+        "bidirectional_rnn/bw",
+        "bidirectional_rnn/fw",
+    ]
+    with tf.variable_scope("", reuse=True):
+        again = [cells.BasicRNNCell(2), cells.BasicRNNCell(2)]
+        steps = tf.unstack(x, axis=1)
+        both, *ends = tf.nn.static_bidirectional_rnn(*again, steps, dtype=tf.float32, sequence_length=lengths)
+    weights = ready(session)
+    values = numpy.random.default_rng(3).standard_normal((2, 4, 3)).astype("f")
+    one, two, last, other, ends = session.run([ahead, back, states, both, ends], {x: values})
+    expected, _ = unrolled(
+        lambda *a: [numpy.pad(v, ((0, 0), (0, 2))) for v in basic(a[0], a[1][:, :2], *a[2:])],
+        values,
+        weights[:2],
+        numpy.zeros((2, 4)),
+        numpy.array(lengths),
+    )
+    numpy.testing.assert_allclose(one, expected[..., :2], rtol=1e-4, atol=1e-6)
+    assert (one[1, 3] == 0).all() and (two[1, 3] == 0).all()
+    numpy.testing.assert_allclose(two[0, 0], last[1][0], rtol=1e-6)
+    numpy.testing.assert_allclose(
+        numpy.stack(other, 1), numpy.concatenate([one, two], 2), rtol=1e-5, atol=1e-7
+    )
+    numpy.testing.assert_allclose(numpy.array(ends), numpy.array(last), rtol=1e-5, atol=1e-7)
+
+
+def test_dropped_values_differ_from_step_to_step(session):
+    class Same(cells.RNNCell):
+        state_size = output_size = 50
+
+        def call(self, inputs, state):
+            return inputs, state
+
+    x = tf.ones([2, 3, 50])
+    outputs, _ = tf.nn.dynamic_rnn(cells.DropoutWrapper(Same(), output_keep_prob=0.5), x, dtype=tf.float32)
+    found = session.run(outputs)
+    assert set(found.ravel().tolist()) == {0.0, 2.0}
+    assert len({row.tobytes() for row in found.reshape(6, 50)}) == 6
+    residual, _ = tf.nn.dynamic_rnn(cells.ResidualWrapper(Same()), x, dtype=tf.float32)
+    assert (session.run(residual) == 2).all()
+    with pytest.raises(ValueError, match="input_keep_prob is 3"):
+        cells.DropoutWrapper(Same(), 3)
+
+
+MISTAKES = {
+    "no first state": (
+        lambda x: tf.nn.dynamic_rnn(cells.GRUCell(2), x),
+        ValueError,
+        "dynamic_rnn: neither initial_state nor dtype is given",
+    ),
+    "a matrix": (
+        lambda x: tf.nn.dynamic_rnn(cells.GRUCell(2), x[0], dtype=tf.float32),
+        ValueError,
+        "at least three axes",
+    ),
+    "no cell": (lambda x: tf.nn.dynamic_rnn(3, x, dtype=tf.float32), ValueError, "cell is 3"),
+    "no list": (lambda x: tf.nn.static_rnn(cells.GRUCell(2), x, dtype=tf.float32), ValueError, "list"),
+    "a state of another size": (
+        lambda x: tf.nn.dynamic_rnn(cells.GRUCell(2), x, initial_state=tf.zeros([2, 3])),
+        ValueError,
+        r"MatMul: inner sizes differ, 6 against 5: .*gru_cell/gates/kernel",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(session, name):
+    declare, error, text = MISTAKES[name]
+    with pytest.raises(error, match=text):
+        declare(tf.zeros([2, 4, 3]))

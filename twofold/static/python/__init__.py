@@ -1,0 +1,1 @@
+"""The places inside TensorFlow that programs import from."""

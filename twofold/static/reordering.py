@@ -1,0 +1,275 @@
+"""Moving elements about: parts of sequences turned round, blocks of images, sorting, grids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int32, int64
+from twofold.errors import ArgumentError
+from twofold.ops.base import ops
+from twofold.static.array import _indices, indexed
+from twofold.static.define import (
+    Number,
+    Tensors,
+    as_dtype,
+    axis_of,
+    convert_to_tensor,
+    counted,
+    numbers,
+    operation,
+    sizes,
+)
+
+
+@operation("ReverseSequence")
+def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Number, batch_axis: Number) -> Any:
+    time, batch = (int(numbers(axis)) % input.ndim for axis in (seq_axis, batch_axis))
+    places, rows = [1] * input.ndim, [1] * input.ndim
+    places[time], rows[batch] = input.shape[time], input.shape[batch]
+    place = ops.reshape(counted(input.shape[time], input), tuple(places))
+    length = ops.reshape(ops.cast(seq_lengths, int64), tuple(rows))
+    turned = ops.where(ops.less(place, length), ops.subtract(ops.subtract(length, place), 1), place)
+    return ops.take_along_dim(input, turned, time)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: Any = None,
+    batch_axis: Any = None,
+    name: str | None = None,
+    seq_dim: Any = None,
+    batch_dim: Any = None,
+) -> Any:
+    """The first ``seq_lengths[k]`` steps of sequence ``k`` in the opposite order; the other steps stay.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], 1)))
+    [[2 1 3]
+     [6 5 4]]
+    """
+    time = seq_dim if seq_axis is None else seq_axis
+    batch = batch_dim if batch_axis is None else batch_axis
+    if time is None:
+        raise ValueError("reverse_sequence: seq_axis is not given. Say along which axis the steps lie.")
+    given = convert_to_tensor(input)
+    return _reverse_sequence(given, _indices(seq_lengths), time, 0 if batch is None else batch, name=name)
+
+
+def _need_last(data_format: str) -> None:
+    if data_format != "NHWC":
+        raise ArgumentError(f"data_format is {data_format!r}", "Transpose to NHWC first.")
+
+
+@operation("SpaceToDepth")
+def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
+    """Blocks of ``block_size`` by ``block_size`` pixels as channels."""
+    _need_last(data_format)
+    size = int(numbers(block_size))
+    batch, height, width, depth = input.shape
+    if height % size or width % size:
+        raise ArgumentError(f"images of {height} x {width} in blocks of {size}", "Pad the images.")
+    apart = ops.reshape(input, (batch, height // size, size, width // size, size, depth))
+    moved = ops.permute(apart, (0, 1, 3, 2, 4, 5))
+    return ops.reshape(moved, (batch, height // size, width // size, size * size * depth))
+
+
+@operation("DepthToSpace")
+def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
+    """Channels as blocks of ``block_size`` by ``block_size`` pixels."""
+    _need_last(data_format)
+    size = int(numbers(block_size))
+    batch, height, width, depth = input.shape
+    if depth % (size * size):
+        raise ArgumentError(f"{depth} channels for blocks of {size}", f"Give a multiple of {size * size}.")
+    apart = ops.reshape(input, (batch, height, width, size, size, depth // (size * size)))
+    moved = ops.permute(apart, (0, 1, 3, 2, 4, 5))
+    return ops.reshape(moved, (batch, height * size, width * size, depth // (size * size)))
+
+
+@operation("SpaceToBatchND")
+def space_to_batch_nd(input: Any, block_shape: Number, paddings: Number) -> Any:
+    """Every ``block_shape``-th element of the axes after the first, padded, in batches of their own."""
+    block, pads = sizes(block_shape), [[int(n) for n in pair] for pair in numbers(paddings)]
+    count, rest = len(block), tuple(input.shape[len(block) + 1 :])
+    flat = [n for pair in reversed(pads) for n in pair]
+    padded = ops.pad(input, (*[0, 0] * len(rest), *flat))
+    batch, space = padded.shape[0], padded.shape[1 : count + 1]
+    if any(size % step for size, step in zip(space, block)):
+        raise ArgumentError(f"padded sizes {tuple(space)} in steps of {block}", "Pad to multiples.")
+    apart = [part for size, step in zip(space, block) for part in (size // step, step)]
+    grid = ops.reshape(padded, (batch, *apart, *rest))
+    inner, outer = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
+    moved = ops.permute(grid, (*inner, 0, *outer, *range(2 * count + 1, grid.ndim)))
+    found = [size // step for size, step in zip(space, block)]
+    return ops.reshape(moved, (batch * int(numpy.prod(block)), *found, *rest))
+
+
+@operation("BatchToSpaceND")
+def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
+    """The inverse of ``space_to_batch_nd``: batches interleaved, then cropped."""
+    block, cut = sizes(block_shape), [[int(n) for n in pair] for pair in numbers(crops)]
+    count, rest = len(block), tuple(input.shape[len(block) + 1 :])
+    space, total = input.shape[1 : count + 1], int(numpy.prod(block))
+    if input.shape[0] % total:
+        raise ArgumentError(f"{input.shape[0]} batches for blocks {block}", f"Give a multiple of {total}.")
+    batch = input.shape[0] // total
+    grid = ops.reshape(input, (*block, batch, *space, *rest))
+    pairs = [place for k in range(count) for place in (count + 1 + k, k)]
+    moved = ops.permute(grid, (count, *pairs, *range(2 * count + 1, grid.ndim)))
+    made = ops.reshape(moved, (batch, *[size * step for size, step in zip(space, block)], *rest))
+    for axis, (before, after) in enumerate(cut, 1):
+        made = ops.narrow(made, axis, before, made.shape[axis] - before - after)
+    return made
+
+
+def space_to_batch(
+    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+) -> Any:
+    """``space_to_batch_nd`` with one block size for height and width."""
+    block = block_size if block_shape is None else block_shape
+    return space_to_batch_nd(input, [block, block] if isinstance(block, int) else block, paddings, name=name)
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+) -> Any:
+    """``batch_to_space_nd`` with one block size for height and width."""
+    block = block_size if block_shape is None else block_shape
+    return batch_to_space_nd(input, [block, block] if isinstance(block, int) else block, crops, name=name)
+
+
+@operation("Roll")
+def roll(input: Any, shift: Number, axis: Number) -> Any:
+    """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning."""
+    step, place = numbers(shift), axis_of(axis)
+    return ops.roll(input, step if isinstance(step, int) else tuple(step), place)
+
+
+@operation("Sort")
+def _sort(values: Any, axis: Number, descending: Number) -> Any:
+    return ops.sort(values, axis_of(axis), bool(descending))[0]
+
+
+@operation("ArgSort")
+def _argsort(values: Any, axis: Number, descending: Number) -> Any:
+    return ops.cast(ops.sort(values, axis_of(axis), bool(descending), True)[1], int32)
+
+
+def _descends(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"sort: direction is {direction!r}. Use 'ASCENDING' or 'DESCENDING'.")
+    return direction == "DESCENDING"
+
+
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+    """Elements in order along ``axis``."""
+    return _sort(values, axis, _descends(direction), name=name or "sort")
+
+
+def argsort(
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The places (int32) of the elements in order along ``axis``; equal elements keep theirs."""
+    return _argsort(values, axis, _descends(direction), name=name or "argsort")
+
+
+@operation("SearchSorted")
+def _searchsorted(sorted_sequence: Any, values: Any, right: Number, dtype: Any) -> Any:
+    return ops.cast(ops.searchsorted(sorted_sequence, values, right=bool(right)), dtype)
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = int32,
+    name: str | None = None,
+) -> Any:
+    """Where ``values`` belong in the last axis of ``sorted_sequence``; before equal ones if ``side`` is left."""
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side is {side!r}. Use 'left' or 'right'.")
+    return _searchsorted(sorted_sequence, values, side == "right", as_dtype(out_type), name=name)
+
+
+@operation("InvertPermutation")
+def invert_permutation(x: Any) -> Any:
+    """``y`` with ``y[x[k]] = k``."""
+    return ops.cast(ops.sort(x, -1, False, True)[1], x.dtype)
+
+
+@operation("Meshgrid", several=True)
+def _meshgrid(values: Tensors, indexing: Number) -> Any:
+    return list(ops.meshgrid(*[ops.reshape(value, (-1,)) for value in values], indexing=indexing))
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+    """The coordinates of a grid, one tensor for each axis; with ``"xy"`` the first two axes are swapped."""
+    return _meshgrid([convert_to_tensor(value) for value in args], indexing, name=name or "meshgrid")
+
+
+@operation("BatchGather")
+def _batch_gather(params: Any, indices: Any) -> Any:
+    last = indices.ndim - 1
+    rest = params.shape[last + 1 :]
+    places = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
+    return ops.take_along_dim(params, ops.broadcast_to(places, (*indices.shape, *rest)), last)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """For each batch, the slices of ``params`` along the last axis of ``indices`` by number."""
+    return _batch_gather(params, _indices(indices), name=name)
+
+
+@operation("UnravelIndex")
+def unravel_index(indices: Any, dims: Number) -> Any:
+    """The coordinates, along a new first axis, of flat places in an array of shape ``dims``."""
+    found = ops.unravel_index(ops.cast(indices, int64), sizes(dims))
+    return ops.cast(ops.stack(list(found), 0), indices.dtype)
+
+
+def _bits(mask: int, count: int) -> list[bool]:
+    return [bool(mask >> k & 1) for k in range(count)]
+
+
+@operation("StridedSlice")
+def _strided_slice(input_: Any, begin: Number, end: Number, strides: Number, masks: Number) -> Any:
+    first, last = list(sizes(begin)), list(sizes(end))
+    steps = [1] * len(first) if strides is None else list(sizes(strides))
+    opens, closes, ellipsis, new, shrinks = (_bits(mask, len(first)) for mask in masks)
+    key: list[Any] = []
+    for k, (a, b, step) in enumerate(zip(first, last, steps)):
+        if ellipsis[k]:
+            key += [slice(None)] * (input_.ndim - (len(first) - 1 - sum(new)))
+        elif new[k]:
+            key.append(None)
+        elif shrinks[k]:
+            key.append(a)
+        else:
+            key.append(slice(None if opens[k] else a, None if closes[k] else b, step))
+    return indexed(input_, tuple(key))
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Any:
+    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means."""
+    masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
+    return _strided_slice(input_, begin, end, strides, masks, name=name)

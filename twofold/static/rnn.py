@@ -1,0 +1,211 @@
+"""Recurrent networks: a cell applied step by step to sequences.
+
+Steps of a sequence past its length put out zeros and keep the state, as in TensorFlow 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import ops
+from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static import array, math, reordering
+from twofold.static.define import convert_to_tensor, operation
+from twofold.static.flow import failed, repeat
+from twofold.static.graph import describe
+from twofold.static.scopes import variable_scope
+
+
+def dynamic_rnn(
+    cell: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state: Any = None,
+    dtype: Any = None,
+    parallel_iterations: Any = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """Outputs of all steps and the last state of ``cell`` over ``inputs`` of shape (batch, time, ...).
+
+    With ``time_major`` the first two axes of inputs and outputs are (time, batch). ``sequence_length`` holds one
+    length for each sequence. Without ``initial_state`` the state of ``dtype`` begins with zeros. The number of
+    steps may be unknown. ``parallel_iterations`` and ``swap_memory`` change nothing.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.placeholder(tf.float32, [None, None, 3])
+    ...     outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), x, dtype=tf.float32)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(tf.shape(outputs), {x: [[[0.0, 1.0, 2.0]] * 5] * 2}))
+    [2 5 4]
+    """
+    with variable_scope(scope or "rnn"):
+        given, names, structure = flatten(inputs, "inputs")
+        sequences = [convert_to_tensor(value) for value in given]
+        for value, name in zip(sequences, names):
+            if value.type_.shape != UNKNOWN_RANK and value.type_.ndim < 3:
+                what = f"{name} is {describe(value)}"
+                raise failed("dynamic_rnn", ShapeError(what, "Give (batch, time, ...), at least three axes."))
+        if not time_major:
+            sequences = [_swapped(value) for value in sequences]
+        batch = _size(sequences[0], 1)
+        steps = _Steps("dynamic_rnn", cell, initial_state, dtype, batch, sequence_length)
+        rows = list(sequences)
+        if steps.lengths is not None:
+            rows.append(math.cast(array.range(array.shape(sequences[0])[0]), steps.lengths.dtype))
+
+        def step(carried: Sequence[Any], row: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+            number = None if steps.lengths is None else row[-1]
+            outputs, states = steps.next(unflatten(structure, row[: len(sequences)]), carried, number)
+            return states, outputs
+
+        results = repeat("dynamic_rnn", step, steps.starts, steps.names, rows, False, "while")
+    count = len(steps.starts)
+    outputs = results[count:] if time_major else [_swapped(value) for value in results[count:]]
+    return unflatten(steps.output_structure, outputs), unflatten(steps.structure, results[:count])
+
+
+class _Steps:
+    """A cell with the first state of a batch, its states and outputs flat."""
+
+    def __init__(
+        self, operation: str, cell: Any, state: Any, dtype: Any, batch: Any, sequence_length: Any
+    ) -> None:
+        if not hasattr(cell, "zero_state"):
+            what = f"cell is {cell!r}"
+            raise failed(operation, ArgumentError(what, "Give a cell of tf.nn.rnn_cell."))
+        if state is None and dtype is None:
+            what = "neither initial_state nor dtype is given"
+            raise failed(operation, ArgumentError(what, "Give the dtype of a state of zeros, or a state."))
+        self.operation, self.cell = operation, cell
+        self.lengths = None if sequence_length is None else convert_to_tensor(sequence_length)
+        first = cell.zero_state(batch, dtype) if state is None else state
+        values, self.names, self.structure = flatten(first, "initial_state")
+        self.starts = [convert_to_tensor(value) for value in values]
+        self.output_structure: Any = None
+
+    def next(self, inputs: Any, state: Sequence[Any], number: Any = None) -> tuple[list[Any], list[Any]]:
+        """Outputs and states of step ``number``; of a sequence that has ended, zeros and the state before."""
+        output, new = self.cell(inputs, unflatten(self.structure, state))
+        outputs, _, self.output_structure = flatten(output, "output")
+        states, _, found = flatten(new, "state")
+        if repr(found) != repr(self.structure):
+            what = f"the cell returns a state {found!r} for {self.structure!r}"
+            raise failed(self.operation, ArgumentError(what, "Return the state in its structure."))
+        if number is None:
+            return outputs, states
+        goes_on = math.less(number, self.lengths)
+        return (
+            [_chosen(goes_on, value, array.zeros_like(value)) for value in outputs],
+            [_chosen(goes_on, value, before) for value, before in zip(states, state)],
+        )
+
+
+@operation("Select")
+def _chosen(rows: Any, x: Any, y: Any) -> Any:
+    """Rows of ``x`` where true, of ``y`` elsewhere."""
+    return ops.where(ops.reshape(rows, (-1, *[1] * (x.ndim - 1))), x, y)
+
+
+@operation("Transpose")
+def _swapped(x: Any) -> Any:
+    return ops.transpose(x, 0, 1)
+
+
+def _size(tensor: Any, axis: int) -> Any:
+    """A size: a number if it is known, else a tensor."""
+    shape = tensor.type_.shape
+    known = shape[axis] if shape != UNKNOWN_RANK else -1
+    return known if known >= 0 else array.shape(tensor)[axis]
+
+
+def static_rnn(
+    cell: Any,
+    inputs: Any,
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """The outputs and the last state of ``cell`` over a list of inputs, one for each step, of shape (batch, ...)."""
+    if not isinstance(inputs, (list, tuple)) or not inputs:
+        what = f"inputs are {inputs!r}"
+        raise failed("static_rnn", ArgumentError(what, "Give a list with the input of each step."))
+    with variable_scope(scope or "rnn"):
+        batch = _size(convert_to_tensor(flatten(inputs[0], "inputs")[0][0]), 0)
+        steps = _Steps("static_rnn", cell, initial_state, dtype, batch, sequence_length)
+        state: Sequence[Any] = steps.starts
+        outputs = []
+        for number, value in enumerate(inputs):
+            found, state = steps.next(value, state, None if steps.lengths is None else number)
+            outputs.append(unflatten(steps.output_structure, found))
+    return outputs, unflatten(steps.structure, state)
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    parallel_iterations: Any = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """``dynamic_rnn`` forwards and backwards: ``((outputs, outputs), (state, state))``, each at its own step."""
+    time, batch = (0, 1) if time_major else (1, 0)
+
+    def backwards(value: Any) -> Any:
+        values, _, structure = flatten(value, "inputs")
+        if sequence_length is None:
+            found = [array.reverse(item, [time]) for item in values]
+        else:
+            found = [reordering.reverse_sequence(item, sequence_length, time, batch) for item in values]
+        return unflatten(structure, found)
+
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
+            options = {"dtype": dtype, "time_major": time_major, "scope": forward}
+            outputs, state = dynamic_rnn(cell_fw, inputs, sequence_length, initial_state_fw, **options)
+        with variable_scope("bw") as backward:
+            options["scope"] = backward
+            other, last = dynamic_rnn(
+                cell_bw, backwards(inputs), sequence_length, initial_state_bw, **options
+            )
+        return (outputs, backwards(other)), (state, last)
+
+
+def static_bidirectional_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Any,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any, Any]:
+    """``static_rnn`` forwards and backwards: the outputs of both beside each other, and both last states."""
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
+            outputs, state = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, forward)
+        with variable_scope("bw") as backward:
+            turned = _turned(inputs, sequence_length)
+            found, last = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, backward)
+        both = zip(outputs, _turned(found, sequence_length))
+        return [array.concat([a, b], 1) for a, b in both], state, last
+
+
+def _turned(steps: Sequence[Any], lengths: Any) -> list[Any]:
+    """Steps in the opposite order, each sequence within its own length."""
+    if lengths is None:
+        return list(reversed(steps))
+    return array.unstack(reordering.reverse_sequence(array.stack(steps), lengths, 0, 1), len(steps))
