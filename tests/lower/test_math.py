@@ -15,7 +15,6 @@ import scipy.special
 from twofold import dtypes
 from twofold.dtypes import DType
 from twofold.lower.builder import LANES, Builder
-from twofold.lower.math import FUNCTIONS
 from twofold.runtime import jit
 
 INF, NAN = math.inf, math.nan
@@ -26,39 +25,36 @@ def reference_sigmoid(x: numpy.ndarray) -> numpy.ndarray:
     return numpy.where(x < 0, numpy.exp(x), 1) / (1 + numpy.exp(-numpy.abs(x)))
 
 
-def reference_lgamma(x: numpy.ndarray) -> numpy.ndarray:
-    return numpy.where(numpy.isinf(x), INF, scipy.special.gammaln(x))
-
-
 # reference, bound for float32, bound for float64 (None: no better reference here)
 UNARY: dict[str, tuple[Callable[[numpy.ndarray], numpy.ndarray], float, float | None]] = {
     "exp": (numpy.exp, 1.0, 1.1),
     "expm1": (numpy.expm1, 1.5, 2.0),
-    "exp2": (numpy.exp2, 0.51, 1.0),
+    "exp2": (numpy.exp2, 0.51, 0.8),
     "sigmoid": (reference_sigmoid, 2.3, 2.4),
-    "tanh": (numpy.tanh, 1.4, 2.7),
+    "tanh": (numpy.tanh, 1.4, 1.4),
     "softplus": (lambda x: numpy.maximum(x, 0) + numpy.log1p(numpy.exp(-numpy.abs(x))), 1.8, 2.0),
-    "sinh": (numpy.sinh, 0.51, 3.0),
-    "cosh": (numpy.cosh, 0.51, 3.0),
+    "sinh": (numpy.sinh, 0.51, 0.8),
+    "cosh": (numpy.cosh, 0.51, 0.8),
     "log": (numpy.log, 0.9, 1.0),
     "log1p": (numpy.log1p, 1.7, 1.4),
-    "log2": (numpy.log2, 0.51, 1.0),
-    "log10": (numpy.log10, 0.51, 3.0),
-    "asinh": (numpy.arcsinh, 0.51, 3.0),
-    "acosh": (numpy.arccosh, 0.51, 3.0),
-    "atanh": (numpy.arctanh, 0.51, 3.0),
-    "sin": (numpy.sin, 1.6, 1.6),
-    "cos": (numpy.cos, 1.6, 1.6),
-    "tan": (numpy.tan, 0.51, 1.0),
-    "asin": (numpy.arcsin, 0.51, 1.0),
-    "acos": (numpy.arccos, 0.51, 1.0),
-    "atan": (numpy.arctan, 0.51, 1.0),
+    "log2": (numpy.log2, 0.51, 0.8),
+    "log10": (numpy.log10, 0.51, 0.8),
+    "asinh": (numpy.arcsinh, 0.51, 1.0),
+    "acosh": (numpy.arccosh, 0.51, 0.8),
+    "atanh": (numpy.arctanh, 0.51, 0.8),
+    "sin": (numpy.sin, 1.6, 0.8),
+    "cos": (numpy.cos, 1.6, 0.8),
+    "tan": (numpy.tan, 0.51, 0.8),
+    "asin": (numpy.arcsin, 0.51, 0.8),
+    "acos": (numpy.arccos, 0.51, 0.8),
+    "atan": (numpy.arctan, 0.51, 0.8),
     "erf": (scipy.special.erf, 1.2, None),
     "erfc": (scipy.special.erfc, 3.5, None),
+    "erfcx": (scipy.special.erfcx, 0.51, None),
+    "ndtr": (scipy.special.ndtr, 0.51, None),
+    "log_ndtr": (scipy.special.log_ndtr, 0.51, None),
+    "ndtri": (lambda p: numpy.where((p < 0) | (p > 1), NAN, scipy.special.ndtri(p)), 0.51, None),
     "erfinv": (lambda x: numpy.copysign(scipy.special.erfinv(x), x), 0.51, None),
-    "cbrt": (numpy.cbrt, 0.51, 4.0),
-    "lgamma": (reference_lgamma, 0.51, None),
-    "tgamma": (scipy.special.gamma, 0.51, None),
 }
 
 BINARY = {"pow": numpy.power, "atan2": numpy.arctan2, "hypot": numpy.hypot, "logaddexp": numpy.logaddexp}
@@ -132,10 +128,6 @@ def float64_sample() -> numpy.ndarray:
     ]
     near = [generator.uniform(-scale, scale, 40000) for scale in (1.5, 20, 800)]
     return numpy.concatenate([bits, *near, specials, numpy.negative(specials)])
-
-
-def test_every_function_is_tested() -> None:
-    assert set(FUNCTIONS) == set(UNARY) | set(BINARY)
 
 
 @pytest.mark.parametrize("name", UNARY)

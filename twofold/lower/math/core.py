@@ -1,4 +1,4 @@
-"""Shared parts of the elementary functions: registry, number formats, polynomials, calls of the C library."""
+"""Shared parts of the elementary functions: registry, number formats, polynomials."""
 
 from __future__ import annotations
 
@@ -76,6 +76,11 @@ def horner(b: Control, coefficients: Sequence[float], x: Val) -> Val:
     return result
 
 
+def quotient(b: Control, above: Sequence[float], below: Sequence[float], x: Val) -> Val:
+    """The polynomial with coefficients ``above`` over that with ``below``."""
+    return b.div(horner(b, above, x), horner(b, below, x))
+
+
 def in_double(b: Control, implementation: Function, *operands: Val) -> Val:
     """Run an implementation in float64 and round the result to float32, so with an error below 0.51 units."""
     wide = [b.cast(x, dtypes.float64) for x in operands]
@@ -92,35 +97,6 @@ def wide(implementation: Function) -> Function:
 
     FUNCTIONS[implementation.__name__.rstrip("_")] = either
     return implementation
-
-
-def library(name: str) -> None:
-    """Register a function of the C library: on float64 called per lane, on float32 rounded from float64."""
-
-    def call(b: Control, *operands: Val) -> Val:
-        return b.call_library(name, *operands)
-
-    def implementation(b: Control, *operands: Val) -> Val:
-        if format_of(operands[0]) is SINGLE:
-            return in_double(b, call, *operands)
-        return call(b, *operands)
-
-    FUNCTIONS[name] = implementation
-
-
-def single_in_double(name: str) -> Callable[[Function], Function]:
-    """Register an implementation in float64 that is accurate enough for float32; float64 itself uses libm."""
-
-    def decorate(wide: Function) -> Function:
-        def implementation(b: Control, *operands: Val) -> Val:
-            if format_of(operands[0]) is SINGLE:
-                return in_double(b, wide, *operands)
-            return b.call_library(name, *operands)
-
-        FUNCTIONS[name] = implementation
-        return wide
-
-    return decorate
 
 
 def scale_exponent(b: Control, fmt: Format, n: Operand) -> Val:

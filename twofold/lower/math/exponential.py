@@ -2,14 +2,15 @@
 
 Bounds in units in the last place, found by sweeps against twice the precision:
 exp 1, expm1 1.5, tanh 1.4, sigmoid 2.3, the others 0.51 (float32);
-exp 1.1, expm1 2, tanh 2.7, sigmoid 2.4, the others by the C library (float64).
+exp 1.1, expm1 2, tanh 1.2, sigmoid 2.4, the others 0.8 (float64).
 """
 
 from __future__ import annotations
 
 from twofold.lower.control import Control
+from twofold.lower.math import pairs
 from twofold.lower.math.core import (
-    LN_2,
+    DOUBLE,
     LOG2_E,
     SINGLE,
     Format,
@@ -17,10 +18,12 @@ from twofold.lower.math.core import (
     format_of,
     function,
     horner,
-    in_double,
+    quotient,
     scale_exponent,
-    single_in_double,
+    wide,
 )
+from twofold.lower.math.pairs import Pair
+from twofold.lower.math.tables import SINH, TANH, TANH_BELOW
 from twofold.lower.values import Val
 
 # minimax fits of (exp(r) - 1 - r) / r**2 on |r| <= log(2) / 2, relative to exp(r) - 1
@@ -108,14 +111,6 @@ def expm1(b: Control, x: Val) -> Val:
 
 
 @function
-def exp2(b: Control, x: Val) -> Val:
-    """2**x."""
-    if format_of(x) is SINGLE:
-        return in_double(b, lambda b, x: exp(b, b.mul(x, LN_2)), x)
-    return b.call_library("exp2", x)
-
-
-@function
 def sigmoid(b: Control, x: Val) -> Val:
     """1 / (1 + exp(-x)), with its subnormal tail."""
     e = exp(b, b.neg(b.abs(x)))
@@ -135,20 +130,76 @@ def tanh(b: Control, x: Val) -> Val:
         small = b.fma(b.mul(square, magnitude), horner(b, _TANH_SINGLE, square), magnitude)
         result = b.select(b.cmp("lt", magnitude, 0.65), small, large)
     else:
-        t = expm1(b, clamp(b, b.add(magnitude, magnitude), None, 40.0))
-        result = b.div(t, b.add(t, 2.0))
+        square = b.mul(x, x)
+        small = b.fma(b.mul(square, magnitude), quotient(b, TANH, TANH_BELOW, square), magnitude)
+        e = exp(b, clamp(b, b.add(magnitude, magnitude), None, 40.0))
+        large = b.sub(1.0, b.div(2.0, b.add(e, 1.0)))
+        result = b.select(b.cmp("lt", magnitude, 1.0), small, large)
     return b.copysign(result, x)
 
 
-@single_in_double("sinh")
-def _sinh(b: Control, x: Val) -> Val:
-    t = expm1(b, b.abs(x))
-    # t / (t + 1) is not defined at infinity
-    half = b.mul(b.add(t, b.select(b.cmp("gt", t, 1e300), 1.0, b.div(t, b.add(t, 1.0)))), 0.5)
-    return b.copysign(half, x)
+def _nearest_multiple(b: Control, x: Val) -> tuple[Val, Val]:
+    """The integer nearest to ``x``, as float64 and as an integer vector."""
+    shifted = b.add(x, DOUBLE.round_magic)
+    magic = b.bitcast(b.const(DOUBLE.round_magic, DOUBLE.dtype, x.lanes), DOUBLE.bits)
+    return b.sub(shifted, DOUBLE.round_magic), b.sub(b.bitcast(shifted, DOUBLE.bits), magic)
 
 
-@single_in_double("cosh")
-def _cosh(b: Control, x: Val) -> Val:
-    e = exp(b, b.abs(x))
-    return b.mul(b.add(e, b.div(1.0, e)), 0.5)
+def _exp_reduced(b: Control, r: Pair) -> Pair:
+    """exp(r) of float64 to about 57 bits, for |r| <= log(2) / 2."""
+    q = horner(b, EXP_DOUBLE, r[0])
+    high, low = pairs.quick_sum(b, 1.0, r[0])
+    return pairs.quick_sum(b, high, b.add(low, b.fma(b.mul(r[0], r[0]), q, r[1])))
+
+
+def exp_pair(b: Control, x: Val, rest: Val | float = 0.0) -> tuple[Val, Pair]:
+    """(n, p) with exp(x + rest) = 2**n p in float64, for |x| <= 800 and small ``rest``."""
+    whole, n = _nearest_multiple(b, b.mul(x, LOG2_E))
+    r = b.fma(whole, -DOUBLE.ln2_high, x)
+    correction = b.fma(whole, -DOUBLE.ln2_low, rest)
+    return n, _exp_reduced(b, pairs.quick_sum(b, r, correction))
+
+
+def exp_rounded(b: Control, x: Val, rest: Val) -> Val:
+    """exp(x + rest) in float64 with an error below 0.6 units, for any ``x``; ``rest`` is below its last place."""
+    inside = b.cmp("lt", b.abs(x), 800.0)
+    n, p = exp_pair(b, clamp(b, x, -746.0, 710.0), b.select(inside, rest, 0.0))
+    return _times_power(b, DOUBLE, pairs.rounded(b, p), n)
+
+
+@wide
+def exp2(b: Control, x: Val) -> Val:
+    """2**x."""
+    whole, n = _nearest_multiple(b, clamp(b, x, -1076.0, 1025.0))
+    r = pairs.two_product(b, b.sub(clamp(b, x, -1076.0, 1025.0), whole), pairs.LN_2[0])
+    return _times_power(b, DOUBLE, pairs.rounded(b, _exp_reduced(b, r)), n)
+
+
+def _halves(b: Control, x: Val) -> tuple[Pair, Pair]:
+    """exp(|x|) / 4 and exp(-|x|) / 4 as pairs; quarters, as the first may be twice too large for the format."""
+    a = clamp(b, b.abs(x), None, 710.6)
+    found = []
+    for value in (a, b.neg(a)):
+        n, (high, low) = exp_pair(b, value)
+        exponent = b.sub(n, 2)
+        scale = scale_exponent(b, DOUBLE, b.select(b.cmp("lt", exponent, -1000), -1000, exponent))
+        found.append((b.mul(high, scale), b.mul(low, scale)))
+    return found[0], found[1]
+
+
+@wide
+def sinh(b: Control, x: Val) -> Val:
+    """The hyperbolic sine."""
+    square = b.mul(x, x)
+    small = b.fma(b.mul(square, x), horner(b, SINH, square), x)
+    grown, shrunk = _halves(b, x)
+    high, low = pairs.add(b, grown, (b.neg(shrunk[0]), b.neg(shrunk[1])))
+    large = b.mul(b.add(high, low), 2.0)
+    return b.copysign(b.select(b.cmp("lt", b.abs(x), 1.0), small, large), x)
+
+
+@wide
+def cosh(b: Control, x: Val) -> Val:
+    """The hyperbolic cosine."""
+    high, low = pairs.add(b, *_halves(b, x))
+    return b.mul(b.add(high, low), 2.0)
