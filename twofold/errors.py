@@ -45,6 +45,10 @@ class GradientError(TwofoldError, RuntimeError):
     """A gradient was asked for that does not exist."""
 
 
+class UndefinedGradientError(GradientError, NotImplementedError):
+    """A gradient was asked for that has no formula."""
+
+
 class GraphError(TwofoldError, RuntimeError, ValueError):
     """A graph is used in a way its state forbids: finalised, closed, foreign, or without a value."""
 

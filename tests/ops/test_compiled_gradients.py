@@ -36,9 +36,9 @@ NAMES = [
 ]
 
 
-def floating(sample: Sample) -> list[int]:
+def floating(op: Any, sample: Sample) -> list[int]:
     """The numbers of the inputs that may have gradients."""
-    return [k for k, dtype in enumerate(sample.dtypes) if dtype.kind == "f"]
+    return [k for k, d in enumerate(sample.dtypes) if d.kind == "f" and k not in op.without_gradient]
 
 
 def differentiable_samples(op: Any) -> list[tuple[Sample, Any]]:
@@ -47,7 +47,7 @@ def differentiable_samples(op: Any) -> list[tuple[Sample, Any]]:
     found = []
     for sample in op.samples():
         type = sampled.result_type(op, sample)
-        if type.dtype.kind == "f" and floating(sample):
+        if type.dtype.kind == "f" and floating(op, sample):
             found.append((sample, narrow(generator.normal(size=type.shape), type.dtype)))
     return found
 
@@ -58,7 +58,7 @@ def by_interpreter(op: Any, sample: Sample, cotangent: Any) -> list[Any]:
     value = evaluate(graph, sample.arrays)[0]
     known = {"cotangent": cotangent, "output": value}
     found = []
-    for index in floating(sample):
+    for index in floating(op, sample):
         made = vjp_of(op, sample.attrs, graph, index)
         if made is None:
             found.append(None)
@@ -69,9 +69,9 @@ def by_interpreter(op: Any, sample: Sample, cotangent: Any) -> list[Any]:
     return found
 
 
-def leaves(sample: Sample) -> list[torch.Tensor]:
+def leaves(op: Any, sample: Sample) -> list[torch.Tensor]:
     made = [tensor_of(a, d) for a, d in zip(sample.arrays, sample.dtypes)]
-    for index in floating(sample):
+    for index in floating(op, sample):
         made[index].requires_grad = True
     return made
 
@@ -79,14 +79,14 @@ def leaves(sample: Sample) -> list[torch.Tensor]:
 def by_running(op: Any, cases: Sequence[tuple[Sample, Any]], way: str) -> list[list[Any]]:
     """What ``backward`` leaves in ``.grad`` of every floating input."""
     with tier(way):
-        inputs = [leaves(sample) for sample, _ in cases]
+        inputs = [leaves(op, sample) for sample, _ in cases]
         for given, (sample, cotangent) in zip(inputs, cases):
             result = _core.record(op, sample.attrs, given)
             if result.requires_grad and not all(
                 share is None for share in by_interpreter(op, sample, cotangent)
             ):
                 result.backward(tensor_of(cotangent, result.dtype))
-        grads = [[given[k].grad for k in floating(sample)] for given, (sample, _) in zip(inputs, cases)]
+        grads = [[given[k].grad for k in floating(op, sample)] for given, (sample, _) in zip(inputs, cases)]
         return [[None if g is None else g._numpy().copy() for g in part] for part in grads]
 
 
@@ -97,7 +97,7 @@ def by_declaring(op: Any, cases: Sequence[tuple[Sample, Any]], way: str) -> list
         given = [_core.placeholder(type) for type in sample.types]
         result = _core.record(op, sample.attrs, given)
         seed = _core.placeholder(result.type_)
-        outputs.append(_core.gradients(result, seed, tuple(given[k] for k in floating(sample))))
+        outputs.append(_core.gradients(result, seed, tuple(given[k] for k in floating(op, sample))))
         inputs += [*given, seed]
         arrays += [*map(tensor_of, sample.arrays, sample.dtypes), tensor_of(cotangent, result.dtype)]
     function = _core.function(tuple(inputs), tuple(g for part in outputs for g in part), False, None)
@@ -129,7 +129,7 @@ def test_gradient_against_the_interpreter(name: str) -> None:
         dtypes = (*sample.dtypes, sampled.result_type(op, sample).dtype)
         coarsest = max(EPSILON[dtype] for dtype in dtypes if dtype.kind == "f")
         for index, one, other in zip(
-            floating(sample), found, by_interpreter(op, sample, cotangent), strict=True
+            floating(op, sample), found, by_interpreter(op, sample, cotangent), strict=True
         ):
             where = (name, sample.attrs, sample.types, index)
             assert (one is None) == (other is None), where
@@ -137,7 +137,7 @@ def test_gradient_against_the_interpreter(name: str) -> None:
                 check_near(one, other, sample.dtypes[index], coarsest, where)
     samples = [sample for sample, _ in cases]
     zeros = [
-        [numpy.zeros_like(sample.arrays[k]) if g is None else g for k, g in zip(floating(sample), part)]
+        [numpy.zeros_like(sample.arrays[k]) if g is None else g for k, g in zip(floating(op, sample), part)]
         for sample, part in zip(samples, plain)
     ]
     for way in ("first_sight", "fused"):
@@ -161,7 +161,7 @@ def test_gradient_against_differences(name: str) -> None:
     cases = [(s, generator.normal(size=sampled.result_type(op, s).shape)) for s in smooth_cases(op, 12)]
     for (sample, cotangent), found in zip(cases, by_running(op, cases, "fused")):
         graph = closed_graph(op, sample.attrs, sample.types)
-        for index, one in zip(floating(sample), found, strict=True):
+        for index, one in zip(floating(op, sample), found, strict=True):
             if one is not None:
                 numeric = numeric_vjp(lambda a, g=graph: evaluate(g, a)[0], sample.arrays, cotangent, index)
                 assert compare_gradients(one, numeric) is None, (name, sample.attrs, sample.types, index)
@@ -186,10 +186,10 @@ def second_by_running(
 ) -> list[Any]:
     """Gradients with respect to every floating input of the gradient of input ``index``."""
     with tier(way):
-        given = leaves(sample)
+        given = leaves(op, sample)
         result = _core.record(op, sample.attrs, given)
         (first,) = grad(result, given[index], tensor_of(cotangent, float64), create_graph=True)
-        targets = [given[k] for k in floating(sample)]
+        targets = [given[k] for k in floating(op, sample)]
         if not first.requires_grad:
             return [None] * len(targets)
         found = grad(first, targets, tensor_of(direction, float64), allow_unused=True)
@@ -202,7 +202,7 @@ def test_second_gradient_against_differences(name: str) -> None:
     generator = numpy.random.default_rng(6)
     for sample in smooth_cases(op, 4):
         cotangent = generator.normal(size=sampled.result_type(op, sample).shape)
-        for index in floating(sample):
+        for index in floating(op, sample):
             whole = gradient_function(op, sample, index)
             if whole is None:
                 continue
@@ -210,7 +210,7 @@ def test_second_gradient_against_differences(name: str) -> None:
             arrays = [*sample.arrays, cotangent]
             plain = second_by_running(op, sample, cotangent, direction, index, "first_sight")
             fused = second_by_running(op, sample, cotangent, direction, index, "fused")
-            for k, one, other in zip(floating(sample), plain, fused, strict=True):
+            for k, one, other in zip(floating(op, sample), plain, fused, strict=True):
                 where = (name, sample.attrs, sample.types, index, k)
                 numeric = numeric_vjp(lambda a, g=whole: evaluate(g, a)[0], arrays, direction, k)
                 found = numpy.zeros(numeric.shape) if one is None else one
@@ -237,7 +237,7 @@ def test_the_rule_of_a_composite_holds_inside_others(name: str) -> None:
         )
         graph = closed_graph(op, sample.attrs, sample.types)
         around = Graph(graph.input_types, [apply("negative", graph.outputs[0])])
-        for index in floating(sample):
+        for index in floating(op, sample):
             alone, inside = vjp_of(op, sample.attrs, graph, index), vjp_graph(around, index)
             assert (alone is None) == (inside is None)
             for arrays in (sample.arrays, zeros):

@@ -30,6 +30,7 @@ from twofold.ir.bind import bind, constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops.gradients import NoGradient, with_own_gradient
 from twofold.ops.promotion import common_dtype, same
 from twofold.ops.promotion import logical as logical
 from twofold.ops.promotion import to_bool as to_bool
@@ -50,7 +51,7 @@ class Functions:
     """All public functions as attributes, found when used, so that entries may refer to later ones."""
 
     def __getattr__(self, name: str) -> Any:
-        function = FUNCTIONS.get(name)
+        function = FUNCTIONS.get(name) or getattr(REGISTRY.get(name), "call", None)
         if function is None:
             raise AttributeError(f"no operation named {name!r}")
         setattr(self, name, function)
@@ -160,11 +161,6 @@ def iota(shape: Shape) -> Any:
     return make_node(REGISTRY["iota"], (), (), tensor_type(int64, shape))
 
 
-def no_slope(cotangent: Node, output: Node, *inputs: Node) -> tuple[Any, ...]:
-    """The ``vjp`` of a function that is constant between its jumps: zeros."""
-    return tuple(filled(0, node.dtype, node.shape) for node in inputs)
-
-
 _KIND_WORDS = {
     "b": "bool",
     "i": "signed integers",
@@ -187,6 +183,7 @@ class Operation(Op):
     call: Callable[..., Any]
     creates: str = ""  # makes new leaves, of the "default" dtype or of that of a "value"
     differentiable: bool = True
+    without_gradient: tuple[int, ...] = ()  # inputs whose gradient has no formula: asking for it is an error
     exact_reference: bool = (
         False  # the reference wants arrays of the true dtypes, not floats widened to float64
     )
@@ -215,7 +212,10 @@ class Operation(Op):
         if self.rule_vjp is None:
             raise NotImplementedError(self.name)
         if not self.holomorphic or cotangent.dtype.kind != "c":
-            return self.rule_vjp(cotangent, output, *inputs, *attrs)
+            found: list[Any] = list(self.rule_vjp(cotangent, output, *inputs, *attrs))
+            for k in self.without_gradient:
+                found[k] = NoGradient(self.name, self.parameter_names()[k])
+            return found
         # the gradient of L is ct times the conjugate of the derivative
         shares = self.rule_vjp(ops.conj(cotangent), output, *inputs, *attrs)
         return [None if share is None else ops.conj(share) for share in shares]
@@ -266,6 +266,9 @@ class Elementwise(Operation):
     signature = "input"
     result_dtype: Callable[[DType], tuple[DType, DType]] = staticmethod(same)
     operand_dtypes: tuple[DType | None, ...] = ()
+    accuracy: tuple[float, float] = (4.0, 4.0)  # bounds in float32 and float64, in units in the last place
+    amplitude: Callable[..., Any] | None = None  # of arrays: errors are relative to it where values are less
+    accurate_where: Callable[..., Any] | None = None  # of arrays: where the bounds hold, if not everywhere
     rule_lower: Callable[..., Any]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -319,11 +322,6 @@ def _weakly(node: Node, dtype: DType) -> Node:
     if node.type.dtype is dtype:
         return node
     return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, node.type.shape, True))
-
-
-def with_own_gradient(op: Op, attrs: Attributes, value: Node, inputs: Sequence[Node]) -> Node:
-    """``value``, which parts of ``op`` computed from ``inputs``, with the gradient rule of ``op`` itself."""
-    return make_node(REGISTRY["ruled"], (op.name, attrs), (value, *inputs), value.type)
 
 
 class Reduction(Operation):

@@ -10,7 +10,8 @@ import numpy
 from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
 from twofold.ops import complex_functions
-from twofold.ops.base import apply, composite, elementwise, no_slope, ops, to_float
+from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.gradients import no_slope
 from twofold.ops.samples import nonzero, reals
 
 

@@ -317,32 +317,6 @@ class softplus:
         return apply("softplus", input * beta) / beta
 
 
-_erf_of_array = numpy.vectorize(math.erf, otypes=[float])
-_erfc_of_array = numpy.vectorize(math.erfc, otypes=[float])
-
-
-@elementwise
-class erf:
-    """Error function."""
-
-    functions = ("erf", "special.erf")
-    result_dtype = to_float
-    vjp = lambda ct, y, x: (ct * (2 / math.sqrt(math.pi)) * ops.exp(-x * x),)
-    lower = lambda b, x: b.math("erf", x)
-    reference = _erf_of_array
-
-
-@elementwise
-class erfc:
-    """``1 - erf(input)``, accurate where it is small."""
-
-    functions = ("erfc", "special.erfc")
-    result_dtype = to_float
-    vjp = lambda ct, y, x: (ct * (-2 / math.sqrt(math.pi)) * ops.exp(-x * x),)
-    lower = lambda b, x: b.math("erfc", x)
-    reference = _erfc_of_array
-
-
 def _exact_logaddexp(x: Any, y: Any) -> Any:
     if not numpy.iscomplexobj(x):
         return numpy.logaddexp(x, y)
@@ -405,21 +379,6 @@ class sinc:
 
 def _sinc(angle: Any) -> Any:
     return ops.sin(angle) / angle
-
-
-@composite
-class xlogy:
-    """``input * log(other)``, 0 where ``input`` is 0."""
-
-    inplace = True
-    functions = ("xlogy", "special.xlogy")
-    signature = "input, other"
-    methods = ("xlogy",)
-    domain = (nonzero(-3, 3), reals(0.1, 3))
-    reference = lambda x, y: numpy.where(x == 0, 0, x * numpy.log(y))
-    compute = lambda x, y: ops.where(
-        ops.equal(x, 0), x * 0.0, x * ops.log(ops.where(ops.equal(x, 0), 1.0, y))
-    )
 
 
 @composite

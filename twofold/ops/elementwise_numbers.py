@@ -16,12 +16,12 @@ from twofold.ops.base import (
     convert,
     elementwise,
     filled,
-    no_slope,
     ops,
     public,
     to_bool,
     to_float,
 )
+from twofold.ops.gradients import no_slope
 from twofold.ops.samples import nonzero, reals
 
 

@@ -114,8 +114,9 @@ def _zeta_positive(b: Control, s: Val, q: Val) -> Val:
     for j, coefficient in enumerate(BERNOULLI):
         tail = b.fma(term, coefficient, tail)
         term = b.mul(b.mul(term, b.mul(b.add(s, 2.0 * j + 1.0), b.add(s, 2.0 * j + 2.0))), inverse)
-    # once the last power is zero, so is the tail, however large its other factors
-    return b.add(sum_, b.select(b.cmp("eq", last, 0.0), 0.0, tail))
+    # once the last power is zero, so are all terms of the tail but its integral, however large their factors
+    integral = b.div(pow_double(b, end, b.sub(1.0, s)), b.sub(s, 1.0))
+    return b.add(sum_, b.select(b.cmp("eq", last, 0.0), integral, tail))
 
 
 def _zeta_negative(b: Control, s: Val, q: Val) -> Val:

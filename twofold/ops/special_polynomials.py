@@ -1,0 +1,255 @@
+"""Orthogonal polynomials; the degree ``n`` is an operand, counted without its fraction.
+
+A polynomial of negative degree is 0. Their gradients are not defined here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import float64
+from twofold.ops import references_bessel as references
+from twofold.ops.base import elementwise, to_float
+from twofold.ops.samples import Domain, reals
+
+_DOMAIN: tuple[Domain, ...] = (reals(-0.9, 0.9), reals(0, 12))
+_SHIFTED_DOMAIN: tuple[Domain, ...] = (reals(0.05, 0.95), reals(0, 12))
+
+
+def _shifted(name: str) -> Any:
+    """The polynomial ``name`` at 2 x - 1, from float64 for all dtypes."""
+
+    def lower(b: Any, x: Any, n: Any) -> Any:
+        wide = b.cast(x, float64)
+        argument = b.sub(b.add(wide, wide), 1.0)
+        return b.cast(b.math(name, argument, b.cast(n, float64)), x.dtype)
+
+    return lower
+
+
+def _amplitude(x: Any, n: Any) -> Any:
+    """Between their zeros the polynomials swing this far; far out errors grow with the degree."""
+    return 1 + 0 * x
+
+
+def _moderate(x: Any, n: Any) -> Any:
+    """Where no step of the recurrences leaves the range of float64."""
+    return ~((n > 100) | (n * numpy.log2(4 * numpy.abs(x) + 4) > 1000))
+
+
+@elementwise
+class chebyshev_polynomial_t:
+    """Chebyshev polynomial of the first kind."""
+
+    functions = ("special.chebyshev_polynomial_t",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("chebyshev_t", x, n)
+    reference = references.chebyshev_t
+
+
+@elementwise
+class chebyshev_polynomial_u:
+    """Chebyshev polynomial of the second kind."""
+
+    functions = ("special.chebyshev_polynomial_u",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("chebyshev_u", x, n)
+    reference = references.chebyshev_u
+
+
+@elementwise
+class chebyshev_polynomial_v:
+    """Chebyshev polynomial of the third kind."""
+
+    functions = ("special.chebyshev_polynomial_v",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("chebyshev_v", x, n)
+    reference = references.chebyshev_v
+
+
+@elementwise
+class chebyshev_polynomial_w:
+    """Chebyshev polynomial of the fourth kind."""
+
+    functions = ("special.chebyshev_polynomial_w",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("chebyshev_w", x, n)
+    reference = references.chebyshev_w
+
+
+@elementwise
+class hermite_polynomial_h:
+    """Hermite polynomial of the physicists; NaN from degree 513 on."""
+
+    functions = ("special.hermite_polynomial_h",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("hermite_h", x, n)
+    reference = references.hermite_h
+
+
+@elementwise
+class hermite_polynomial_he:
+    """Hermite polynomial of the probabilists; NaN from degree 513 on."""
+
+    functions = ("special.hermite_polynomial_he",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("hermite_he", x, n)
+    reference = references.hermite_he
+
+
+@elementwise
+class laguerre_polynomial_l:
+    """Laguerre polynomial."""
+
+    functions = ("special.laguerre_polynomial_l",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("laguerre_l", x, n)
+    reference = references.laguerre_l
+
+
+@elementwise
+class legendre_polynomial_p:
+    """Legendre polynomial."""
+
+    functions = ("special.legendre_polynomial_p",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = lambda b, x, n: b.math("legendre_p", x, n)
+    reference = references.legendre_p
+
+
+@elementwise
+class shifted_chebyshev_polynomial_t:
+    """Chebyshev polynomial of the first kind at ``2 * input - 1``."""
+
+    functions = ("special.shifted_chebyshev_polynomial_t",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _SHIFTED_DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = _shifted("chebyshev_t")
+    reference = lambda x, n: references.chebyshev_t(2 * references.Wide(1) * x - 1, n)
+
+
+@elementwise
+class shifted_chebyshev_polynomial_u:
+    """Chebyshev polynomial of the second kind at ``2 * input - 1``."""
+
+    functions = ("special.shifted_chebyshev_polynomial_u",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _SHIFTED_DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = _shifted("chebyshev_u")
+    reference = lambda x, n: references.chebyshev_u(2 * references.Wide(1) * x - 1, n)
+
+
+@elementwise
+class shifted_chebyshev_polynomial_v:
+    """Chebyshev polynomial of the third kind at ``2 * input - 1``."""
+
+    functions = ("special.shifted_chebyshev_polynomial_v",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _SHIFTED_DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = _shifted("chebyshev_v")
+    reference = lambda x, n: references.chebyshev_v(2 * references.Wide(1) * x - 1, n)
+
+
+@elementwise
+class shifted_chebyshev_polynomial_w:
+    """Chebyshev polynomial of the fourth kind at ``2 * input - 1``."""
+
+    functions = ("special.shifted_chebyshev_polynomial_w",)
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    accuracy = (1.0, 64.0)
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _SHIFTED_DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+    lower = _shifted("chebyshev_w")
+    reference = lambda x, n: references.chebyshev_w(2 * references.Wide(1) * x - 1, n)
