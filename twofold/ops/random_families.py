@@ -14,7 +14,8 @@ import numpy
 from twofold.dtypes import DType, as_dtype, float32, float64, int64, uint64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ops.base import Host, apply, composite, convert, host, no_slope, ops
+from twofold.ops.base import Host, apply, composite, convert, host, ops
+from twofold.ops.gradients import no_slope
 from twofold.ops.random import draw_samples, uniform_node
 from twofold.ops.samples import Sample
 from twofold.ops.source import shape_of
