@@ -110,9 +110,12 @@ def hinge_embedding_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, 0 elsewhere."""
+    if not (input1.is_floating_point() or input2.is_floating_point()):
+        input1, input2 = input1.float(), input2.float()
     cosine = FUNCTIONS["cosine_similarity"](input1, input2, input1.ndim - 1)
-    each = FUNCTIONS["where"](target == 1, 1 - cosine, (cosine - margin).clamp(min=0))
+    other = (cosine - margin).clamp(min=0) * (target == -1)
+    each = FUNCTIONS["where"](target == 1, 1 - cosine, other)
     return reducing.reduced(each, reduction)
 
 

@@ -35,6 +35,7 @@ from twofold.ops.promotion import common_dtype, same
 from twofold.ops.promotion import logical as logical
 from twofold.ops.promotion import to_bool as to_bool
 from twofold.ops.promotion import to_float as to_float
+from twofold.ops.promotion import to_number as to_number
 from twofold.ops.samples import Domain, elementwise_samples, reals, reduction_samples
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
@@ -483,7 +484,7 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
         ):
             op.methods = tuple(name for name in op.functions if "." not in name)
         if isinstance(op, Elementwise) and "inplace" not in vars(body):
-            op.inplace = op.result_dtype in (same, to_float) or len(op.parameter_names()) > 1
+            op.inplace = op.result_dtype in (same, to_float, to_number) or len(op.parameter_names()) > 1
         register(op)
         _publish(op)
         return op

@@ -17,7 +17,7 @@ from twofold.dtypes import DType, complex64, complex128, float32, float64
 from twofold.errors import DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
-from twofold.ops.base import Elementwise, composite, convert, elementwise, filled, ops, strong
+from twofold.ops.base import Elementwise, composite, convert, elementwise, filled, ops, public, strong
 from twofold.ops.samples import Sample
 
 
@@ -133,12 +133,18 @@ def _conjugate(z: Any) -> Any:
 class conj:
     """The complex conjugate of each element; a real tensor itself."""
 
-    functions = ("conj", "conj_physical", "resolve_conj")
+    functions = ("conj", "conj_physical")
     kinds = "biufc"
     signature = "input"
     inplace = True
     reference = numpy.conj
     compute = _conjugate
+
+
+@public("resolve_conj", "resolve_neg", methods=("resolve_conj", "resolve_neg"))
+def resolved(input: Any) -> Any:
+    """``input`` itself: conjugates and negatives are never left for later."""
+    return input
 
 
 @composite

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import as_dtype
+from twofold.dtypes import as_dtype, bfloat16
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.base import (
     apply,
     broadcast,
     broadcast_shapes,
+    common_dtype,
     composite,
     convert,
     normalize_axis,
@@ -164,14 +165,17 @@ class cosine_similarity:
     def compute(a: Any, b: Any, eps: Any, axis: int) -> Any:
         shape = broadcast_shapes(a.shape, b.shape)
         axis = normalize_axis(axis, len(shape))
+        result, _ = common_dtype([strong(a).type, strong(b).type])
         a, b = broadcast(floating(a), shape), broadcast(floating(b), shape)
+        if not shape:
+            a, b = ops.reshape(a, (1,)), ops.reshape(b, (1,))
 
         def add_up(value: Any) -> Any:
             return apply("sum", value, attrs=((axis,), False))
 
         # one square root of the product, as the smallest positive length is then still resolved
         lengths = [ops.maximum(add_up(value * value), eps * eps) for value in (a, b)]
-        return add_up(a * b) / ops.sqrt(lengths[0] * lengths[1])
+        return convert(add_up(a * b) / ops.sqrt(lengths[0] * lengths[1]), result)
 
     def reference(a: Any, b: Any, eps: Any, axis: int) -> Any:
         lengths = [numpy.maximum(numpy.sqrt((x * x).sum(axis)), eps) for x in (a, b)]
@@ -180,6 +184,7 @@ class cosine_similarity:
     samples = lambda: [
         example((1,), (3, 17), (3, 17), numpy.array(1e-8)),
         example((0,), (3, 2), (3, 1), numpy.array(1e-8)),
+        example((-1,), (3, 5), (3, 5), numpy.array(1e-8), dtype=bfloat16, smooth=False),
     ]
 
 

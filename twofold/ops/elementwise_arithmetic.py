@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
 from twofold.ops import complex_functions
-from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_number
 from twofold.ops.gradients import no_slope
 from twofold.ops.samples import nonzero, reals
 
@@ -304,7 +304,7 @@ class square:
     """``input`` times itself."""
 
     vjp = lambda ct, y, x: (ct * (x + x),)
-    kinds = "iuf"
+    result_dtype = to_number
     on_complex = complex_functions.square
     lower = lambda b, x: b.mul(x, x)
     reference = numpy.square

@@ -301,7 +301,7 @@ class sigmoid:
 
 @elementwise
 class softplus:
-    """``log(1 + exp(beta * input)) / beta``, without overflow."""
+    """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` beyond a ``threshold`` below 20."""
 
     result_dtype = to_float
     arity = 1
@@ -311,10 +311,10 @@ class softplus:
 
     @staticmethod
     def call(input: Any, beta: Any = 1.0, threshold: float = 20.0) -> Any:
-        # the threshold of other libraries avoids an overflow that cannot happen here
-        if beta == 1:
-            return apply("softplus", input)
-        return apply("softplus", input * beta) / beta
+        scaled = input if beta == 1 else input * beta
+        smooth = apply("softplus", scaled) if beta == 1 else apply("softplus", scaled) / beta
+        # nothing can overflow, so that a threshold matters only where the two forms differ visibly
+        return smooth if threshold >= 20 else ops.where(ops.greater(scaled, threshold), input, smooth)
 
 
 def _exact_logaddexp(x: Any, y: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import complex64, float32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, composite, convert, normalize_axis, ops, strong
 from twofold.ops.composite import floating
@@ -31,10 +32,11 @@ class local_response_norm:
         return apply("local_response_norm", input, alpha, beta, k, attrs=(size,))
 
     def compute(x: Any, alpha: Any, beta: Any, k: Any, size: int) -> Any:
-        wide = floating(x)
+        wide = floating(x if x.dtype.kind == "f" else convert(x, float32))
         channels = x.shape[1]
         total = along(wide * wide, 1, window_line(channels, channels, size, 1, size // 2))
-        return convert(wide / ops.pow(total * (alpha / size) + k, beta), strong(x).dtype)
+        result = wide / ops.pow(total * (alpha / size) + k, beta)
+        return result if x.dtype.kind != "f" and x.type.size else convert(result, strong(x).dtype)
 
     def reference(x: Any, alpha: Any, beta: Any, k: Any, size: int) -> Any:
         low = size // 2
@@ -42,10 +44,13 @@ class local_response_norm:
         total = [square[:, max(c - low, 0) : c - low + size].sum(1) for c in range(x.shape[1])]
         return x / (numpy.stack(total, 1) * alpha / size + k) ** beta
 
-    samples = lambda: [
-        example((size,), (2, 5, 3), numpy.array(0.5), numpy.array(0.75), numpy.array(1.0))
-        for size in (1, 2, 3, 9)
-    ]
+    samples = lambda: (
+        [
+            example((size,), (2, 5, 3), numpy.array(0.5), numpy.array(0.75), numpy.array(1.0))
+            for size in (1, 2, 3, 9)
+        ]
+        + [example((2,), numpy.arange(12).reshape(2, 3, 2), *map(numpy.array, (0.5, 0.75, 1.0)))]
+    )
 
 
 @composite
@@ -64,7 +69,7 @@ class renorm:
         return apply("renorm", input, maxnorm, attrs=(float(p), normalize_axis(dim, ndim)))
 
     def compute(x: Any, largest: Any, p: float, axis: int) -> Any:
-        wide = floating(x)
+        wide = x if x.dtype.kind == "c" else floating(x)
         length = ops.norm(wide, p, tuple(k for k in range(x.ndim) if k != axis), True)
         factor = ops.where(ops.greater(length, largest), largest / (length + 1e-7), 1.0)
         return convert(wide * factor, strong(x).dtype)
@@ -79,4 +84,5 @@ class renorm:
         example((2.0, 0), (3, 4), numpy.array(1.5)),
         example((1.0, 1), (2, 3, 4), numpy.array(4.0)),
         example((3.0, 2), (2, 3, 4), numpy.array(0.5)),
+        example((2.0, 0), (3, 4), numpy.array(1.5), dtype=complex64),
     ]

@@ -458,6 +458,7 @@ class smooth_l1_loss:
 
 def _smooth(d: Any, k: Any) -> Any:
     # the quotient is taken of 1 where beta is 0, so that its gradient is not 0 * inf
+    k = convert(k, d.dtype)
     safe = ops.where(ops.greater(k, 0), k, 1.0)
     return ops.where(ops.less(d, k), d * d * 0.5 / safe, d - k * 0.5)
 

@@ -18,7 +18,7 @@ from twofold.ops.base import FUNCTIONS, ops, public
 
 
 def _limit(dtype: DType, largest: bool) -> Any:
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         return math.inf if largest else -math.inf
     if dtype is bool_:
         return largest
@@ -139,8 +139,9 @@ def _deviation(name: str, words: str) -> None:
         total = FUNCTIONS["masked.sum"]
         count = _count(input, dim, True, mask)
         center = ops.divide(total(input, dim, keepdim=True, dtype=wanted, mask=mask), count)
-        squares = ops.square(ops.subtract(input, center))
-        spread = total(squares, dim, keepdim=keepdim, dtype=wanted, mask=mask)
+        apart = ops.subtract(input, center)
+        squares = ops.square(ops.abs(apart) if wanted.kind == "c" else apart)
+        spread = total(squares, dim, keepdim=keepdim, dtype=wanted.real, mask=mask)
         divisor = ops.maximum(ops.subtract(ops.reshape(count, tuple(spread.shape)), taken), 0.0)
         found = _converted(ops.divide(spread, divisor), wanted)
         return ops.sqrt(found) if name == "std" else found
@@ -163,6 +164,8 @@ def norm(
 def normalize(
     input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
 ) -> Any:
+    if dtype is None and input.dtype.kind == "c":
+        dtype = input.dtype.real
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return ops.divide(kept(input, mask, 0), ops.maximum(length, eps))
 

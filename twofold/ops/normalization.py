@@ -100,6 +100,7 @@ def _last(name: str, centered: bool, doc: str) -> Any:
         body.call = staticmethod(_layer_norm)  # type: ignore[attr-defined]
     else:
         body.call = staticmethod(_rms_norm)  # type: ignore[attr-defined]
+        body.on_complex = staticmethod(_complex_rms_norm)  # type: ignore[attr-defined]
     body.__name__, body.__doc__ = name, doc
     return composite(body)
 
@@ -135,8 +136,14 @@ _EPSILON: dict[DType, float] = {float64: 2.0**-52, float16: 2.0**-10, bfloat16: 
 def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     axes = _last_axes(input, normalized_shape, weight=weight)
     given = [] if weight is None else [weight]
-    small = _EPSILON.get(input.dtype, 2.0**-23) if eps is None else eps
+    small = _EPSILON.get(input.dtype.real, 2.0**-23) if eps is None else eps
     return apply("rms_norm", input, *given, small, attrs=(axes, weight is not None, False))
+
+
+def _complex_rms_norm(x: Any, *rest: Any) -> Any:
+    """The square is not that of the absolute value, so the factor is complex, too."""
+    weight, bias, eps, axes, _ = _split(rest)
+    return _affine(x * ops.rsqrt(average(x * x, axes) + eps), weight, bias)
 
 
 layer_norm = _last(

@@ -167,15 +167,15 @@ def _compact(vectors: Any, factors: Any, rows: int) -> tuple[Any, Any]:
     return v, solve_left(system, diagonal_matrix(factors), True, True)
 
 
-def _check_reflections(a: Any, tau: Any) -> None:
+def _check_reflections(a: Any, tau: Any, tall: bool = True) -> None:
     check_matrix(a)
     check_same_dtype(a, tau)
     rows, columns = a.shape[-2:]
     fits = len(tau.shape) == len(a.shape) - 1 and tuple(tau.shape[:-1]) == tuple(a.shape[:-2])
-    if not fits or tau.shape[-1] > columns or columns > rows:
+    if not fits or tau.shape[-1] > min(rows, columns) or (tall and columns > rows):
         raise ShapeError(
             f"reflections of shape {tuple(a.shape)} with factors of shape {tuple(tau.shape)}",
-            "Give columns of at least their number of rows, and at most one factor per column.",
+            f"Give {'at most as many columns as rows, and ' if tall else ''}at most one factor per column and row.",
         )
 
 
@@ -221,7 +221,7 @@ class ormqr:
 
     @staticmethod
     def compute(a: Any, tau: Any, other: Any, left: bool, transpose: bool) -> Any:
-        _check_reflections(a, tau)
+        _check_reflections(a, tau, tall=False)
         check_same_dtype(a, other)
         rows = a.shape[-2]
         if len(other.shape) != len(a.shape) or other.shape[-2 if left else -1] != rows:
@@ -236,7 +236,8 @@ class ormqr:
         return other - ((other @ v) @ t) @ adjoint(v)
 
     samples = lambda: [
-        example((left, turned), (3, 2), (2,), (3, 4) if left else (4, 3))
+        example((left, turned), (rows, 2), (min(rows, 2),), (rows, 4) if left else (4, rows))
         for left in (True, False)
         for turned in (True, False)
+        for rows in (3, 1, 0)
     ]

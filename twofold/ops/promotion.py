@@ -52,6 +52,12 @@ def to_float(common: DType) -> tuple[DType, DType]:
     return dtype, dtype
 
 
+def to_number(common: DType) -> tuple[DType, DType]:
+    """Bools become int64."""
+    dtype = int64 if common is bool_ else common
+    return dtype, dtype
+
+
 def to_bool(common: DType) -> tuple[DType, DType]:
     """A comparison: compute in the common dtype, the result is bool."""
     return common, bool_

@@ -296,6 +296,17 @@ def _var(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
     return convert(squares / _divisor(x, axes, correction), x.dtype)
 
 
+def _complex_var(z: Any, *attrs: Any) -> Any:
+    """Real: the mean squared distance from the mean, which is the sum over the parts."""
+    return ops.add(*[apply("var", part, attrs=attrs) for part in complex_functions.parts(z)])
+
+
+def _complex_std(z: Any, *attrs: Any) -> Any:
+    variance = _complex_var(z, *attrs)
+    constant = ops.equal(variance, 0)
+    return ops.where(constant, 0, ops.sqrt(ops.where(constant, 1, variance)))
+
+
 def _var_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correction: float) -> tuple[Any]:
     """What flows through the mean sums to zero."""
     wide = convert(x, x.dtype.compute)
@@ -318,7 +329,7 @@ def _spread_call(name: str) -> Callable[..., Any]:
 
 
 def _spread_samples() -> list[Sample]:
-    made = reduction_samples("f", reals(-3, 3), True)
+    made = reduction_samples("fc", reals(-3, 3), True)
     calls = [(sample, correction) for sample in made for correction in (0.0, 1.0)]
     return [
         Sample((*s.attrs, c), s.arrays, s.dtypes, s.smooth and _count(s.arrays[0].shape, s.attrs[0]) > 1)
@@ -328,7 +339,7 @@ def _spread_samples() -> list[Sample]:
 
 def _spread_reference(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
     mean = numpy.sum(x, axis=axes, keepdims=True) / numpy.float64(_count(x.shape, axes))
-    squares = numpy.square(x - mean)
+    squares = numpy.square(numpy.abs(x - mean))
     return numpy.sum(squares, axis=axes, keepdims=keepdims) / numpy.float64(_divisor(x, axes, correction))
 
 
@@ -338,6 +349,7 @@ class var:
 
     signature = "input"
     kinds = "f"
+    on_complex = _complex_var
     samples = _spread_samples
     reference = _spread_reference
     compute = _var
@@ -359,6 +371,7 @@ class std:
 
     signature = "input"
     kinds = "f"
+    on_complex = _complex_std
     samples = _spread_samples
     reference = lambda x, axes, keepdims, c: numpy.sqrt(_spread_reference(x, axes, keepdims, c))
     compute = lambda x, axes, keepdims, correction: ops.sqrt(_var(x, axes, keepdims, correction))
