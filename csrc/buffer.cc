@@ -108,6 +108,11 @@ PoolStatistics pool_statistics() {
   return pool().statistics;
 }
 
+void pool_reset_peak() {
+  std::lock_guard lock(pool().mutex);
+  pool().statistics.peak = pool().statistics.in_use;
+}
+
 Buffer* new_buffer(size_t nbytes) {
   auto* buffer = new Buffer();
   try {

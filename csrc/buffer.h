@@ -31,6 +31,7 @@ void pool_release(void* data, size_t capacity) noexcept;
 void pool_trim() noexcept;
 struct PoolStatistics { size_t in_use, cached, peak; };
 PoolStatistics pool_statistics();
+void pool_reset_peak();  // the most that is in use is what is now
 
 Buffer* new_buffer(size_t nbytes);
 Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only);

@@ -47,6 +47,7 @@ const HookSlot kHooks[] = {
     {"no_gradient", &hooks.no_gradient},
     {"accumulate", &hooks.accumulate},
     {"copy", &hooks.copy},
+    {"worth_delaying", &hooks.worth_delaying},
 };
 
 void set_hook(const std::string& name, nb::object value) {
@@ -309,6 +310,7 @@ void bind_functions(nb::module_& m) {
   m.def("flush", &flush, "Run everything recorded so far in this thread.");
   m.def("pending", [] { return Recorder::current().size(); });
   m.def("statistics", &statistics);
+  m.def("reset_peak", &pool_reset_peak);
   m.def("clear_caches", [] {
     clear_cached_traces();
     clear_executables();

@@ -29,6 +29,8 @@ struct CachedTrace {
   std::vector<uint8_t> consumed;
   std::vector<Ref> outputs;            // entries the executable returns: the living, then the kept
   size_t living = 0;
+  std::vector<Ref> put_off;            // living entries that are not computed, but kept as calls on what is
+  std::vector<uint8_t> needed_leaf;    // by leaf of this trace: what is put off reads it
   bool keeps_history = false;
   ExecutableRef executable;            // shared by all traces that are equal once dead entries are gone
   std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
@@ -62,6 +64,10 @@ class Recorder {
   Ref leaf_reference(Value* value);
   Ref scalar_reference(Type* type, uint64_t bits);
   ValueRef value_of_entry(Ref ref, bool requires_grad);
+  // Records the calls of a value that was put off; it is pending from then on.
+  Ref take_up(Value* value);
+  // As take_up, of a value that the next run computes whatever it costs.
+  bool demand(Value* value);
   void forget(const Value* value) {
     if (value->stamp != stamp_) return;
     live_[static_cast<size_t>(value->index)] = nullptr;
@@ -117,6 +123,7 @@ class Recorder {
   std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
   std::shared_ptr<CachedTrace> build_trace();
   bool plan_outputs(CachedTrace& cached) const;
+  bool plan_put_off(CachedTrace& cached, std::vector<char>& needed) const;
   bool mark_kept(const CachedTrace& cached, std::vector<char>& kept) const;
   void reset(std::shared_ptr<CachedTrace> prediction);
   void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living);
@@ -133,7 +140,7 @@ class Recorder {
   std::vector<uint8_t> consumed_;
   std::vector<Leaf> leaves_;
   std::vector<Value*> live_;     // by entry; not owned
-  std::vector<uint8_t> alive_;
+  std::vector<uint8_t> alive_;   // by entry: 1 where a handle lives, 2 where it is asked for its value
   std::shared_ptr<CachedTrace> last_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "put_off.h"
 #include "recorder.h"
 
 namespace twofold {
@@ -42,14 +43,16 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::v
     pointers[k] = value ? value->buffer->data : &leaf.scalar;
     // Only this trace holds the value, and only the value holds the memory.
     bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner;
+    dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
   }
   return cached.executable->run(pointers, spare, results);
 }
 
-// A result that is null belongs to a value that could not be computed.
+// A result that is null belongs to a value that could not be computed. Behind what lives stands what is put off.
 void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
              std::vector<Leaf>& leaves) {
+  keep_put_off(*cached, living, results, leaves);
   std::shared_ptr<History> history;
   if (cached->keeps_history) {
     history = std::make_shared<History>();
@@ -136,15 +139,17 @@ std::shared_ptr<CachedTrace> Recorder::build_trace() {
   return cached;
 }
 
-// The living entries, then the values that gradients through them will read.
+// The living entries, then the values that gradients through them, and what is put off, will read.
 bool Recorder::plan_outputs(CachedTrace& cached) const {
   size_t n = cached.trace.entries.size();
+  std::vector<char> kept(n, 0);
+  if (!mark_kept(cached, kept) || !plan_put_off(cached, kept)) return false;
+  std::vector<char> later(n, 0);
+  for (Ref ref : cached.put_off) later[static_cast<size_t>(ref)] = 1;
   for (size_t i = 0; i < n; ++i) {
-    if (cached.alive[i]) cached.outputs.push_back(static_cast<Ref>(i));
+    if (cached.alive[i] && !later[i]) cached.outputs.push_back(static_cast<Ref>(i));
   }
   cached.living = cached.outputs.size();
-  std::vector<char> kept(n, 0);
-  if (!mark_kept(cached, kept)) return false;
   for (size_t i = 0; i < n; ++i) {
     if (kept[i] && !cached.alive[i]) cached.outputs.push_back(static_cast<Ref>(i));
   }
@@ -199,7 +204,8 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
   std::fill(live_.begin(), live_.begin() + position_, nullptr);
   std::copy(cached->alive.begin(), cached->alive.end(), alive_.begin());
   for (size_t j = 0; j < living.size(); ++j) {
-    live_[static_cast<size_t>(cached->outputs[j])] = living[j].get();
+    Ref entry = j < cached->living ? cached->outputs[j] : cached->put_off[j - cached->living];
+    live_[static_cast<size_t>(entry)] = living[j].get();
     living[j]->stamp = stamp_;
   }
 }
@@ -215,15 +221,16 @@ bool Recorder::flush() {
   }
   if (!cached) return false;
   std::vector<ValueRef> living;
-  living.reserve(cached->living);
+  living.reserve(cached->living + cached->put_off.size());
   for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
+  for (Ref entry : cached->put_off) living.push_back(share(live_[static_cast<size_t>(entry)]));
   std::vector<Leaf> leaves = std::move(leaves_);
   if (last_) last_->next = cached;
   last_ = cached;
   reset(cached->next.lock());
-  if (!cached->executable) return true;
+  if (!cached->executable && cached->put_off.empty()) return true;
   std::vector<BufferRef> results;
-  if (run_executable(*cached, leaves, results)) {
+  if (!cached->executable || run_executable(*cached, leaves, results)) {
     deliver(cached, living, results, leaves);
     return true;
   }
@@ -258,7 +265,8 @@ ValueRef stable_value(Value* value) {
 }
 
 bool realise(Value* value) {
-  while (value->pending) {
+  while (value->pending || value->put_off) {
+    if (value->put_off && !Recorder::current().demand(value)) return false;
     Recorder* owner = value->owner;
     if (!owner->in_flight(value)) {
       if (!owner->flush()) return false;

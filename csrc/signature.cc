@@ -288,6 +288,19 @@ const Gradient* gradient_of(Signature* s, size_t index) {
   return &slot;
 }
 
+int worth_delaying(Signature* signature) {
+  if (signature->worth_delaying < 0) {
+    signature->worth_delaying = 0;
+    if (signature->graph && hooks.worth_delaying) {
+      Owned found(PyObject_CallOneArg(hooks.worth_delaying, signature->graph));
+      int truth = found ? PyObject_IsTrue(found.object) : -1;
+      if (truth < 0) return -1;
+      signature->worth_delaying = static_cast<int8_t>(truth);
+    }
+  }
+  return signature->worth_delaying;
+}
+
 Program* program_of(Signature* s) {
   if (!s->program) {
     Owned result(PyObject_CallFunctionObjArgs(hooks.compile_signature, s->graph, nullptr));

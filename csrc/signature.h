@@ -46,6 +46,7 @@ struct Signature {
   Type* output = nullptr;
   PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown
   bool differentiable = false;
+  int8_t worth_delaying = -1;  // -1 until Python has been asked
   std::vector<Gradient> gradients;
   ProgramRef program;
   uint64_t hash;
@@ -75,6 +76,7 @@ struct Hooks {
   PyObject* no_gradient = nullptr;      // (tensor) -> message for backward without a leaf that asks for it
   PyObject* accumulate = nullptr;       // the operation that adds cotangents
   PyObject* copy = nullptr;             // the operation that returns its input
+  PyObject* worth_delaying = nullptr;   // (graph) -> whether its inputs are kept rather than its result
 };
 extern Hooks hooks;
 
@@ -87,6 +89,8 @@ Signature* find_signature(Operation* op, Attributes* attributes, Type* const* in
 Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
 // The gradient of input `index`; null with a Python error set.
 const Gradient* gradient_of(Signature* signature, size_t index);
+// 1 where the inputs of a call are kept rather than its result, else 0; -1 with a Python error set.
+int worth_delaying(Signature* signature);
 // The first-sight program; null with a Python error set.
 Program* program_of(Signature* signature);
 

@@ -76,9 +76,9 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
     return -1;
   }
   if (wanted && flows(tensor)) return 0;
-  if (tensor->detached || (wanted && value->pending)) {
+  if (tensor->detached || (wanted && (value->pending || value->put_off))) {
     // The handle becomes a leaf of its own; the value it shared keeps its flags.
-    if (value->pending && !realise(value)) return -1;
+    if (!realise(value)) return -1;
     ValueRef own(new_value(value->type));
     own->buffer = value->buffer;
     own->location = value->location;

@@ -140,7 +140,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
   if (!is_tensor(source)) return PyErr_Format(PyExc_TypeError, "expected a tensor, got %s", Py_TYPE(source)->tp_name);
   Value* value = current_value(reinterpret_cast<PyTensor*>(source));
   if (!value) return nullptr;
-  if (value->pending && !realise(value)) return nullptr;
+  if (!realise(value)) return nullptr;
   ValueRef alias(new_value(value->type));
   alias->buffer = value->buffer;
   return wrap(std::move(alias), type == tensor_type ? nullptr : type);

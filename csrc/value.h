@@ -70,6 +70,18 @@ struct Declared {
   uint64_t gradient_mask = 0;
 };
 
+// How to compute a value that was left out when its trace ran: calls on values that are there.
+struct PutOff {
+  struct Call {
+    Signature* signature;
+    uint32_t location;
+    std::vector<Ref> inputs;  // number of an earlier call, or ~number of a leaf
+  };
+  std::vector<Call> calls;
+  std::vector<Leaf> leaves;
+  std::vector<Type*> leaf_types;
+};
+
 struct Value {
   int32_t references = 1;
   bool pending = false;
@@ -87,6 +99,7 @@ struct Value {
   GradientSlot* slot = nullptr;
   std::shared_ptr<History> history;
   std::unique_ptr<Declared> declared;
+  std::unique_ptr<PutOff> put_off;  // of a value that is neither pending nor in memory
 };
 
 Value* new_value(Type* type);

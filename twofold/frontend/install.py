@@ -141,6 +141,7 @@ _HOOKS: dict[str, Any] = {
     "no_gradient": gradients.no_gradient_message,
     "accumulate": REGISTRY["add"],
     "copy": REGISTRY["positive"],
+    "worth_delaying": tracing.worth_delaying,
 }
 
 

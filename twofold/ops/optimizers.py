@@ -106,6 +106,40 @@ class adam_parameter:
     reference = lambda p, m, v, lr, c1, c2, eps: p - lr / c1 * m / (numpy.sqrt(v) / numpy.sqrt(c2) + eps)
 
 
+def _in_touched_rows(gradient: Any, new: Any, old: Any) -> Any:
+    touched = ops.not_equal(gradient, 0)
+    if gradient.ndim > 1:
+        touched = ops.any(touched, tuple(range(1, gradient.ndim)), True)
+    return ops.where(touched, new, old)
+
+
+@_rule("gradient, mean, beta1", 0.9)
+class sparse_adam_mean:
+    """``adam_mean`` in the rows where any element of the gradient is not 0; the others stay."""
+
+    compute = lambda g, m, beta1: _in_touched_rows(g, m + (g - m) * (1 - beta1), m)
+    reference = lambda g, m, beta1: m + (g - m) * (1 - beta1)
+
+
+@_rule("gradient, square, beta2", 0.999)
+class sparse_adam_square:
+    """``adam_square`` in the rows where any element of the gradient is not 0; the others stay."""
+
+    compute = lambda g, v, beta2: _in_touched_rows(g, v + (g * g - v) * (1 - beta2), v)
+    reference = lambda g, v, beta2: v + (g * g - v) * (1 - beta2)
+
+
+@_rule("parameter, gradient, mean, square, lr, correction1, correction2, eps", 0.001, 0.1, 0.002, 1e-8)
+class sparse_adam_parameter:
+    """``adam_parameter_late_epsilon`` in the rows where any element of the gradient is not 0."""
+
+    def compute(p: Any, g: Any, m: Any, v: Any, lr: Any, c1: Any, c2: Any, eps: Any) -> Any:
+        return _in_touched_rows(g, p - m * (lr * ops.sqrt(c2) / c1) / (ops.sqrt(v) + eps), p)
+
+    def reference(p: Any, g: Any, m: Any, v: Any, lr: Any, c1: Any, c2: Any, eps: Any) -> Any:
+        return p - lr * numpy.sqrt(c2) / c1 * m / (numpy.sqrt(v) + eps)
+
+
 @_rule("parameter, lr, weight_decay", 0.001, 0.01)
 class decayed_parameter:
     """``parameter * (1 - lr * weight_decay)``: decoupled weight decay.
@@ -130,9 +164,19 @@ class adam_parameter_late_epsilon:
 
 @_rule("parameter, gradient, square, lr, eps", 0.01, 1e-8)
 class rmsprop_parameter:
-    """``parameter - lr * gradient / (sqrt(square) + eps)``; with a sum of squares, Adagrad."""
+    """``parameter - lr * gradient / (sqrt(square) + eps)``."""
 
     compute = lambda p, g, v, lr, eps: p + g * -lr / (ops.sqrt(v) + eps)
+    reference = lambda p, g, v, lr, eps: p - lr * g / (numpy.sqrt(v) + eps)
+
+
+@_rule("parameter, gradient, square, lr, eps", 0.01, 1e-8)
+class adagrad_parameter:
+    """``parameter - lr * gradient / (sqrt(square) + eps)``; where the gradient is 0 nothing moves."""
+
+    def compute(p: Any, g: Any, v: Any, lr: Any, eps: Any) -> Any:
+        return ops.where(ops.not_equal(g, 0), p + g * -lr / (ops.sqrt(v) + eps), p)
+
     reference = lambda p, g, v, lr, eps: p - lr * g / (numpy.sqrt(v) + eps)
 
 
@@ -154,9 +198,9 @@ class rmsprop_direction_inner_epsilon:
 
 @_rule("gradient, square")
 class adagrad_square:
-    """``square + gradient ** 2``."""
+    """``square + gradient ** 2``; where the gradient is 0 nothing moves, so few rows of a large table do."""
 
-    compute = lambda g, v: v + g * g
+    compute = lambda g, v: ops.where(ops.not_equal(g, 0), v + g * g, v)
     reference = lambda g, v: v + g * g
 
 

@@ -11,6 +11,9 @@ _mean = rule("adam_mean")
 _square = rule("adam_square")
 _parameter = rule("adam_parameter")
 _decayed_parameter = rule("decayed_parameter")
+_sparse_mean = rule("sparse_adam_mean")
+_sparse_square = rule("sparse_adam_square")
+_sparse_parameter = rule("sparse_adam_parameter")
 _maximum = rule("maximum")
 _zeros_like = CREATION["zeros_like"]
 
@@ -120,3 +123,56 @@ class AdamW(Adam):
         **options: Any,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+
+
+class SparseAdam(Optimizer):
+    """Adam that changes only rows with a gradient: the means of the others stay as they are, too.
+
+    A row counts as one with a gradient where any of its elements is not 0. For tables that few rows of are looked
+    up in a step; the gradient may be an ordinary one. Source: Kingma, Ba, Adam, 2015, the form before section 2.1
+    ("epsilon hat"), in the rows at hand.
+
+    >>> import twofold as torch
+    >>> table = torch.nn.Embedding(4, 2)
+    >>> before = table.weight.detach().clone()
+    >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> table(torch.tensor([1, 1])).sum().backward()
+    >>> optimizer.step()
+    >>> (table.weight != before).any(1).tolist()
+    [False, True, False, False]
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        if lr <= 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if eps <= 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for index, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state.update(step=0, exp_avg=_zeros_like(param), exp_avg_sq=_zeros_like(param))
+            if group["maximize"]:
+                gradient = negative(gradient)
+            state["step"] = step = state["step"] + 1
+            mean = state["exp_avg"]._assign(_sparse_mean(gradient, state["exp_avg"], beta1))
+            square = state["exp_avg_sq"]._assign(_sparse_square(gradient, state["exp_avg_sq"], beta2))
+            corrections = 1 - beta1**step, 1 - beta2**step
+            param._assign(_sparse_parameter(param, gradient, mean, square, lr, *corrections, eps))

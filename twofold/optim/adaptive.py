@@ -10,6 +10,7 @@ from twofold.optim.optimizer import Optimizer, decayed_gradient, negative, not_n
 _add_square = rule("adagrad_square")
 _running_mean = rule("adam_mean")
 _running_square = rule("adam_square")
+_adagrad = rule("adagrad_parameter")
 _scaled = rule("rmsprop_parameter")
 _direction = rule("rmsprop_direction")
 _momentum_buffer = rule("sgd_momentum")
@@ -75,7 +76,7 @@ class Adagrad(Optimizer):
                 gradient = decayed_gradient(gradient, param, group["weight_decay"])
             lr = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
             total = state["sum"]._assign(_add_square(gradient, state["sum"]))
-            param._assign(_scaled(param, gradient, total, lr, group["eps"]))
+            param._assign(_adagrad(param, gradient, total, lr, group["eps"]))
 
 
 class RMSprop(Optimizer):

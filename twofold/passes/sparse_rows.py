@@ -16,7 +16,7 @@ import numpy
 from twofold.ir.bind import constant
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
-from twofold.ir.types import tensor_type
+from twofold.ir.types import Shape, tensor_type
 from twofold.ops.base import apply, broadcast, filled, ops
 from twofold.ops.movement import slice_axis
 from twofold.passes.programs import rewritten
@@ -31,6 +31,12 @@ def keep_rows(graph: Graph) -> Graph:
         return graph
     found = _Found()
     return rewritten(graph, found.changed)
+
+
+def is_sparse(node: Node, nbytes: int) -> bool:
+    """Whether ``node`` is a large table with a few sums of rows, and ``nbytes`` are a fraction of it."""
+    large = node.type.size >= _LEAST_ELEMENTS and nbytes * _MOST_SHARE <= node.type.nbytes
+    return large and _sum_of(node) is not None
 
 
 class _Sum(NamedTuple):
@@ -91,7 +97,7 @@ class _Found:
             return frozenset()
         if _sum_of(node) is not None:
             return frozenset([node])
-        if node.op.kind != "elementwise":
+        if not _by_rows(node):
             return None
         parts = [self.sums(value) for value in node.inputs]
         return frozenset().union(*(part for part in parts if part)) if None not in parts else None
@@ -122,9 +128,11 @@ class _Rows:
             return broadcast(node.inputs[0], shape)
         if node.id in self._parts:
             return ops.reshape(self._sum(node), shape)
-        if node.op.kind == "elementwise":
+        if _by_rows(node):
             inputs = tuple(self.of(value) for value in node.inputs)
-            return make_node(node.op, node.attrs, inputs, tensor_type(node.dtype, shape))
+            return _remade(node, inputs, shape)
+        if node.op.name == "changed_rows" and node.inputs[1] is self.index:
+            return node.inputs[2]
         return apply("index_select", node, self.index, attrs=(0,))
 
     def _sum(self, node: Node) -> Node:
@@ -147,8 +155,24 @@ class _Rows:
             return broadcast(node.inputs[0], shape)
         if node.id in self._parts:
             return filled(0, node.dtype, shape)
-        inputs = tuple(self.nowhere(value) for value in node.inputs)
-        return make_node(node.op, node.attrs, inputs, tensor_type(node.dtype, shape))
+        return _remade(node, tuple(self.nowhere(value) for value in node.inputs), shape)
+
+
+def _by_rows(node: Node) -> bool:
+    """Whether a row of ``node`` is made of the same row of each input."""
+    if node.op.kind == "elementwise":
+        return True
+    if node.op.kind == "reduction":
+        return 0 not in node.attrs[0]
+    kept = bool(node.shape) and node.inputs[:1] and node.inputs[0].shape[:1] == node.shape[:1]
+    if node.op.name == "broadcast_to":
+        return bool(kept) and node.inputs[0].ndim == node.ndim
+    return bool(kept) and node.op.name == "reshape"
+
+
+def _remade(node: Node, inputs: tuple[Node, ...], shape: Shape) -> Node:
+    attrs = node.attrs if node.op.kind != "view" else (shape,)
+    return make_node(node.op, attrs, inputs, tensor_type(node.dtype, shape))
 
 
 def _few(sums: frozenset[Node], node: Node) -> bool:
@@ -184,10 +208,13 @@ def _false_at_zero(condition: Node) -> bool:
 
 
 def _at_zero(node: Node) -> Any:
-    below = node.inputs[0] if _same_rows(node) else node
+    """One element of ``node`` with as many axes where all sums are zeros; None if that is not known."""
+    below, one = node.inputs[0] if _same_rows(node) else node, (1,) * node.ndim
     if below.op.name == "constant":
-        return numpy.asarray(below.attrs[0], below.dtype.numpy)
+        return numpy.full(one, below.attrs[0], below.dtype.numpy)
     if _sum_of(node) is not None:
-        return numpy.zeros((), node.dtype.numpy)
-    values = [_at_zero(value) for value in node.inputs] if node.op.kind == "elementwise" else [None]
-    return None if any(value is None for value in values) else node.op.reference(node.attrs, *values)
+        return numpy.zeros(one, node.dtype.numpy)
+    values: list[Any] = [_at_zero(value) for value in node.inputs] if _by_rows(node) else [None]
+    if any(value is None for value in values):
+        return None
+    return values[0].reshape(one) if node.op.kind == "view" else node.op.reference(node.attrs, *values)

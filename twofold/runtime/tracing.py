@@ -17,6 +17,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
+from twofold.passes.sparse_rows import is_sparse
 from twofold.runtime.compile import compile_graph
 from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
 from twofold.runtime.unknown import infer_unknown
@@ -176,6 +177,11 @@ def wait_for_compiler() -> None:
 
 def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
     return REGISTRY[name], (type.shape, type.dtype)
+
+
+def worth_delaying(graph: Graph) -> bool:
+    """Whether a result that lives is kept as its call, as long as nobody reads it: a table with a few sums of rows."""
+    return is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
 
 
 def ones(type: TensorType) -> tuple[Op, Attributes]:

@@ -328,7 +328,7 @@ class AdamOptimizer(Optimizer):
 
 def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
     square = apply("adagrad_square", g, v)
-    return [apply("rmsprop_parameter", p, g, square, lr, 0.0), square]
+    return [apply("adagrad_parameter", p, g, square, lr, 0.0), square]
 
 
 class AdagradOptimizer(Optimizer):
