@@ -9,9 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from twofold import _core
+from twofold.dtypes import as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import CREATION, tensor
+from twofold.frontend.creation import CREATION, as_tensor, from_dlpack, tensor
 from twofold.frontend.creation import get_default_dtype as default_dtype
 from twofold.frontend.legacy import WHOLE
 
@@ -53,6 +56,44 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **option
     return CREATION["empty"](tuple(size), **options)
 
 
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Anything that holds numbers as a tensor, which shares memory where that is possible unless ``copy``.
+
+    Raises ValueError where ``copy=False`` and a copy is needed.
+
+    >>> import twofold as torch
+    >>> torch.asarray([1.0, 2.0], dtype=torch.float64)
+    tensor([1., 2.], dtype=twofold.float64)
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    shares = isinstance(obj, (Tensor, numpy.ndarray)) or hasattr(obj, "__dlpack__")
+    if copy is False and (not shares or (wanted is not None and as_dtype(obj.dtype) is not wanted)):
+        raise ArgumentError("copy=False where the data must be converted", "Leave copy out.")
+    if isinstance(obj, Tensor):
+        obj = obj.detach() if not requires_grad else obj
+    elif not isinstance(obj, numpy.ndarray) and shares:
+        obj = from_dlpack(obj)
+    made = tensor(obj, dtype=wanted, device=device) if copy else as_tensor(obj, wanted, device)
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """``count`` elements (-1: all) of a buffer from byte ``offset`` on, as they are now: they are copied.
+
+    >>> import twofold as torch
+    >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+    tensor([1, 2], dtype=twofold.int16)
+    """
+    wanted = as_dtype(dtype)
+    array = numpy.frombuffer(buffer, wanted.numpy, count, offset)
+    made = _core.from_array(array, False, wanted.code)
+    return made.requires_grad_() if requires_grad else made
+
+
 def new_empty_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, **options: Any
 ) -> Tensor:
@@ -84,6 +125,6 @@ METHODS: dict[str, Any] = {
     "nbytes": property(lambda self: self.type_.nbytes),
 }
 
-_MAKERS: tuple[Any, ...] = (scalar_tensor, empty_strided, empty_permuted)
+_MAKERS: tuple[Any, ...] = (scalar_tensor, empty_strided, empty_permuted, asarray, frombuffer)
 CREATION.update({"range": range_, **{made.__name__: made for made in _MAKERS}})
 WHOLE.update({"is_nonzero": is_nonzero, "is_same_size": is_same_size})

@@ -245,6 +245,7 @@ class addmm:
     """``beta * input + alpha * (mat1 @ mat2)``."""
 
     methods = ("addmm",)
+    inplace = True
     call = staticmethod(
         lambda input, mat1, mat2, *, beta=1, alpha=1: apply("addmm", input, mat1, mat2, beta, alpha)
     )
@@ -342,7 +343,7 @@ class einsum:
     ]
 
 
-@public()
+@public(methods=("kron",))
 def kron(input: Any, other: Any) -> Any:
     """The Kronecker product: each element of one tensor times the whole other."""
     ndim = max(len(input.shape), len(other.shape))

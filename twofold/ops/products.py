@@ -37,6 +37,7 @@ class addmv:
     """``beta * input + alpha * (mat @ vec)`` for a matrix and a vector."""
 
     signature = "input, mat, vec"
+    inplace = True
     call = _scaled_call("addmv")
 
     @staticmethod
@@ -54,6 +55,7 @@ class addr:
     """``beta * input + alpha * outer(vec1, vec2)`` for two vectors."""
 
     signature = "input, vec1, vec2"
+    inplace = True
     call = _scaled_call("addr")
 
     @staticmethod
@@ -69,6 +71,7 @@ class baddbmm:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
     signature = "input, batch1, batch2"
+    inplace = True
     call = _scaled_call("baddbmm")
 
     @staticmethod
@@ -87,6 +90,7 @@ class addbmm:
     """``beta * input + alpha * sum of (batch1 @ batch2)`` over the batch."""
 
     signature = "input, batch1, batch2"
+    inplace = True
     call = _scaled_call("addbmm")
 
     @staticmethod
