@@ -159,12 +159,28 @@ MISTAKES = {
     "a dtype that changes": (
         lambda: tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i, tf.float32), [0]),
         TypeError,
-        r"while_loop: loop_vars\[0\] enters as 'Const:0' int32\[\] .* and leaves the body as 'while/.*' float32\[\]",
+        r"while_loop: i \(loop_vars\[0\]\) enters as 'Const:0' int32\[\] \(test_control\.py:\d+\) and leaves the "
+        r"body as 'while/Cast:0' float32\[\] \(test_control\.py:\d+\), at test_control\.py:\d+\. "
+        r"Make the body return the dtype that it was given, with tf\.cast\(\.\.\., tf\.int32\)\.",
     ),
     "a shape that changes": (
         lambda: tf.while_loop(lambda i: True, lambda x: tf.concat([x, x], 0), [tf.zeros([2])]),
         ValueError,
-        r"enters as 'zeros:0' float32\[2\].*leaves the body as .* float32\[4\]",
+        r"while_loop: x \(loop_vars\[0\]\) enters as 'zeros:0' float32\[2\] \(test_control\.py:\d+\) and leaves "
+        r"the body as 'while/concat:0' float32\[4\] \(test_control\.py:\d+\); its invariant is \[2\], at "
+        r"test_control\.py:\d+\. Make the body return the shape that it was given, or leave its unknown sizes open\.",
+    ),
+    "an accumulator of another dtype": (
+        lambda: tf.scan(lambda total, x: tf.cast(total + x, tf.float64), tf.zeros([3]), tf.zeros([])),
+        TypeError,
+        r"scan: initializer enters as 'zeros_1:0' float32\[\] .* and leaves the body as 'scan/Cast:0' float64\[\] .*"
+        r"Make the body return the dtype that it was given, with tf\.cast\(\.\.\., tf\.float32\)\.",
+    ),
+    "an accumulator that grows": (
+        lambda: tf.foldl(lambda total, x: tf.concat([total, [x]], 0), tf.zeros([3]), tf.zeros([1])),
+        ValueError,
+        r"foldl: initializer enters as 'zeros_1:0' float32\[1\] .* leaves the body as .* float32\[2\] .*"
+        r"Make the body return the shape that it was given",
     ),
     "too few values": (
         lambda: tf.while_loop(lambda i, x: i < 3, lambda i, x: [i], [0, 1.0]),
@@ -189,6 +205,22 @@ def test_mistakes_are_told_when_declared(session, name):
     declare, error, text = MISTAKES[name]
     with pytest.raises(error, match=text):
         declare()
+
+
+def test_nothing_to_go_along(session):
+    x, w = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [2])
+    nothing = {x: numpy.zeros((0, 2)), w: [2.0, 3.0]}
+    ys, last = tf.scan(lambda h, row: h * row, x, w), tf.foldr(lambda h, row: h * row, x, w)
+    mapped = tf.map_fn(lambda row: tf.reduce_sum(row) * w, x)
+    found = session.run([ys, last, mapped, *tf.gradients([last, ys, mapped], [x, w])], nothing)
+    assert [value.shape for value in found] == [(0, 2), (2,), (0, 2), (0, 2), (2,)]
+    assert found[1].tolist() == [2.0, 3.0]
+    assert found[4].tolist() == [1.0, 1.0]
+    limit = tf.placeholder(tf.int32, [])
+    _, y = tf.while_loop(lambda i, y: i < limit, lambda i, y: (i + 1, y * w), (0, w))
+    second = tf.gradients(tf.reduce_sum(tf.gradients(y, w)[0] * w), w)[0]
+    assert session.run(second, {w: [2.0, 3.0], limit: 0}).tolist() == [1.0, 1.0]
+    assert session.run(second, {w: [2.0, 3.0], limit: 1}).tolist() == [8.0, 12.0]
 
 
 def test_a_value_inside_a_body_cannot_be_fetched(session):

@@ -180,12 +180,18 @@ def while_loop(
     return unflatten(structure, _finish(call, step, start)[:-1])
 
 
-def _carried(operation: str, body: Callable[..., Any], carried: tuple[Any, ...]) -> tuple[LoopCall, Any]:
-    values, places, _ = flatten(carried, "carried_inputs")
+def carried_names(body: Callable[..., Any], carried: Sequence[Any], role: str) -> list[str]:
+    """What to call the values that a loop carries: as the body does, and their places in the call."""
+    places = flatten(carried, role)[1]
     names: list[str] = []
-    for item, name in zip(carried, _names(body, len(carried), "carried_inputs")):
+    for item, name in zip(carried, _names(body, len(carried), role)):
         names += flatten(item, name)[1]
-    names = [name if name == place else f"{name} ({place})" for name, place in zip(names, places)]
+    return [name if name == place else f"{name} ({place})" for name, place in zip(names, places)]
+
+
+def _carried(operation: str, body: Callable[..., Any], carried: tuple[Any, ...]) -> tuple[LoopCall, Any]:
+    values = flatten(carried, "")[0]
+    names = carried_names(body, carried, "carried_inputs")
     tensors = [value_of(operation, name, value) for value, name in zip(values, names)]
     return LoopCall(operation, tensors, names), flatten(carried, "")[2]
 

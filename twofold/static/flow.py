@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import bool_, int64
-from twofold.errors import ArgumentError, DTypeError, GraphError, ShapeError, TwofoldError, at_operation
+from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
+from twofold.frontend.control import carried_names
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
@@ -200,7 +201,8 @@ def while_loop(
     5 32.0
     """
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
-    values, names, structure = flatten(given, "loop_vars")
+    values, _, structure = flatten(given, "loop_vars")
+    names = carried_names(body, given, "loop_vars")
     arrays = Arrays(values)
     starts = [convert_to_tensor(value) for value in arrays.flows(values)]
     graph = operation_of(starts[0]).graph if starts else get_default_graph()
@@ -293,22 +295,23 @@ def _loop_types(
     outputs = []
     for type, start, source, name in zip(types, starts, body.results, names):
         found = tensor_of(source)
-        if found.dtype is not type.dtype:
-            what = f"{name} enters as {describe(start)} and leaves the body as {describe(found)}"
-            fix = (
-                f"Make the body return the dtype that it was given, with tf.cast(..., tf.{type.dtype.name})."
-            )
-            raise failed("while_loop", DTypeError(what, fix))
-        if not _compatible(type, found.type_):
-            what = (
-                f"{name} enters as {describe(start)} and leaves the body as {describe(found)}; "
-                f"its invariant is {shape_text(type.shape)}"
-            )
-            fix = "Make the body return the shape that it was given, or leave its unknown sizes open."
-            raise failed("while_loop", ShapeError(what, fix))
+        _check_carried("while_loop", name, type, start, found, f"; its invariant is {shape_text(type.shape)}")
         unwritten = type.shape == UNKNOWN_RANK and start.type_.shape == UNKNOWN_RANK
         outputs.append(found.type_ if unwritten else common_type(type, found.type_))
     return outputs
+
+
+def _check_carried(
+    operation: str, name: str, type: TensorType, start: Tensor, found: Tensor, more: str = ""
+) -> None:
+    """Raise DTypeError or ShapeError where a carried value leaves the body with another type."""
+    what = f"{name} enters as {describe(start)} and leaves the body as {describe(found)}"
+    if found.dtype is not type.dtype:
+        fix = f"Make the body return the dtype that it was given, with tf.cast(..., tf.{type.dtype.name})."
+        raise failed(operation, DTypeError(what, fix))
+    if not _compatible(type, found.type_):
+        fix = "Make the body return the shape that it was given, or leave its unknown sizes open."
+        raise failed(operation, ShapeError(what + more, fix))
 
 
 class Arrays:
@@ -416,9 +419,7 @@ def _carried_types(
     found = []
     for type, start, source, name in zip(types, starts, body.results, names):
         value = tensor_of(source)
-        if value.dtype is not type.dtype or not _compatible(type, value.type_):
-            what = f"{name} enters as {describe(start)} and leaves the function as {describe(value)}"
-            raise failed(operation, GraphError(what, "Make the function return the type that it was given."))
+        _check_carried(operation, name, type, start, value)
         found.append(common_type(type, value.type_))
     return found
 
