@@ -50,6 +50,8 @@ from twofold.static import (
     random,
     reordering,
     rnn_cell,
+    segments,
+    selection,
     summary,
     train,
 )
@@ -148,7 +150,7 @@ from twofold.static.variables import (
 
 _install()
 vars(nn)["rnn_cell"] = rnn_cell  # which itself needs the functions of nn
-for _module in (array, math, linalg, reordering):
+for _module in (selection, array, math, linalg, reordering, segments):
     for _name, _value in vars(_module).items():
         if (
             callable(_value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import float32, int32, int64
-from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.types import tensor_type
@@ -374,20 +374,9 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return ops.where(condition, x, y)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows.
-
-    Raises GraphError without ``x`` and ``y``: the number of results would depend on the values.
-    """
-    if x is None or y is None:
-        raise GraphError(
-            f"where with one argument has a result whose size depends on values, at {here()}",
-            "Use py_func for it.",
-        )
+def chosen(condition: Any, x: Any, y: Any, name: str | None = None) -> Any:
+    """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows."""
     return _where(condition, x, y, name=name)
-
-
-select = where
 
 
 @operation("OneHot")

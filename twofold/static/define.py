@@ -20,7 +20,7 @@ from twofold.dtypes import DType, float32
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
-from twofold.ops.base import iota, ops
+from twofold.ops.base import filled, iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, Slot, Tensor, describe, get_default_graph, local, owner_of
 from twofold.static.infer import Source, infer
@@ -318,6 +318,13 @@ def sizes(value: Any) -> tuple[int, ...]:
 def counted(size: int, beside: Any) -> Any:
     """The int64 vector 0 ... size - 1 for a body that combines it with ``beside``."""
     return iota((size,)) if isinstance(beside, Node) else ops.arange(size)
+
+
+def full_of(value: Any, shape: Sequence[int], dtype: DType, beside: Any) -> Any:
+    """A tensor of ``shape`` that holds ``value`` everywhere, for a body that combines it with ``beside``."""
+    if isinstance(beside, Node):
+        return filled(value, dtype, tuple(shape))
+    return ops.full(tuple(shape), value, dtype=dtype)
 
 
 def axis_of(value: Any) -> Any:

@@ -1,0 +1,80 @@
+"""Slices combined by segment and scattered, against NumPy."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+DATA = numpy.array([[1.0, -2.0], [3.0, 0.5], [-4.0, 6.0], [2.0, 2.0], [7.0, -1.0]], "f")
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+COMBINED = {
+    "sum": lambda rows: rows.sum(0),
+    "prod": lambda rows: rows.prod(0),
+    "mean": lambda rows: rows.mean(0),
+    "max": lambda rows: rows.max(0),
+    "min": lambda rows: rows.min(0),
+    "sqrt_n": lambda rows: rows.sum(0) / numpy.sqrt(len(rows)),
+}
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "mean", "max", "min"])
+def test_sorted_segments(session, how):
+    data, ids = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.int32, [None])
+    found = getattr(tf, f"segment_{how}")(data, ids)
+    values = session.run(found, {data: DATA, ids: [0, 0, 1, 3, 3]})
+    expected = [
+        COMBINED[how](DATA[:2]),
+        DATA[2],
+        [1.0, 1.0] if how == "prod" else [0.0, 0.0],
+        COMBINED[how](DATA[3:]),
+    ]
+    numpy.testing.assert_allclose(values, expected, rtol=1e-6)
+
+
+def test_no_segments(session):
+    data, ids = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.int32, [None])
+    nothing = {data: numpy.zeros((0, 2)), ids: []}
+    assert session.run(tf.segment_sum(data, ids), nothing).shape == (0, 2)
+    assert session.run(tf.unsorted_segment_sum(data, ids, 2), nothing).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("how", list(COMBINED))
+def test_unsorted_segments(session, how):
+    data, ids = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.int32, [None])
+    found = getattr(tf, f"unsorted_segment_{how}")(data, ids, 3)
+    assert found.get_shape().as_list() == [3, 2]
+    slope = tf.gradients(tf.reduce_sum(found[:2] ** 2), data)[0]
+    values, gradient = session.run([found, slope], {data: DATA, ids: [1, 0, 1, -1, 0]})
+    empty = {"prod": 1.0, "max": numpy.finfo("f").min, "min": numpy.finfo("f").max}.get(how, 0.0)
+    expected = [COMBINED[how](DATA[[1, 4]]), COMBINED[how](DATA[[0, 2]]), [empty, empty]]
+    numpy.testing.assert_allclose(values, expected, rtol=1e-6)
+    assert (gradient[3] == 0).all() and gradient.any()
+    whole = getattr(tf, f"unsorted_segment_{how}")(tf.ones([2, 3], tf.float64), [[0, 1, 0], [1, 1, 0]], 2)
+    assert session.run(whole).shape == (2,)
+
+
+def test_scattered_slices(session):
+    indices, updates = tf.placeholder(tf.int32, [None, 1]), tf.placeholder(tf.float32, [None, 2])
+    made = tf.scatter_nd(indices, updates, [4, 2])
+    feeds = {indices: [[3], [1], [3], [0], [1]], updates: DATA}
+    expected = numpy.zeros((4, 2), "f")
+    numpy.add.at(expected, [3, 1, 3, 0, 1], DATA)
+    assert (session.run(made, feeds) == expected).all()
+    slope = tf.gradients(tf.reduce_sum(made * made), updates)[0]
+    assert (session.run(slope, feeds) == 2 * expected[[3, 1, 3, 0, 1]]).all()
+    single = tf.scatter_nd([[0, 1], [2, 0]], [5, 6], [3, 2])
+    assert session.run(single).tolist() == [[0, 5], [0, 0], [6, 0]]
+    base = numpy.ones((3, 2), "f")
+    place, value = [[0, 1], [2, 0]], [5.0, 6.0]
+    assert session.run(tf.tensor_scatter_update(base, place, value)).tolist() == [[1, 5], [1, 1], [6, 1]]
+    assert session.run(tf.tensor_scatter_add(base, place, value)).tolist() == [[1, 6], [1, 1], [7, 1]]
+    assert session.run(tf.tensor_scatter_sub(base, [[1]], [[1.0, 2.0]])).tolist() == [[1, 1], [0, -1], [1, 1]]
+    with pytest.raises(ValueError, match="positions of 3 numbers"):
+        tf.scatter_nd([[0, 1, 2]], [5], [3, 2])

@@ -1,0 +1,182 @@
+"""Slices combined by segment, and scattered to places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.dtypes import DType, finfo, iinfo, int64
+from twofold.errors import ArgumentError
+from twofold.ops.base import ops
+from twofold.static.array import _indices
+from twofold.static.define import Number, Tensors, convert_to_tensor, full_of, numbers, operation, sizes
+
+
+@operation("Max")
+def count_up_to(indices: Tensors) -> Any:
+    """One more than the largest of the numbers, 0 if there are none."""
+    flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
+    return ops.add(ops.amax(ops.concat([*flat, full_of(-1, (1,), int64, flat[0])], 0)), 1)
+
+
+def _limits(dtype: DType) -> Any:
+    return finfo(dtype) if dtype.kind == "f" else iinfo(dtype)
+
+
+def _flat(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
+    """Slices and their segments in one axis each; negative segments become an additional one."""
+    rows = ops.reshape(data, (-1, *tuple(data.shape)[ids.ndim :])) if ids.ndim != 1 else data
+    places = ops.cast(ops.reshape(ids, (-1,)), int64)
+    return rows, ops.where(ops.less(places, 0), count, places)
+
+
+def _added(data: Any, ids: Any, count: int) -> Any:
+    rows, places = _flat(data, ids, count)
+    base = full_of(0, (count + 1, *tuple(rows.shape)[1:]), rows.dtype, rows)
+    return ops.narrow(ops.index_add(base, 0, places, rows), 0, 0, count)
+
+
+def _reduced(how: str, first: Callable[[DType], Any]) -> Callable[[Any, Any, int], Any]:
+    def reduced(data: Any, ids: Any, count: int) -> Any:
+        rows, places = _flat(data, ids, count)
+        base = full_of(first(rows.dtype), (count + 1, *tuple(rows.shape)[1:]), rows.dtype, rows)
+        return ops.narrow(ops.index_reduce(base, 0, places, rows, how), 0, 0, count)
+
+    return reduced
+
+
+def _members(data: Any, ids: Any, count: int) -> Any:
+    """How many slices each segment has, in a shape that divides the result."""
+    rows, places = _flat(data, ids, count)
+    ones = ops.full_like(places, 1, dtype=rows.dtype)
+    base = full_of(0, (count + 1,), rows.dtype, rows)
+    found = ops.narrow(ops.index_add(base, 0, places, ones), 0, 0, count)
+    return ops.reshape(found, (count, *[1] * (rows.ndim - 1)))
+
+
+def _averaged(data: Any, ids: Any, count: int) -> Any:
+    return ops.divide(_added(data, ids, count), ops.maximum(_members(data, ids, count), 1))
+
+
+def _over_root(data: Any, ids: Any, count: int) -> Any:
+    return ops.divide(_added(data, ids, count), ops.sqrt(ops.maximum(_members(data, ids, count), 1)))
+
+
+_COMBINATIONS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "sum": _added,
+    "prod": _reduced("prod", lambda dtype: 1),
+    "max": _reduced("amax", lambda dtype: _limits(dtype).min),
+    "min": _reduced("amin", lambda dtype: _limits(dtype).max),
+    "mean": _averaged,
+    "sqrt_n": _over_root,
+}
+_WORDS = {
+    "sum": "sums",
+    "prod": "products",
+    "max": "largest elements",
+    "min": "smallest elements",
+    "mean": "means",
+    "sqrt_n": "sums over the square root of their number",
+}
+
+
+def _unsorted(how: str) -> Callable[..., Any]:
+    combine = _COMBINATIONS[how]
+    title = how.title().replace("_", "")
+
+    @operation(f"UnsortedSegment{title}")
+    def body(data: Any, segment_ids: Any, num_segments: Number) -> Any:
+        return combine(data, segment_ids, int(numbers(num_segments)))
+
+    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        return body(convert_to_tensor(data), _indices(segment_ids), num_segments, name=name)
+
+    function.__name__ = function.__qualname__ = f"unsorted_segment_{how}"
+    function.__doc__ = (
+        f"The {_WORDS[how]} of the slices of ``data`` that have one number in ``segment_ids``; "
+        "those with negative numbers are left out."
+    )
+    return function
+
+
+def _sorted(how: str) -> Callable[..., Any]:
+    combine = _COMBINATIONS[how]
+
+    @operation(f"Segment{how.title()}")
+    def body(data: Any, segment_ids: Any, size: Number) -> Any:
+        count = int(numbers(size))
+        found = combine(data, segment_ids, count)
+        return ops.where(ops.greater(_members(data, segment_ids, count), 0), found, 1 if how == "prod" else 0)
+
+    def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+        ids = _indices(segment_ids)
+        return body(convert_to_tensor(data), ids, count_up_to([ids]), name=name)
+
+    function.__name__ = function.__qualname__ = f"segment_{how}"
+    function.__doc__ = (
+        f"The {_WORDS[how]} of the slices of ``data`` with the numbers 0, 1, ... in ``segment_ids``, "
+        "which are sorted."
+    )
+    return function
+
+
+segment_sum, segment_prod, segment_mean = _sorted("sum"), _sorted("prod"), _sorted("mean")
+segment_max, segment_min = _sorted("max"), _sorted("min")
+unsorted_segment_sum, unsorted_segment_prod = _unsorted("sum"), _unsorted("prod")
+unsorted_segment_max, unsorted_segment_min = _unsorted("max"), _unsorted("min")
+unsorted_segment_mean, unsorted_segment_sqrt_n = _unsorted("mean"), _unsorted("sqrt_n")
+
+
+def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
+    """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at."""
+    depth = int(indices.shape[-1])
+    if depth > len(shape):
+        raise ArgumentError(
+            f"positions of {depth} numbers in shape {shape}", "Give at most one for each axis."
+        )
+    place: Any = full_of(0, tuple(indices.shape)[:-1], int64, indices)
+    for axis in range(depth):
+        at = ops.cast(ops.select(indices, -1, axis), int64)
+        place = ops.add(ops.multiply(place, shape[axis]), at)
+    return ops.reshape(place, (-1,))
+
+
+@operation("ScatterNd")
+def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
+    """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``."""
+    wanted = sizes(shape)
+    return _scattered(full_of(0, wanted, updates.dtype, updates), indices, updates, "add")
+
+
+def _scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
+    shape, depth = tuple(base.shape), int(indices.shape[-1])
+    count = 1
+    for size in shape[:depth]:
+        count *= size
+    rows = ops.reshape(base, (count, *shape[depth:]))
+    given = ops.reshape(updates, (-1, *shape[depth:]))
+    places = flat_places(indices, shape)
+    if how == "set":
+        made = ops.index_copy(rows, 0, places, given)
+    else:
+        made = ops.index_add(rows, 0, places, ops.negative(given) if how == "sub" else given)
+    return ops.reshape(made, shape)
+
+
+def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:
+    @operation(type)
+    def body(tensor: Any, indices: Any, updates: Any) -> Any:
+        return _scattered(tensor, indices, updates, how)
+
+    def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+        data = convert_to_tensor(tensor)
+        return body(data, _indices(indices), convert_to_tensor(updates, data.dtype), name=name)
+
+    function.__name__ = function.__qualname__ = type
+    function.__doc__ = f"``tensor`` with the slices of ``updates`` {words} the positions ``indices``."
+    return function
+
+
+tensor_scatter_update = _tensor_scatter("set", "TensorScatterUpdate", "put at")
+tensor_scatter_add = _tensor_scatter("add", "TensorScatterAdd", "added at")
+tensor_scatter_sub = _tensor_scatter("sub", "TensorScatterSub", "subtracted at")

@@ -1,0 +1,284 @@
+"""Elements chosen by their values: masks, unique ones, partitions.
+
+How many results there are depends on the values, so the numbers of the chosen elements are computed first, in
+Python, as by ``py_func``; gradients pass through the elements. Loops cannot hold these operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import DType, int32, int64
+from twofold.errors import ArgumentError
+from twofold.ir.types import tensor_type
+from twofold.ops.base import ops
+from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.static.array import _indices, chosen, gather, reshape
+from twofold.static.bodies import source_of
+from twofold.static.define import (
+    Number,
+    Tensors,
+    as_dtype,
+    convert_to_tensor,
+    define,
+    full_of,
+    numbers,
+    operation,
+)
+from twofold.static.flow import failed
+from twofold.static.graph import describe
+from twofold.static.segments import count_up_to
+
+
+def in_python(
+    type: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    results: Sequence[tuple[DType, Sequence[int | None]]],
+    name: str | None,
+) -> list[Any]:
+    """A ``py_func`` whose results have known ranks, and sizes unless they are None."""
+    tensors = [convert_to_tensor(value) for value in inputs]
+    types = [
+        tensor_type(dtype, tuple(new_unknown_size() if size is None else size for size in sizes))
+        for dtype, sizes in results
+    ]
+    made = tensors[0].graph.add(type, name, types, [source_of(tensor) for tensor in tensors])
+    made.python = function
+    return list(made.outputs)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows.
+
+    Without ``x`` and ``y`` the coordinates (int64) of the true elements, a row for each.
+    """
+    if (x is None) != (y is None):
+        raise ValueError("where: give both x and y, or neither.")
+    return true_places(condition, name) if x is None else chosen(condition, x, y, name)
+
+
+select = where
+
+
+def true_places(condition: Any, name: str | None = None) -> Any:
+    """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each."""
+    tensor = convert_to_tensor(condition)
+    rank = None if tensor.type_.shape == UNKNOWN_RANK else tensor.type_.ndim
+    (places,) = in_python("Where", numpy.argwhere, [tensor], [(int64, (None, rank))], name)
+    return places
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Any:
+    """The slices of ``tensor`` where ``mask`` is true; the axes of the mask, from ``axis`` on, become one.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant([1.0, 2.0, 3.0])
+    ...     print(session.run(tf.boolean_mask(x, x > 1.5)))
+    [2. 3.]
+    """
+    data, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
+    if chosen.type_.shape == UNKNOWN_RANK or not chosen.type_.ndim:
+        what = f"mask is {describe(chosen)}"
+        raise failed("boolean_mask", ArgumentError(what, "Give a mask with a known rank of at least 1."))
+    first, count = int(axis or 0), chosen.type_.ndim
+    sizes, wanted = data.type_.shape[first : first + count], chosen.type_.shape
+    if any(m != n and min(m, n) >= 0 for m, n in zip(sizes, wanted)) or len(sizes) < count:
+        what = f"{describe(chosen)} for {describe(data)}"
+        raise failed("boolean_mask", ArgumentError(what, f"Give a mask of the axes from {first} on."))
+    flat = _merged(data, first, count)
+    places = reshape(true_places(reshape(chosen, [-1])), [-1])
+    return gather(flat, places, axis=first, name=name)
+
+
+@operation("Reshape")
+def _merged(tensor: Any, first: Number, count: Number) -> Any:
+    """``count`` axes from ``first`` on as one."""
+    return tensor if count == 1 else ops.flatten(tensor, first, first + count - 1)
+
+
+def _first_seen(x: Any) -> tuple[Any, Any, Any]:
+    values, first, inverse, counts = numpy.unique(
+        x, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = numpy.argsort(first, kind="stable")
+    places = numpy.empty_like(order)
+    places[order] = numpy.arange(len(order))
+    return values[order], places[inverse.reshape(-1)], counts[order]
+
+
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any, Any]:
+    """The different elements of a vector in the order they are first seen, where each belongs, and how often."""
+    tensor, kind = convert_to_tensor(x), as_dtype(out_idx)
+
+    def function(values: Any) -> list[Any]:
+        found, places, counts = _first_seen(values)
+        return [found, places.astype(kind.numpy), counts.astype(kind.numpy)]
+
+    length = tensor.type_.shape[0]
+    results = [(tensor.dtype, (None,)), (kind, (length if length >= 0 else None,)), (kind, (None,))]
+    found, places, counts = in_python("UniqueWithCounts", function, [tensor], results, name)
+    return found, places, counts
+
+
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any]:
+    """The different elements of a vector in the order they are first seen, and where each element belongs."""
+    found, places, _ = unique_with_counts(x, out_idx, name or "Unique")
+    return found, places
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Any, Any]:
+    """The elements of vector ``x`` that ``y`` does not hold, in order, and their places."""
+    tensor, kind = convert_to_tensor(x), as_dtype(index_dtype)
+
+    def function(values: Any, others: Any) -> list[Any]:
+        places = numpy.flatnonzero(~numpy.isin(values, others))
+        return [values[places], places.astype(kind.numpy)]
+
+    other = convert_to_tensor(y, tensor.dtype)
+    results = [(tensor.dtype, (None,)), (kind, (None,))]
+    found, places = in_python("ListDiff", function, [tensor, other], results, name)
+    return found, places
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Any]:
+    """The slices of ``data`` whose number in ``partitions`` is 0, 1, ..., a tensor for each number."""
+    values, parts = convert_to_tensor(data), convert_to_tensor(partitions)
+    count = parts.type_.ndim
+    flat, kinds = _merged(values, 0, count), reshape(parts, [-1])
+
+    def places(found: Any) -> list[Any]:
+        if found.size and not (found.min() >= 0 and found.max() < num_partitions):
+            what = f"partitions from {found.min()} to {found.max()} for {num_partitions}"
+            raise failed("dynamic_partition", ArgumentError(what, "Give numbers below num_partitions."))
+        return [numpy.flatnonzero(found == k) for k in range(num_partitions)]
+
+    chosen = in_python("DynamicPartition", places, [kinds], [(int64, (None,))] * num_partitions, name)
+    return [gather(flat, part) for part in chosen]
+
+
+@operation("DynamicStitch")
+def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
+    flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
+    rest = tuple(data[0].shape[indices[0].ndim :])
+    rows = [ops.reshape(values, (-1, *rest)) for values in data]
+    base = full_of(0, (int(numbers(size)), *rest), dtype, rows[0])
+    return ops.index_copy(base, 0, ops.concat(flat, 0), ops.concat(rows, 0))
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
+    """The slices of the tensors ``data`` at the places ``indices``; of equal places the last one counts."""
+    places = [_indices(part) for part in indices]
+    values = [convert_to_tensor(part) for part in data]
+    return _stitched(places, values, count_up_to(places), values[0].dtype, name=name)
+
+
+def count_nonzero(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = int64,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """How many elements are not zero along ``axis``."""
+    from_axes = bool(keep_dims if keepdims is None else keepdims)
+    return _count_nonzero(convert_to_tensor(input_tensor), axis, from_axes, as_dtype(dtype), name=name)
+
+
+@operation("CountNonzero")
+def _count_nonzero(x: Any, axis: Number, keepdims: Number, dtype: Any) -> Any:
+    found = numbers(axis)
+    axes = tuple(range(x.ndim)) if found is None else found
+    counted = ops.sum(ops.cast(ops.not_equal(x, 0), int64), axes, bool(keepdims))
+    return ops.cast(counted, dtype)
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Any:
+    """How often (or with which total weight) label ``i`` was predicted as ``j``."""
+    given = [_indices(labels), _indices(predictions)]
+    count = count_up_to(given) if num_classes is None else num_classes
+    weight = 1 if weights is None else convert_to_tensor(weights)
+    return _confusion(*given, weight, count, as_dtype(dtype), name=name or "confusion_matrix")
+
+
+@operation("ConfusionMatrix")
+def _confusion(labels: Any, predictions: Any, weights: Any, count: Number, dtype: Any) -> Any:
+    size = int(numbers(count))
+    places = ops.add(ops.multiply(ops.cast(labels, int64), size), ops.cast(predictions, int64))
+    each = ops.broadcast_to(ops.cast(weights, dtype), places.shape) if hasattr(weights, "dtype") else None
+    ones = ops.full_like(places, 1, dtype=dtype) if each is None else each
+    found = ops.index_add(full_of(0, (size * size,), dtype, places), 0, places, ones)
+    return ops.reshape(found, (size, size))
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Any:
+    """How often (or with which total weight) each number from 0 to the largest is in ``arr``."""
+    given = _indices(arr)
+    limits = {"minlength": minlength, "maxlength": maxlength}
+    kind = as_dtype(dtype) if weights is None else convert_to_tensor(weights).dtype
+    size = define(
+        "Max",
+        _limited,
+        (count_up_to([given]),),
+        {key: value for key, value in limits.items() if value is not None},
+        None,
+        frozenset(limits),
+    ).outputs[0]
+    weight = 1 if weights is None else convert_to_tensor(weights)
+    return _bincount(given, weight, size, kind, name=name or "bincount")
+
+
+def _limited(count: Any, minlength: Any = None, maxlength: Any = None) -> Any:
+    count = count if minlength is None else ops.maximum(count, int(numbers(minlength)))
+    return count if maxlength is None else ops.minimum(count, int(numbers(maxlength)))
+
+
+@operation("Bincount")
+def _bincount(x: Any, weights: Any, size: Number, dtype: Any) -> Any:
+    length = int(numbers(size))
+    places = ops.reshape(ops.cast(x, int64), (-1,))
+    inside = ops.less(places, length)
+    if hasattr(weights, "dtype"):
+        each = ops.where(inside, ops.reshape(weights, (-1,)), 0)
+    else:
+        each = ops.cast(inside, dtype)
+    kept = ops.where(inside, places, 0)
+    found = ops.index_add(full_of(0, (max(length, 1),), dtype, places), 0, kept, each)
+    return ops.narrow(found, 0, 0, length)
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: int = 100, dtype: Any = int32, name: str | None = None
+) -> Any:
+    """How many values are in each of ``nbins`` equal parts of a range; those outside are in the first or last."""
+    low, high = convert_to_tensor(value_range)[0], convert_to_tensor(value_range)[1]
+    return _histogram(convert_to_tensor(values), low, high, nbins, as_dtype(dtype), name=name)
+
+
+@operation("HistogramFixedWidth")
+def _histogram(values: Any, low: Any, high: Any, nbins: Number, dtype: Any) -> Any:
+    count = int(numbers(nbins))
+    part = ops.divide(ops.subtract(values, low), ops.subtract(high, low))
+    place = ops.cast(ops.floor(ops.multiply(part, count)), int64)
+    place = ops.reshape(ops.clamp(place, 0, count - 1), (-1,))
+    ones = ops.full_like(place, 1, dtype=dtype)
+    return ops.index_add(full_of(0, (count,), dtype, values), 0, place, ones)
