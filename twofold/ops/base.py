@@ -475,7 +475,8 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
                 if not key.startswith("__"):
                     function = value.__func__ if isinstance(value, staticmethod) else value
                     setattr(op, f"rule_{key}" if key in _RULES else key, function)
-        if "functions" not in vars(body):
+        own = [part for part in body.__mro__ if part not in base.__mro__]
+        if not any("functions" in vars(part) for part in own):
             op.functions = () if op.title else (op.name,)
         if (
             isinstance(op, (Elementwise, Reduction, Composite))
