@@ -183,3 +183,15 @@ def test_complex_functions_at_special_values(name: str) -> None:
             signless = [(found.real, expected.real), (found.imag, expected.imag)]
             for part, wanted in signless:
                 assert same_number(part, wanted) or same_number(-part, wanted), (name, x, y, found, expected)
+
+
+def test_floor_divide_at_infinities() -> None:
+    inf, nan = math.inf, math.nan
+    x1 = [inf, inf, -inf, -inf, inf, 1.0, 1.0, -1.0, -1.0, nan, -7.0]
+    x2 = [2.0, -2.0, 2.0, -2.0, inf, inf, -inf, inf, -inf, inf, 2.0]
+    for dtype in (xp.float32, xp.float64):
+        found = xp.floor_divide(xp.asarray(x1, dtype=dtype), xp.asarray(x2, dtype=dtype))
+        wanted = [inf, -inf, -inf, inf, nan, 0.0, -0.0, -0.0, 0.0, nan, -4.0]
+        assert list(map(repr, found.tolist())) == list(map(repr, wanted))
+    assert xp.floor_divide(-inf, xp.asarray([2.0, -2.0])).tolist() == [-inf, inf]
+    assert xp.floor_divide(xp.asarray([7, -7]), 2).tolist() == [3, -4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from twofold import _core
@@ -143,8 +144,12 @@ def floor(x: Tensor, /) -> Tensor:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """Quotient rounded down, as Python's ``//``."""
-    return functions.floor_divide(x1, x2)
+    """Quotient rounded down; ``x1 / x2`` where either is infinite, unlike Python's ``//``."""
+    result = functions.floor_divide(x1, x2)
+    if not result.dtype.is_floating_point:
+        return result
+    infinite = [functions.isinf(x) if isinstance(x, Tensor) else math.isinf(x) for x in (x1, x2)]
+    return functions.where(functions.logical_or(*infinite), functions.divide(x1, x2), result)
 
 
 def greater(x1: Any, x2: Any, /) -> Tensor:
