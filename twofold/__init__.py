@@ -36,6 +36,7 @@ from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
 from twofold.frontend import questions as _questions
 from twofold.frontend import selection as _selection
+from twofold.frontend import settings as _settings
 from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
 from twofold.frontend.creation import (
     CREATION as _CREATION,
@@ -86,10 +87,12 @@ Size = dtypes.Size
 _install.install()
 _methods.install()
 _questions.install()
+_settings.install()
 for _name, _function in {**_install.PUBLIC, **_CREATION, **_DRAWING, **_NORMALIZATION}.items():
     if _name.isidentifier() and _name not in globals():
         globals()[_name] = _function
-globals().update({**_CONSTRUCTORS, **_questions.TOP_LEVEL, **_questions.in_place_functions()})
+globals().update({**_CONSTRUCTORS, **_questions.TOP_LEVEL, **_settings.TOP_LEVEL})
+globals().update(_questions.in_place_functions())
 for _name, _function in _WHOLE.items():
     globals()[_name] = _function
     setattr(Tensor, _name, _function)

@@ -110,13 +110,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if num_classes == -1 else num_classes)
 
 
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """``input`` where positive, else ``weight * input``, with one weight or one per channel (axis 1)."""
-    if weight.numel() > 1:
-        weight = weight.reshape((-1, *(1,) * max(input.ndim - 2, 0)))
-    return FUNCTIONS["where"](input > 0, input, input * weight)
-
-
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from math import prod
 from typing import Any
 
 import numpy
 
-from twofold.errors import ArgumentError
-from twofold.ops.base import apply, composite, elementwise, ops, to_float
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import apply, composite, elementwise, ops, public, to_float
 from twofold.ops.samples import nonzero, reals
 
 
@@ -247,3 +248,26 @@ class threshold:
     domain = (reals(-3, 3), reals(0.1, 0.2), reals(4, 5))
     reference = lambda x, limit, value: numpy.where(x > limit, x, value)
     compute = lambda x, limit, value: ops.where(x > limit, x, value)
+
+
+@public(methods=("prelu",))
+def prelu(input: Any, weight: Any) -> Any:
+    """``input`` where positive, else ``weight * input``, with one weight or one per channel (axis 1).
+
+    Raises ShapeError for another number of weights.
+
+    >>> import twofold as torch
+    >>> torch.prelu(torch.tensor([[-2.0, 4.0]]), torch.tensor([0.5, 0.25]))
+    tensor([[-1.,  4.]])
+    """
+    shape, count = tuple(input.shape), prod(weight.shape)
+    channels = shape[1] if len(shape) > 1 else 1
+    if len(weight.shape) > 1 or count not in (1, channels):
+        raise ShapeError(
+            f"weights of shape {tuple(weight.shape)} for {channels} channels", "Give one, or one per channel."
+        )
+    if count != 1 or len(shape) > 1:
+        weight = ops.reshape(weight, (count, *(1,) * max(len(shape) - 2, 0)))
+    elif not shape:
+        weight = ops.reshape(weight, ())
+    return ops.where(ops.greater(input, 0), input, ops.multiply(input, weight))

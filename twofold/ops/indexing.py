@@ -474,6 +474,8 @@ class one_hot:
 class select_scatter:
     """The input with the slice at ``index`` of ``dim`` replaced by ``src``."""
 
+    methods = ("select_scatter",)
+
     def call(input: Any, src: Any, dim: int, index: int) -> Any:
         axis = normalize_axis(dim, len(input.shape))
         place = shapes.one_index(operator.index(index), input.shape[axis], axis)

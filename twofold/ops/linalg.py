@@ -353,7 +353,7 @@ def kron(input: Any, other: Any) -> Any:
     return ops.reshape(ops.multiply(apart, within), tuple(x * y for x, y in zip(a, b, strict=True)))
 
 
-@public()
+@public(methods=("trace",))
 def trace(input: Any) -> Any:
     """The sum of the elements on the main diagonal of a matrix."""
     need_axes("input", input, 2)

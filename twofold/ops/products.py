@@ -313,6 +313,24 @@ def vander(x: Any, N: int | None = None) -> Any:
     return apply("powers", x, attrs=(count,))
 
 
+@public("vander")
+def flipped_vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The Vandermonde matrix of a vector: powers from ``N - 1`` down to 0, or up if ``increasing``.
+
+    Raises ShapeError for anything but a vector.
+
+    >>> import twofold as torch
+    >>> torch.vander(torch.tensor([2.0, 3.0]), N=3).tolist()
+    [[4.0, 2.0, 1.0], [9.0, 3.0, 1.0]]
+    """
+    if len(x.shape) != 1:
+        raise ShapeError(f"x of shape {tuple(x.shape)}", "Give a vector.")
+    if N == 0:
+        return apply("zeros", attrs=((x.shape[0], 0), x.dtype))
+    powers = vander(x, N)
+    return powers if increasing else ops.flip(powers, (1,))
+
+
 @linalg_function()
 @observed
 def tensorinv(A: Any, ind: int = 2) -> Any:

@@ -1,0 +1,109 @@
+"""Settings that programs make, and promotion of dtypes.
+
+Every tensor is on the CPU, products are never rounded to fewer digits, and the same program gives the same
+bits; so most settings are checked and change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import _core
+from twofold.dtypes import DType, as_dtype
+from twofold.errors import ArgumentError
+from twofold.frontend.creation import check_device, set_default_dtype
+from twofold.frontend.legacy import CONSTRUCTORS
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.promotion import common_dtype
+
+Tensor = _core.Tensor
+
+_PRECISIONS = ("highest", "high", "medium")
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype that an operation on both computes in; numbers count by their kind alone.
+
+    >>> import twofold as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    twofold.float32
+    """
+    return common_dtype([_type_of(value) for value in (tensor1, tensor2)])[0]
+
+
+def _type_of(value: Any) -> TensorType:
+    return value.type_ if isinstance(value, Tensor) else tensor_type(as_dtype(type(value)), (), True)
+
+
+def typename(obj: Any) -> str:
+    """The name of the type of a tensor, or of an object's class.
+
+    >>> import twofold as torch
+    >>> torch.typename(torch.ones(2))
+    'twofold.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    cls = type(obj)
+    return f"{cls.__module__}.{cls.__qualname__}" if cls.__module__ != "builtins" else cls.__qualname__
+
+
+def set_default_device(device: Any) -> None:
+    """Nothing for the CPU; raises RuntimeError for any other device."""
+    check_device(device)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype by a class such as ``DoubleTensor`` or by its name."""
+    set_default_dtype((CONSTRUCTORS[t.split(".")[-1]] if isinstance(t, str) else t).dtype)
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow fewer digits in products of float32, which are computed in full all the same."""
+    if precision not in _PRECISIONS:
+        raise ArgumentError(f"precision {precision!r}", f"Use one of {', '.join(_PRECISIONS)}.")
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for results that are the same in every run, as they always are."""
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: numbers close to zero keep all their digits."""
+    return False
+
+
+def new(self: Tensor, *args: Any) -> Tensor:
+    """A tensor of this dtype from sizes (then zeros) or from data; without arguments, of no elements."""
+    constructor = next(made for made in CONSTRUCTORS.values() if made.dtype is self.dtype)
+    return constructor(*args)
+
+
+def _itself(self: Tensor, *_: Any, **__: Any) -> Tensor:
+    """The tensor itself, which is dense and in ordinary memory."""
+    return self
+
+
+METHODS: dict[str, Any] = {
+    "new": new,
+    "pin_memory": _itself,
+    "share_memory_": _itself,
+    "to_dense": _itself,
+}
+
+_SETTINGS: tuple[Any, ...] = (
+    result_type,
+    typename,
+    set_default_device,
+    set_default_tensor_type,
+    set_float32_matmul_precision,
+    use_deterministic_algorithms,
+    set_flush_denormal,
+)
+TOP_LEVEL: dict[str, Any] = {function.__name__: function for function in _SETTINGS}
+
+
+def install() -> None:
+    """Put the methods on the tensor type."""
+    for name, method in METHODS.items():
+        setattr(Tensor, name, method)
