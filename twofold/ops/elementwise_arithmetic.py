@@ -1,4 +1,4 @@
-"""Element-wise arithmetic: the four operations, powers, rounding, extremes."""
+"""Element-wise arithmetic: the four operations, powers and roots, lengths, sums of products."""
 
 from __future__ import annotations
 
@@ -349,105 +349,6 @@ class reciprocal:
     reference = lambda x: 1 / x
 
 
-def _tied(ct: Any, a: Any, b: Any) -> Any:
-    """The gradient of an extreme for ``a`` where ``b`` does not beat it: half where they are equal."""
-    return ops.where(ops.equal(a, b), ct * 0.5, ct)
-
-
-@elementwise
-class maximum:
-    """The larger of the two; NaN if either is. Equal operands share the gradient."""
-
-    signature = "input, other"
-    vjp = lambda ct, y, a, b: (
-        ops.where(a < b, 0, _tied(ct, a, b)),
-        ops.where(b < a, 0, _tied(ct, a, b)),
-    )
-    lower = lambda b, x, y: b.maximum(x, y)
-    reference = numpy.maximum
-
-
-@elementwise
-class minimum:
-    """The smaller of the two; NaN if either is. Equal operands share the gradient."""
-
-    signature = "input, other"
-    vjp = lambda ct, y, a, b: (
-        ops.where(a > b, 0, _tied(ct, a, b)),
-        ops.where(b > a, 0, _tied(ct, a, b)),
-    )
-    lower = lambda b, x, y: b.minimum(x, y)
-    reference = numpy.minimum
-
-
-@composite
-class fmax:
-    """The larger of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
-
-    signature = "input, other"
-    methods = ("fmax",)
-    reference = numpy.fmax
-    compute = lambda a, b: ops.where(ops.logical_or(ops.greater_equal(a, b), ops.isnan(b)), a, b)
-
-
-@composite
-class fmin:
-    """The smaller of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
-
-    signature = "input, other"
-    methods = ("fmin",)
-    reference = numpy.fmin
-    compute = lambda a, b: ops.where(ops.logical_or(ops.less_equal(a, b), ops.isnan(b)), a, b)
-
-
-@elementwise
-class clamp:
-    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes."""
-
-    signature = "input, min, max"
-    functions = ("clamp", "clip")
-    domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
-    kinds = "iuf"
-    arity = None
-    vjp = lambda ct, y, x, low, high: (
-        ops.where(ops.logical_or(x < low, x > high), 0, ct),
-        ops.where(ops.logical_and(x < low, low < high), ct, 0),
-        ops.where(ops.logical_or(x > high, low > high), ct, 0),
-    )
-    lower = lambda b, x, low, high: b.minimum(b.maximum(x, low), high)
-    reference = lambda x, low, high: numpy.minimum(numpy.maximum(x, low), high)
-
-    @staticmethod
-    def call(input: Any, min: Any = None, max: Any = None) -> Any:
-        if min is None and max is None:
-            raise ArgumentError("neither min nor max is given", "Give at least one limit.")
-        if max is None:
-            return apply("clamp_min", input, min)
-        if min is None:
-            return apply("clamp_max", input, max)
-        return apply("clamp", input, min, max)
-
-
-@elementwise
-class clamp_min:
-    """``input`` where it is not below ``min``, else ``min``."""
-
-    signature = "input, min"
-    vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
-    lower = lambda b, x, low: b.maximum(x, low)
-    reference = numpy.maximum
-
-
-@elementwise
-class clamp_max:
-    """``input`` where it is not above ``max``, else ``max``."""
-
-    signature = "input, max"
-    vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
-    lower = lambda b, x, high: b.minimum(x, high)
-    reference = numpy.minimum
-
-
 def _lower_hypot(b: Any, x: Any, y: Any) -> Any:
     """In float64 for float32, where nothing overflows; otherwise scaled by the larger side."""
     dtype = x.dtype
@@ -493,69 +394,6 @@ class copysign:
     )
     lower = lambda b, x, y: b.copysign(x, b.select(b.is_nan(y), 1.0, y))
     reference = lambda x, y: numpy.copysign(x, numpy.where(numpy.isnan(y), 1.0, y))
-
-
-@elementwise
-class floor:
-    """Largest integer not above; integers stay."""
-
-    kinds = "iuf"
-    domain = (nonzero(-2.9, 2.9, 0.4),)
-    vjp = no_slope
-    lower = lambda b, x: b.floor(x)
-    reference = lambda x: numpy.floor(x) if x.dtype.kind == "f" else x
-
-
-@elementwise
-class ceil:
-    """Smallest integer not below; integers stay."""
-
-    kinds = "iuf"
-    vjp = no_slope
-    lower = lambda b, x: b.ceil(x)
-    reference = lambda x: numpy.ceil(x) if x.dtype.kind == "f" else x
-
-
-@elementwise
-class trunc:
-    """Rounded toward zero; integers stay."""
-
-    functions = ("trunc", "fix")
-    kinds = "iuf"
-    vjp = no_slope
-    lower = lambda b, x: b.trunc(x)
-    reference = lambda x: numpy.trunc(x) if x.dtype.kind == "f" else x
-
-
-@elementwise
-class round_:
-    """Nearest integer, halves to even; with ``decimals``, to that many decimal places. Integers stay."""
-
-    functions = ("round", "special.round")
-    kinds = "iuf"
-    arity = 1
-    vjp = no_slope
-    on_complex = complex_functions.by_parts("round")
-    lower = lambda b, x: b.rint(x)
-    reference = lambda x: numpy.rint(x) if x.dtype.kind in "fc" else x
-
-    @staticmethod
-    def call(input: Any, decimals: int = 0) -> Any:
-        if decimals == 0:
-            return apply("round", input)
-        scale = 10.0 ** abs(decimals)
-        return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
-
-
-@composite
-class frac:
-    """``input`` without its whole part, with its sign."""
-
-    inplace = True
-    signature = "input"
-    methods = ("frac",)
-    reference = lambda x: x - numpy.trunc(x)
-    compute = lambda x: x - ops.trunc(x)
 
 
 @composite

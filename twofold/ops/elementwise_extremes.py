@@ -1,0 +1,110 @@
+"""The larger and the smaller of two elements, and elements within limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold.errors import ArgumentError
+from twofold.ops.base import apply, composite, elementwise, ops
+from twofold.ops.samples import reals
+
+
+def _tied(ct: Any, a: Any, b: Any) -> Any:
+    """The gradient of an extreme for ``a`` where ``b`` does not beat it: half where they are equal."""
+    return ops.where(ops.equal(a, b), ct * 0.5, ct)
+
+
+@elementwise
+class maximum:
+    """The larger of the two; NaN if either is. Equal operands share the gradient."""
+
+    signature = "input, other"
+    vjp = lambda ct, y, a, b: (
+        ops.where(a < b, 0, _tied(ct, a, b)),
+        ops.where(b < a, 0, _tied(ct, a, b)),
+    )
+    lower = lambda b, x, y: b.maximum(x, y)
+    reference = numpy.maximum
+
+
+@elementwise
+class minimum:
+    """The smaller of the two; NaN if either is. Equal operands share the gradient."""
+
+    signature = "input, other"
+    vjp = lambda ct, y, a, b: (
+        ops.where(a > b, 0, _tied(ct, a, b)),
+        ops.where(b > a, 0, _tied(ct, a, b)),
+    )
+    lower = lambda b, x, y: b.minimum(x, y)
+    reference = numpy.minimum
+
+
+@composite
+class fmax:
+    """The larger of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
+
+    signature = "input, other"
+    methods = ("fmax",)
+    reference = numpy.fmax
+    compute = lambda a, b: ops.where(ops.logical_or(ops.greater_equal(a, b), ops.isnan(b)), a, b)
+
+
+@composite
+class fmin:
+    """The smaller of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
+
+    signature = "input, other"
+    methods = ("fmin",)
+    reference = numpy.fmin
+    compute = lambda a, b: ops.where(ops.logical_or(ops.less_equal(a, b), ops.isnan(b)), a, b)
+
+
+@elementwise
+class clamp:
+    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes."""
+
+    signature = "input, min, max"
+    functions = ("clamp", "clip")
+    domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
+    kinds = "iuf"
+    arity = None
+    vjp = lambda ct, y, x, low, high: (
+        ops.where(ops.logical_or(x < low, x > high), 0, ct),
+        ops.where(ops.logical_and(x < low, low < high), ct, 0),
+        ops.where(ops.logical_or(x > high, low > high), ct, 0),
+    )
+    lower = lambda b, x, low, high: b.minimum(b.maximum(x, low), high)
+    reference = lambda x, low, high: numpy.minimum(numpy.maximum(x, low), high)
+
+    @staticmethod
+    def call(input: Any, min: Any = None, max: Any = None) -> Any:
+        if min is None and max is None:
+            raise ArgumentError("neither min nor max is given", "Give at least one limit.")
+        if max is None:
+            return apply("clamp_min", input, min)
+        if min is None:
+            return apply("clamp_max", input, max)
+        return apply("clamp", input, min, max)
+
+
+@elementwise
+class clamp_min:
+    """``input`` where it is not below ``min``, else ``min``."""
+
+    signature = "input, min"
+    vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
+    lower = lambda b, x, low: b.maximum(x, low)
+    reference = numpy.maximum
+
+
+@elementwise
+class clamp_max:
+    """``input`` where it is not above ``max``, else ``max``."""
+
+    signature = "input, max"
+    vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
+    lower = lambda b, x, high: b.minimum(x, high)
+    reference = numpy.minimum
