@@ -172,3 +172,40 @@ def test_a_compiled_step_needs_no_second_table(make):
             before = _core.statistics()["pool_in_use_bytes"]
         optimizer.step()
     assert _core.statistics()["pool_peak_bytes"] - before < w.nbytes // 8
+
+
+LOOKUPS = {
+    "embedding": lambda w, k: F.embedding(k, w),
+    "embedding with padding": lambda w, k: F.embedding(k, w, padding_idx=1),
+    "embedding of a matrix": lambda w, k: F.embedding(k.reshape(2, -1), w),
+    "bags": lambda w, k: F.embedding_bag(k.reshape(4, -1), w),
+    "bags of sums with padding": lambda w, k: F.embedding_bag(k.reshape(4, -1), w, mode="sum", padding_idx=1),
+    "index": lambda w, k: w[k],
+    "index_select": lambda w, k: w.index_select(0, k),
+    "two lookups": lambda w, k: F.embedding(k, w) * F.embedding(k + 1, w),
+    "scaled by frequency": lambda w, k: F.embedding(k, w, scale_grad_by_freq=True),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_steps_of_every_kind_of_lookup(name):
+    w = torch.zeros(20_000, 64).requires_grad_()
+    expected = torch.zeros(20_000, 64).requires_grad_()
+    optimizers = [torch.optim.SGD([table], lr=0.1) for table in (w, expected)]
+    for turn in range(6):
+        places = torch.tensor([turn, 7, 3, turn] * 2)
+        for table, optimizer in zip((w, expected), optimizers, strict=True):
+            optimizer.zero_grad()
+            ((LOOKUPS[name](table, places) - 1) ** 2).sum().backward()
+            if table is expected:
+                table.grad.numpy()
+                optimizer.step()
+                continue
+            if turn == 5:
+                torch.wait_for_compiler()
+                _core.reset_peak()
+                before = _core.statistics()["pool_in_use_bytes"]
+            optimizer.step()
+            if turn == 5:
+                assert _core.statistics()["pool_peak_bytes"] - before < w.nbytes // 8
+    np.testing.assert_array_equal(w.detach().numpy(), expected.detach().numpy())

@@ -20,6 +20,7 @@ from twofold.ir.types import Shape, tensor_type
 from twofold.ops.base import apply, broadcast, filled, ops
 from twofold.ops.movement import slice_axis
 from twofold.passes.programs import rewritten
+from twofold.passes.rules import shows_its_input
 
 _LEAST_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows
 _MOST_SHARE = 4  # rows that change, as a fraction of all
@@ -69,7 +70,7 @@ class _Found:
         pairs = [(left, right, "data + shift"), (right, left, "shift + data")]
         for table, moved, how in pairs if node.op.name == "add" else [(left, right, "data - shift")]:
             sums = self.sums(moved)
-            if sums and not self.sums(table) and _few(sums, node):
+            if sums and not self.sums(table) and _in_memory(table) and _few(sums, node):
                 rows = _Rows(sums, node.shape[0])
                 shift = ops.reshape(rows.nowhere(moved), node.shape[1:])
                 return self._put(node, table, rows, how, shift)
@@ -78,7 +79,7 @@ class _Found:
     def _chosen(self, node: Node) -> Node | None:
         condition, _, old = node.inputs
         sums = self.sums(condition)
-        if not sums or self.sums(old) or not _few(sums, node):
+        if not sums or self.sums(old) or not _in_memory(old) or not _few(sums, node):
             return None
         rows = _Rows(sums, node.shape[0])
         return self._put(node, old, rows, "data") if _false_at_zero(condition) else None
@@ -158,6 +159,16 @@ class _Rows:
         return _remade(node, tuple(self.nowhere(value) for value in node.inputs), shape)
 
 
+def _in_memory(table: Node) -> bool:
+    """Whether a table is there as it is; one that is computed on the way is one kernel with what changes it."""
+    while shows_its_input(table) or table.op.name == "reshape":
+        table = table.inputs[0]
+    return table.op.kind not in ("elementwise", "view", "reduction") and table.op.name not in (
+        "constant",
+        "iota",
+    )
+
+
 def _by_rows(node: Node) -> bool:
     """Whether a row of ``node`` is made of the same row of each input."""
     if node.op.kind == "elementwise":
@@ -183,7 +194,7 @@ def _few(sums: frozenset[Node], node: Node) -> bool:
 def _sum_of(node: Node) -> _Sum | None:
     """The sum of rows that ``node`` is, if its first axis numbers the rows."""
     below = node
-    while below.op.name == "reshape":
+    while below.op.name == "reshape" or shows_its_input(below):
         below = below.inputs[0]
     if below.op.name != "scatter_sum" or below.shape[0] != 1 or not node.shape:
         return None
