@@ -17,7 +17,14 @@ from twofold.ops.samples import nonzero, reals
 
 @elementwise
 class add:
-    """Sum of ``input`` and ``other``; of bools, whether either is true."""
+    """Sum of ``input`` and ``alpha * other``; of bools, whether either is true.
+
+    >>> import twofold as torch
+    >>> torch.add(torch.tensor([1, 2, 3]), 10)
+    tensor([11, 12, 13])
+    >>> torch.add(torch.tensor([1, 2, 3]), torch.tensor([10, 20, 30]), alpha=2)
+    tensor([21, 42, 63])
+    """
 
     signature = "input, other"
     functions = ("add",)
@@ -38,7 +45,12 @@ class add:
 
 @elementwise
 class subtract:
-    """Difference of ``input`` and ``other``."""
+    """Difference of ``input`` and ``alpha * other``.
+
+    >>> import twofold as torch
+    >>> torch.subtract(torch.tensor([5, 7]), torch.tensor([1, 2]))
+    tensor([4, 5])
+    """
 
     signature = "input, other"
     functions = ("subtract", "sub")
@@ -59,7 +71,13 @@ class subtract:
 
 @elementwise
 class multiply:
-    """Product of ``input`` and ``other``; of bools, whether both are true."""
+    """Product of ``input`` and ``other``; of bools, whether both are true.
+
+    >>> import twofold as torch
+    >>> torch.multiply(torch.tensor([1, 2, 3]), torch.tensor([[10], [20]]))
+    tensor([[10, 20, 30],
+            [20, 40, 60]])
+    """
 
     signature = "input, other"
     functions = ("multiply", "mul")
@@ -73,7 +91,19 @@ class multiply:
 
 @elementwise
 class divide:
-    """Quotient of ``input`` and ``other``; integers give float32."""
+    """Quotient of ``input`` and ``other``; integers give float32.
+
+    ``rounding_mode`` "floor" rounds it down, "trunc" towards zero, and integers stay integers. Raises
+    ArgumentError for another mode.
+
+    >>> import twofold as torch
+    >>> torch.divide(torch.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> torch.divide(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    >>> torch.divide(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+    tensor([ 3, -3])
+    """
 
     signature = "input, other"
     functions = ("divide", "div", "true_divide")
@@ -101,7 +131,12 @@ class divide:
 
 @elementwise
 class floor_divide:
-    """Quotient rounded down, as Python's ``//``; an integer divided by zero gives 0."""
+    """Quotient rounded down, as Python's ``//``; an integer divided by zero gives 0.
+
+    >>> import twofold as torch
+    >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
 
     signature = "input, other"
     operators = ("__floordiv__",)
@@ -134,7 +169,12 @@ class trunc_divide:
 
 @elementwise
 class remainder:
-    """Rest of ``floor_divide``, with the sign of ``other``, as Python's ``%``."""
+    """Rest of ``floor_divide``, with the sign of ``other``, as Python's ``%``.
+
+    >>> import twofold as torch
+    >>> torch.remainder(torch.tensor([7, -7]), 3)
+    tensor([1, 2])
+    """
 
     signature = "input, other"
     operators = ("__mod__",)
@@ -148,7 +188,12 @@ class remainder:
 
 @elementwise
 class fmod:
-    """Rest of the division rounded toward zero, with the sign of ``input``."""
+    """Rest of the division rounded toward zero, with the sign of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.fmod(torch.tensor([7, -7]), 3)
+    tensor([ 1, -1])
+    """
 
     signature = "input, other"
     kinds = "iuf"
@@ -202,7 +247,14 @@ _POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
 
 @elementwise
 class pow_:
-    """``input`` to the power ``exponent``; the exponents -1, 0.5, 1, 2 and 3 are exact products and roots."""
+    """``input`` to the power ``exponent``; the exponents -1, 0.5, 1, 2 and 3 are exact products and roots.
+
+    >>> import twofold as torch
+    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    >>> torch.pow(2, torch.tensor([0, 1, 10]))
+    tensor([   1,    2, 1024])
+    """
 
     signature = "input, exponent"
     functions = ("pow", "power")
@@ -242,7 +294,12 @@ class cube:
 
 @elementwise
 class negative:
-    """``input`` with its sign changed."""
+    """``input`` with its sign changed.
+
+    >>> import twofold as torch
+    >>> torch.negative(torch.tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
+    """
 
     functions = ("negative", "neg")
     operators = ("__neg__",)
@@ -255,7 +312,12 @@ class negative:
 
 @composite
 class positive:
-    """``input`` itself."""
+    """``input`` itself.
+
+    >>> import twofold as torch
+    >>> torch.positive(torch.tensor([1.0, -2.0]))
+    tensor([ 1., -2.])
+    """
 
     functions = ("positive",)
     methods = ("positive",)
@@ -267,7 +329,14 @@ class positive:
 
 @elementwise
 class abs_:
-    """Absolute value; its gradient at 0 is 0."""
+    """Absolute value; its gradient at 0 is 0. Of a complex number the length, as a real one.
+
+    >>> import twofold as torch
+    >>> torch.abs(torch.tensor([1.5, -2.0]))
+    tensor([1.5000, 2.0000])
+    >>> torch.abs(torch.tensor([3 + 4j]))
+    tensor([5.])
+    """
 
     functions = ("abs", "absolute")
     operators = ("__abs__",)
@@ -280,7 +349,12 @@ class abs_:
 
 @elementwise
 class sign:
-    """1, 0 or -1 by the sign of ``input``; NaN stays. Of a complex number ``z / |z|``."""
+    """1, 0 or -1 by the sign of ``input``; NaN stays. Of a complex number ``z / |z|``.
+
+    >>> import twofold as torch
+    >>> torch.sign(torch.tensor([2.5, 0.0, -3.0]))
+    tensor([ 1.,  0., -1.])
+    """
 
     functions = ("sign", "sgn")
     domain = (nonzero(-3, 3),)
@@ -301,7 +375,12 @@ def _negative_sign(b: Any, x: Any) -> Any:
 
 @elementwise
 class square:
-    """``input`` times itself."""
+    """``input`` times itself.
+
+    >>> import twofold as torch
+    >>> torch.square(torch.tensor([1.0, -3.0]))
+    tensor([1., 9.])
+    """
 
     vjp = lambda ct, y, x: (ct * (x + x),)
     result_dtype = to_number
@@ -312,7 +391,12 @@ class square:
 
 @elementwise
 class sqrt:
-    """Square root."""
+    """Square root; of negative numbers NaN.
+
+    >>> import twofold as torch
+    >>> torch.sqrt(torch.tensor([0, 4, 9]))
+    tensor([0., 2., 3.])
+    """
 
     result_dtype = to_float
     domain = (reals(0.1, 9),)
@@ -325,7 +409,12 @@ class sqrt:
 
 @elementwise
 class rsqrt:
-    """One over the square root."""
+    """``1 / sqrt(input)``; of negative numbers NaN.
+
+    >>> import twofold as torch
+    >>> torch.rsqrt(torch.tensor([1.0, 4.0, 16.0]))
+    tensor([1.0000, 0.5000, 0.2500])
+    """
 
     result_dtype = to_float
     domain = (reals(0.1, 9),)
@@ -338,7 +427,12 @@ class rsqrt:
 
 @elementwise
 class reciprocal:
-    """One over ``input``."""
+    """``1 / input``; of 0 an infinity.
+
+    >>> import twofold as torch
+    >>> torch.reciprocal(torch.tensor([1.0, 4.0, -0.5]))
+    tensor([ 1.0000,  0.2500, -2.0000])
+    """
 
     result_dtype = to_float
     domain = (nonzero(-3, 3, 0.3),)
@@ -368,7 +462,12 @@ def _lower_hypot(b: Any, x: Any, y: Any) -> Any:
 
 @elementwise
 class hypot:
-    """``sqrt(input**2 + other**2)`` without overflow; the gradient at the origin is 0."""
+    """``sqrt(input**2 + other**2)`` without overflow; the gradient at the origin is 0.
+
+    >>> import twofold as torch
+    >>> torch.hypot(torch.tensor([3.0, 5.0]), torch.tensor([4.0, 12.0]))
+    tensor([ 5., 13.])
+    """
 
     signature = "input, other"
     result_dtype = to_float
@@ -383,7 +482,12 @@ class hypot:
 
 @elementwise
 class copysign:
-    """``input`` with the sign of ``other``; that of a NaN, which no computation fixes, counts as positive."""
+    """``input`` with the sign of ``other``; that of a NaN, which no computation fixes, counts as positive.
+
+    >>> import twofold as torch
+    >>> torch.copysign(torch.tensor([1.0, -2.0]), torch.tensor([-0.0, 3.0]))
+    tensor([-1.,  2.])
+    """
 
     signature = "input, other"
     result_dtype = to_float
@@ -398,7 +502,12 @@ class copysign:
 
 @composite
 class lerp:
-    """Linear interpolation: ``input`` at weight 0, ``end`` at weight 1, exact at both."""
+    """Linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
+
+    >>> import twofold as torch
+    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.25)
+    tensor([ 1.0000, 12.5000])
+    """
 
     inplace = True
     signature = "input, end, weight"
@@ -409,7 +518,12 @@ class lerp:
 
 @composite
 class addcmul:
-    """``input + value * tensor1 * tensor2``."""
+    """``input + value * tensor1 * tensor2``.
+
+    >>> import twofold as torch
+    >>> torch.addcmul(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+    tensor([ 81., 151.])
+    """
 
     inplace = True
     signature = "input, tensor1, tensor2, value"
@@ -424,7 +538,12 @@ class addcmul:
 
 @composite
 class addcdiv:
-    """``input + value * tensor1 / tensor2``."""
+    """``input + value * tensor1 / tensor2``.
+
+    >>> import twofold as torch
+    >>> torch.addcdiv(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 2.0]), value=10)
+    tensor([ 6., 16.])
+    """
 
     inplace = True
     signature = "input, tensor1, tensor2, value"

@@ -18,7 +18,12 @@ def _tied(ct: Any, a: Any, b: Any) -> Any:
 
 @elementwise
 class maximum:
-    """The larger of the two; NaN if either is. Equal operands share the gradient."""
+    """The larger of the two; NaN if either is. Equal operands share the gradient.
+
+    >>> import twofold as torch
+    >>> torch.maximum(torch.tensor([1.0, 5.0, float("nan")]), torch.tensor([3.0, 2.0, 0.0]))
+    tensor([ 3.,  5., nan])
+    """
 
     signature = "input, other"
     vjp = lambda ct, y, a, b: (
@@ -31,7 +36,12 @@ class maximum:
 
 @elementwise
 class minimum:
-    """The smaller of the two; NaN if either is. Equal operands share the gradient."""
+    """The smaller of the two; NaN if either is. Equal operands share the gradient.
+
+    >>> import twofold as torch
+    >>> torch.minimum(torch.tensor([1.0, 5.0, float("nan")]), torch.tensor([3.0, 2.0, 0.0]))
+    tensor([ 1.,  2., nan])
+    """
 
     signature = "input, other"
     vjp = lambda ct, y, a, b: (
@@ -44,7 +54,12 @@ class minimum:
 
 @composite
 class fmax:
-    """The larger of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
+    """The larger of the two; of a number and a NaN, the number. Of equal operands the first has the gradient.
+
+    >>> import twofold as torch
+    >>> torch.fmax(torch.tensor([1.0, 5.0, float("nan")]), torch.tensor([3.0, 2.0, 0.0]))
+    tensor([3., 5., 0.])
+    """
 
     signature = "input, other"
     methods = ("fmax",)
@@ -54,7 +69,12 @@ class fmax:
 
 @composite
 class fmin:
-    """The smaller of the two; of a number and a NaN, the number. Of equal operands the first has the gradient."""
+    """The smaller of the two; of a number and a NaN, the number. Of equal operands the first has the gradient.
+
+    >>> import twofold as torch
+    >>> torch.fmin(torch.tensor([1.0, 5.0, float("nan")]), torch.tensor([3.0, 2.0, 0.0]))
+    tensor([1., 2., 0.])
+    """
 
     signature = "input, other"
     methods = ("fmin",)
@@ -64,7 +84,16 @@ class fmin:
 
 @elementwise
 class clamp:
-    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes."""
+    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes.
+
+    Limits are numbers or tensors. Raises ArgumentError where neither is given.
+
+    >>> import twofold as torch
+    >>> torch.clamp(torch.tensor([-2.0, 0.5, 3.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    >>> torch.clamp(torch.tensor([-2.0, 0.5, 3.0]), max=1)
+    tensor([-2.0000,  0.5000,  1.0000])
+    """
 
     signature = "input, min, max"
     functions = ("clamp", "clip")
@@ -92,7 +121,12 @@ class clamp:
 
 @elementwise
 class clamp_min:
-    """``input`` where it is not below ``min``, else ``min``."""
+    """``input`` where it is not below ``min``, else ``min``.
+
+    >>> import twofold as torch
+    >>> torch.clamp_min(torch.tensor([-2, 0, 3]), 1)
+    tensor([1, 1, 3])
+    """
 
     signature = "input, min"
     vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
@@ -102,7 +136,12 @@ class clamp_min:
 
 @elementwise
 class clamp_max:
-    """``input`` where it is not above ``max``, else ``max``."""
+    """``input`` where it is not above ``max``, else ``max``.
+
+    >>> import twofold as torch
+    >>> torch.clamp_max(torch.tensor([-2, 0, 3]), 1)
+    tensor([-2,  0,  1])
+    """
 
     signature = "input, max"
     vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))

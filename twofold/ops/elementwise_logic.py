@@ -34,7 +34,12 @@ from twofold.ops.samples import Sample, reals
 
 @elementwise
 class equal:
-    """Whether the two are equal; NaN equals nothing."""
+    """Whether the two are equal; NaN equals nothing.
+
+    >>> import twofold as torch
+    >>> torch.eq(torch.tensor([1.0, 2.0, float("nan")]), torch.tensor([1.0, 3.0, float("nan")]))
+    tensor([ True, False, False])
+    """
 
     signature = "input, other"
     functions = ("equal", "eq")
@@ -48,7 +53,12 @@ class equal:
 
 @elementwise
 class not_equal:
-    """Whether the two differ; NaN differs from everything."""
+    """Whether the two differ; NaN differs from everything.
+
+    >>> import twofold as torch
+    >>> torch.not_equal(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
+    tensor([False,  True])
+    """
 
     signature = "input, other"
     functions = ("not_equal", "ne")
@@ -62,7 +72,12 @@ class not_equal:
 
 @elementwise
 class less:
-    """Whether ``input`` is less than ``other``."""
+    """Whether ``input`` is less than ``other``.
+
+    >>> import twofold as torch
+    >>> torch.less(torch.tensor([1, 2, 3]), 2)
+    tensor([ True, False, False])
+    """
 
     signature = "input, other"
     functions = ("less", "lt")
@@ -75,7 +90,12 @@ class less:
 
 @elementwise
 class less_equal:
-    """Whether ``input`` is at most ``other``."""
+    """Whether ``input`` is at most ``other``.
+
+    >>> import twofold as torch
+    >>> torch.less_equal(torch.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
 
     signature = "input, other"
     functions = ("less_equal", "le")
@@ -88,7 +108,12 @@ class less_equal:
 
 @elementwise
 class greater:
-    """Whether ``input`` is greater than ``other``."""
+    """Whether ``input`` is greater than ``other``.
+
+    >>> import twofold as torch
+    >>> torch.greater(torch.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
 
     signature = "input, other"
     functions = ("greater", "gt")
@@ -101,7 +126,12 @@ class greater:
 
 @elementwise
 class greater_equal:
-    """Whether ``input`` is at least ``other``."""
+    """Whether ``input`` is at least ``other``.
+
+    >>> import twofold as torch
+    >>> torch.greater_equal(torch.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
 
     signature = "input, other"
     functions = ("greater_equal", "ge")
@@ -114,7 +144,12 @@ class greater_equal:
 
 @elementwise
 class logical_and:
-    """Whether both are non-zero."""
+    """Whether both are non-zero.
+
+    >>> import twofold as torch
+    >>> torch.logical_and(torch.tensor([0, 1, 2]), torch.tensor([1, 0, 3]))
+    tensor([False, False,  True])
+    """
 
     signature = "input, other"
     kinds = "biufc"
@@ -126,7 +161,12 @@ class logical_and:
 
 @elementwise
 class logical_or:
-    """Whether either is non-zero."""
+    """Whether either is non-zero.
+
+    >>> import twofold as torch
+    >>> torch.logical_or(torch.tensor([0, 1, 0]), torch.tensor([1, 0, 0]))
+    tensor([ True,  True, False])
+    """
 
     signature = "input, other"
     kinds = "biufc"
@@ -138,7 +178,12 @@ class logical_or:
 
 @elementwise
 class logical_xor:
-    """Whether exactly one is non-zero."""
+    """Whether exactly one is non-zero.
+
+    >>> import twofold as torch
+    >>> torch.logical_xor(torch.tensor([True, True]), torch.tensor([True, False]))
+    tensor([False,  True])
+    """
 
     signature = "input, other"
     kinds = "biufc"
@@ -150,7 +195,12 @@ class logical_xor:
 
 @elementwise
 class logical_not:
-    """Whether ``input`` is zero."""
+    """Whether ``input`` is zero.
+
+    >>> import twofold as torch
+    >>> torch.logical_not(torch.tensor([0.0, 2.5]))
+    tensor([ True, False])
+    """
 
     inplace = True
     kinds = "biufc"
@@ -162,7 +212,12 @@ class logical_not:
 
 @elementwise
 class bitwise_and:
-    """Bits set in both."""
+    """Bits set in both.
+
+    >>> import twofold as torch
+    >>> torch.bitwise_and(torch.tensor([12, 5]), torch.tensor([10, 3]))
+    tensor([8, 1])
+    """
 
     signature = "input, other"
     operators = ("__and__",)
@@ -175,7 +230,12 @@ class bitwise_and:
 
 @elementwise
 class bitwise_or:
-    """Bits set in either."""
+    """Bits set in either.
+
+    >>> import twofold as torch
+    >>> torch.bitwise_or(torch.tensor([12, 5]), torch.tensor([10, 3]))
+    tensor([14,  7])
+    """
 
     signature = "input, other"
     operators = ("__or__",)
@@ -188,7 +248,12 @@ class bitwise_or:
 
 @elementwise
 class bitwise_xor:
-    """Bits set in exactly one."""
+    """Bits set in exactly one.
+
+    >>> import twofold as torch
+    >>> torch.bitwise_xor(torch.tensor([12, 5]), torch.tensor([10, 3]))
+    tensor([6, 6])
+    """
 
     signature = "input, other"
     operators = ("__xor__",)
@@ -201,7 +266,14 @@ class bitwise_xor:
 
 @elementwise
 class bitwise_invert:
-    """Every bit flipped; of bools, the opposite."""
+    """Every bit flipped; of bools, the opposite.
+
+    >>> import twofold as torch
+    >>> torch.bitwise_not(torch.tensor([0, 5]))
+    tensor([-1, -6])
+    >>> torch.bitwise_not(torch.tensor([True, False]))
+    tensor([False,  True])
+    """
 
     functions = ("bitwise_invert", "bitwise_not")
     operators = ("__invert__",)
@@ -213,7 +285,12 @@ class bitwise_invert:
 
 @elementwise
 class bitwise_left_shift:
-    """Bits moved up by ``other`` places; 0 where ``other`` is outside the width."""
+    """Bits moved up by ``other`` places; 0 where ``other`` is outside the width.
+
+    >>> import twofold as torch
+    >>> torch.bitwise_left_shift(torch.tensor([1, 3]), 2)
+    tensor([ 4, 12])
+    """
 
     signature = "input, other"
     operators = ("__lshift__",)
@@ -227,7 +304,12 @@ class bitwise_left_shift:
 
 @elementwise
 class bitwise_right_shift:
-    """Bits moved down by ``other`` places, keeping the sign."""
+    """Bits moved down by ``other`` places, keeping the sign.
+
+    >>> import twofold as torch
+    >>> torch.bitwise_right_shift(torch.tensor([12, -8]), 2)
+    tensor([ 3, -2])
+    """
 
     signature = "input, other"
     operators = ("__rshift__",)
@@ -241,7 +323,12 @@ class bitwise_right_shift:
 
 @elementwise
 class isnan:
-    """Whether each element is NaN."""
+    """Whether each element is NaN.
+
+    >>> import twofold as torch
+    >>> torch.isnan(torch.tensor([1.0, float("nan"), float("inf")]))
+    tensor([False,  True, False])
+    """
 
     result_dtype = to_bool
     differentiable = False
@@ -252,7 +339,12 @@ class isnan:
 
 @elementwise
 class isinf:
-    """Whether each element is an infinity."""
+    """Whether each element is an infinity.
+
+    >>> import twofold as torch
+    >>> torch.isinf(torch.tensor([1.0, float("nan"), float("-inf")]))
+    tensor([False, False,  True])
+    """
 
     result_dtype = to_bool
     differentiable = False
@@ -263,7 +355,12 @@ class isinf:
 
 @elementwise
 class isfinite:
-    """Whether each element is neither NaN nor an infinity."""
+    """Whether each element is neither NaN nor an infinity.
+
+    >>> import twofold as torch
+    >>> torch.isfinite(torch.tensor([1.0, float("nan"), float("inf")]))
+    tensor([ True, False, False])
+    """
 
     result_dtype = to_bool
     differentiable = False
@@ -283,7 +380,12 @@ def _lower_signbit(b: Any, x: Any) -> Any:
 
 @elementwise
 class signbit:
-    """Whether the sign is negative, that of -0.0 included; that of a NaN, which no computation fixes, is not."""
+    """Whether the sign is negative, that of -0.0 included; that of a NaN, which no computation fixes, is not.
+
+    >>> import twofold as torch
+    >>> torch.signbit(torch.tensor([1.0, 0.0, -0.0]))
+    tensor([False, False,  True])
+    """
 
     result_dtype = to_bool
     differentiable = False
@@ -317,7 +419,12 @@ def _next_bfloat16(x: Any, y: Any) -> Any:
 
 @elementwise
 class nextafter(Elementwise):
-    """The next float of the dtype after ``input`` towards ``other``."""
+    """The next float of the dtype after ``input`` towards ``other``.
+
+    >>> import twofold as torch
+    >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) - 1
+    tensor([1.1921e-07])
+    """
 
     signature = "input, other"
     kinds = "f"
@@ -340,7 +447,14 @@ class nextafter(Elementwise):
 
 @elementwise
 class where:
-    """``input`` where ``condition`` is true, else ``other``; ``condition`` alone: the places where it is true."""
+    """``input`` where ``condition`` is true, else ``other``; ``condition`` alone: the places where it is true.
+
+    >>> import twofold as torch
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
+    >>> torch.where(torch.tensor([0, 5, 7]))
+    (tensor([1, 2]),)
+    """
 
     signature = "condition, input, other"
     methods = ()
@@ -384,6 +498,10 @@ class cast(Elementwise):
     """``input`` converted to ``dtype``.
 
     Floats become integers by truncation, saturating, NaN giving 0; integers wrap; to bool, non-zero is true.
+
+    >>> import twofold as torch
+    >>> torch.cast(torch.tensor([1.9, -1.9, float("nan")]), torch.int32)
+    tensor([ 1, -1,  0], dtype=twofold.int32)
     """
 
     functions = ("cast",)
@@ -420,7 +538,12 @@ class cast(Elementwise):
 
 @elementwise
 class bitcast(Elementwise):
-    """The bits of each element read as ``dtype``, which has the same size; those of a computed NaN may be any."""
+    """The bits of each element read as ``dtype``, which has the same size; those of a computed NaN may be any.
+
+    >>> import twofold as torch
+    >>> torch.bitcast(torch.tensor([1.0]), torch.int32).tolist() == [0x3F800000]
+    True
+    """
 
     functions = ("bitcast",)
     methods = ()

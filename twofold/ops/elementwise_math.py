@@ -15,7 +15,12 @@ from twofold.ops.samples import nonzero, reals
 
 @elementwise
 class exp:
-    """e to the power of each element."""
+    """e to the power of each element.
+
+    >>> import twofold as torch
+    >>> torch.exp(torch.tensor([0.0, 1.0, -1.0]))
+    tensor([1.0000, 2.7183, 0.3679])
+    """
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * y,)
@@ -27,7 +32,12 @@ class exp:
 
 @elementwise
 class exp2:
-    """2 to the power of each element."""
+    """2 to the power of each element.
+
+    >>> import twofold as torch
+    >>> torch.exp2(torch.tensor([0, 3, -1]))
+    tensor([1.0000, 8.0000, 0.5000])
+    """
 
     functions = ("exp2", "special.exp2")
     result_dtype = to_float
@@ -40,7 +50,12 @@ class exp2:
 
 @elementwise
 class expm1:
-    """``exp(input) - 1``, accurate near 0."""
+    """``exp(input) - 1``, accurate near 0.
+
+    >>> import twofold as torch
+    >>> torch.expm1(torch.tensor([1.0, 1e-7]))
+    tensor([1.7183e+00, 1.0000e-07])
+    """
 
     functions = ("expm1", "special.expm1")
     result_dtype = to_float
@@ -53,7 +68,12 @@ class expm1:
 
 @elementwise
 class log:
-    """Natural logarithm."""
+    """Natural logarithm; of 0 -inf, of negative numbers NaN.
+
+    >>> import twofold as torch
+    >>> torch.log(torch.tensor([1.0, 2.0, 0.0]))
+    tensor([0.0000, 0.6931,   -inf])
+    """
 
     result_dtype = to_float
     domain = (reals(0.1, 9),)
@@ -66,7 +86,12 @@ class log:
 
 @elementwise
 class log1p:
-    """``log(1 + input)``, accurate near 0."""
+    """``log(1 + input)``, accurate near 0.
+
+    >>> import twofold as torch
+    >>> torch.log1p(torch.tensor([1.0, 1e-7]))
+    tensor([6.9315e-01, 1.0000e-07])
+    """
 
     functions = ("log1p", "special.log1p")
     result_dtype = to_float
@@ -80,7 +105,12 @@ class log1p:
 
 @elementwise
 class log2:
-    """Logarithm to base 2."""
+    """Logarithm to base 2; of 0 -inf, of negative numbers NaN.
+
+    >>> import twofold as torch
+    >>> torch.log2(torch.tensor([1.0, 8.0, 0.5]))
+    tensor([ 0.,  3., -1.])
+    """
 
     result_dtype = to_float
     domain = (reals(0.1, 9),)
@@ -93,7 +123,12 @@ class log2:
 
 @elementwise
 class log10:
-    """Logarithm to base 10."""
+    """Logarithm to base 10; of 0 -inf, of negative numbers NaN.
+
+    >>> import twofold as torch
+    >>> torch.log10(torch.tensor([1.0, 1000.0, 0.1]))
+    tensor([ 0.,  3., -1.])
+    """
 
     result_dtype = to_float
     domain = (reals(0.1, 9),)
@@ -106,7 +141,12 @@ class log10:
 
 @elementwise
 class sin:
-    """Sine."""
+    """Sine of angles in radians.
+
+    >>> import twofold as torch
+    >>> torch.sin(torch.tensor([0.0, torch.pi / 6, torch.pi / 2]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * ops.cos(x),)
@@ -118,7 +158,12 @@ class sin:
 
 @elementwise
 class cos:
-    """Cosine."""
+    """Cosine of angles in radians.
+
+    >>> import twofold as torch
+    >>> torch.cos(torch.tensor([0.0, torch.pi / 3, torch.pi]))
+    tensor([ 1.0000,  0.5000, -1.0000])
+    """
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (-ct * ops.sin(x),)
@@ -130,7 +175,12 @@ class cos:
 
 @elementwise
 class tan:
-    """Tangent."""
+    """Tangent of angles in radians.
+
+    >>> import twofold as torch
+    >>> torch.tan(torch.tensor([0.0, torch.pi / 4]))
+    tensor([0., 1.])
+    """
 
     result_dtype = to_float
     domain = (reals(-1.2, 1.2),)
@@ -143,7 +193,12 @@ class tan:
 
 @elementwise
 class asin:
-    """Inverse sine."""
+    """Inverse sine in radians, in [-pi/2, pi/2]; NaN outside [-1, 1].
+
+    >>> import twofold as torch
+    >>> torch.asin(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.5236, 1.5708])
+    """
 
     functions = ("asin", "arcsin")
     result_dtype = to_float
@@ -157,7 +212,12 @@ class asin:
 
 @elementwise
 class acos:
-    """Inverse cosine."""
+    """Inverse cosine in radians, in [0, pi]; NaN outside [-1, 1].
+
+    >>> import twofold as torch
+    >>> torch.acos(torch.tensor([1.0, 0.5, -1.0]))
+    tensor([0.0000, 1.0472, 3.1416])
+    """
 
     functions = ("acos", "arccos")
     result_dtype = to_float
@@ -171,7 +231,12 @@ class acos:
 
 @elementwise
 class atan:
-    """Inverse tangent."""
+    """Inverse tangent in radians, in [-pi/2, pi/2].
+
+    >>> import twofold as torch
+    >>> torch.atan(torch.tensor([0.0, 1.0, float("inf")]))
+    tensor([0.0000, 0.7854, 1.5708])
+    """
 
     functions = ("atan", "arctan")
     result_dtype = to_float
@@ -191,7 +256,12 @@ def _atan2_gradient(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 @elementwise
 class atan2:
-    """Angle of the point (``other``, ``input``), in (-pi, pi]."""
+    """Angle of the point (``other``, ``input``) in radians, in [-pi, pi].
+
+    >>> import twofold as torch
+    >>> torch.atan2(torch.tensor([1.0, 1.0]), torch.tensor([1.0, -1.0]))
+    tensor([0.7854, 2.3562])
+    """
 
     signature = "input, other"
     functions = ("atan2", "arctan2")
@@ -204,7 +274,12 @@ class atan2:
 
 @elementwise
 class sinh:
-    """Hyperbolic sine."""
+    """Hyperbolic sine: ``(exp(input) - exp(-input)) / 2``.
+
+    >>> import twofold as torch
+    >>> torch.sinh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.1752])
+    """
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * ops.cosh(x),)
@@ -216,7 +291,12 @@ class sinh:
 
 @elementwise
 class cosh:
-    """Hyperbolic cosine."""
+    """Hyperbolic cosine: ``(exp(input) + exp(-input)) / 2``.
+
+    >>> import twofold as torch
+    >>> torch.cosh(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.5431])
+    """
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * ops.sinh(x),)
@@ -228,7 +308,12 @@ class cosh:
 
 @elementwise
 class tanh:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent: ``sinh(input) / cosh(input)``.
+
+    >>> import twofold as torch
+    >>> torch.tanh(torch.tensor([0.0, 1.0, -100.0]))
+    tensor([ 0.0000,  0.7616, -1.0000])
+    """
 
     result_dtype = to_float
     vjp = lambda ct, y, x: (ct * (1 + y) * (1 - y),)
@@ -240,7 +325,12 @@ class tanh:
 
 @elementwise
 class asinh:
-    """Inverse hyperbolic sine."""
+    """Inverse hyperbolic sine.
+
+    >>> import twofold as torch
+    >>> torch.asinh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """
 
     functions = ("asinh", "arcsinh")
     result_dtype = to_float
@@ -253,7 +343,12 @@ class asinh:
 
 @elementwise
 class acosh:
-    """Inverse hyperbolic cosine."""
+    """Inverse hyperbolic cosine, not negative; NaN below 1.
+
+    >>> import twofold as torch
+    >>> torch.acosh(torch.tensor([1.0, 2.0]))
+    tensor([0.0000, 1.3170])
+    """
 
     functions = ("acosh", "arccosh")
     result_dtype = to_float
@@ -267,7 +362,12 @@ class acosh:
 
 @elementwise
 class atanh:
-    """Inverse hyperbolic tangent."""
+    """Inverse hyperbolic tangent; NaN outside [-1, 1].
+
+    >>> import twofold as torch
+    >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.5493,    inf])
+    """
 
     functions = ("atanh", "arctanh")
     result_dtype = to_float
@@ -288,7 +388,12 @@ def _sigmoid_reference(x: Any) -> Any:
 
 @elementwise
 class sigmoid:
-    """``1 / (1 + exp(-input))``."""
+    """``1 / (1 + exp(-input))``.
+
+    >>> import twofold as torch
+    >>> torch.sigmoid(torch.tensor([0.0, 2.0, -2.0]))
+    tensor([0.5000, 0.8808, 0.1192])
+    """
 
     functions = ("sigmoid", "special.expit")
     result_dtype = to_float
@@ -301,7 +406,12 @@ class sigmoid:
 
 @elementwise
 class softplus:
-    """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` beyond a ``threshold`` below 20."""
+    """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` beyond a ``threshold`` below 20.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.softplus(torch.tensor([0.0, 1.0, 100.0]))
+    tensor([  0.6931,   1.3133, 100.0000])
+    """
 
     result_dtype = to_float
     arity = 1
@@ -326,7 +436,12 @@ def _exact_logaddexp(x: Any, y: Any) -> Any:
 
 @elementwise
 class logaddexp:
-    """``log(exp(input) + exp(other))``, without overflow."""
+    """``log(exp(input) + exp(other))``, without overflow.
+
+    >>> import twofold as torch
+    >>> torch.logaddexp(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+    tensor([6.9315e-01, 1.0007e+03])
+    """
 
     signature = "input, other"
     result_dtype = to_float
@@ -339,7 +454,14 @@ class logaddexp:
 
 @composite
 class logit:
-    """``log(input / (1 - input))``; with ``eps``, of the input limited to [eps, 1 - eps]."""
+    """``log(input / (1 - input))``; with ``eps``, of the input limited to [eps, 1 - eps].
+
+    >>> import twofold as torch
+    >>> torch.logit(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    >>> torch.logit(torch.tensor([0.0, 1.0]), eps=0.1)
+    tensor([-2.1972,  2.1972])
+    """
 
     inplace = True
     functions = ("logit", "special.logit")
@@ -366,7 +488,12 @@ def _logit(x: Any, eps: float | None) -> Any:
 
 @composite
 class sinc:
-    """``sin(pi * input) / (pi * input)``, 1 at 0."""
+    """``sin(pi * input) / (pi * input)``, 1 at 0.
+
+    >>> import twofold as torch
+    >>> torch.sinc(torch.tensor([0.0, 0.5, 1.5]))
+    tensor([ 1.0000,  0.6366, -0.2122])
+    """
 
     inplace = True
     functions = ("sinc", "special.sinc")
@@ -383,7 +510,12 @@ def _sinc(angle: Any) -> Any:
 
 @composite
 class deg2rad:
-    """Degrees to radians."""
+    """Degrees to radians.
+
+    >>> import twofold as torch
+    >>> torch.deg2rad(torch.tensor([180.0, 90.0]))
+    tensor([3.1416, 1.5708])
+    """
 
     inplace = True
     signature = "input"
@@ -394,7 +526,12 @@ class deg2rad:
 
 @composite
 class rad2deg:
-    """Radians to degrees."""
+    """Radians to degrees.
+
+    >>> import twofold as torch
+    >>> torch.rad2deg(torch.tensor([torch.pi, torch.pi / 4]))
+    tensor([180.,  45.])
+    """
 
     inplace = True
     signature = "input"

@@ -50,7 +50,12 @@ def _lcm(b: Any, x: Any, y: Any) -> Any:
 
 @elementwise
 class gcd:
-    """Greatest common divisor, not negative; ``gcd(0, 0)`` is 0."""
+    """Greatest common divisor, not negative; ``gcd(0, 0)`` is 0.
+
+    >>> import twofold as torch
+    >>> torch.gcd(torch.tensor([12, 7]), torch.tensor([18, 5]))
+    tensor([6, 1])
+    """
 
     signature = "input, other"
     kinds = "iu"
@@ -62,7 +67,12 @@ class gcd:
 
 @elementwise
 class lcm:
-    """Least common multiple, not negative unless it overflows; 0 if either is 0."""
+    """Least common multiple, not negative unless it overflows; 0 if either is 0.
+
+    >>> import twofold as torch
+    >>> torch.lcm(torch.tensor([4, 7]), torch.tensor([6, 5]))
+    tensor([12, 35])
+    """
 
     signature = "input, other"
     kinds = "iu"
@@ -74,7 +84,12 @@ class lcm:
 
 @elementwise
 class heaviside:
-    """0 where ``input`` is negative, 1 where positive, ``values`` where it is 0; of NaN, 0."""
+    """0 where ``input`` is negative, 1 where positive, ``values`` where it is 0; of NaN, 0.
+
+    >>> import twofold as torch
+    >>> torch.heaviside(torch.tensor([-2.0, 0.0, 3.0]), torch.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
 
     signature = "input, values"
     differentiable = False
@@ -154,7 +169,12 @@ def frexp(input: Any) -> MantissaAndExponent:
 
 @composite
 class ldexp:
-    """``input * 2**other``."""
+    """``input * 2**other``.
+
+    >>> import twofold as torch
+    >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([2, -1]))
+    tensor([4.0000, 1.5000])
+    """
 
     inplace = True
     signature = "input, other"
@@ -169,7 +189,12 @@ def _widest(x: Any) -> Any:
 
 @composite
 class float_power:
-    """``input`` to the power ``exponent``, computed in float64 (complex numbers: in complex128)."""
+    """``input`` to the power ``exponent``, computed in float64 (complex numbers: in complex128).
+
+    >>> import twofold as torch
+    >>> torch.float_power(torch.tensor([2, 9]), 0.5)
+    tensor([1.4142, 3.0000], dtype=twofold.float64)
+    """
 
     inplace = True
     signature = "input, exponent"
@@ -181,7 +206,12 @@ class float_power:
 
 @elementwise
 class isposinf:
-    """Whether each element is positive infinity."""
+    """Whether each element is positive infinity.
+
+    >>> import twofold as torch
+    >>> torch.isposinf(torch.tensor([float("inf"), float("-inf"), 1.0]))
+    tensor([ True, False, False])
+    """
 
     result_dtype = to_bool
     differentiable = False
@@ -191,7 +221,12 @@ class isposinf:
 
 @elementwise
 class isneginf:
-    """Whether each element is negative infinity."""
+    """Whether each element is negative infinity.
+
+    >>> import twofold as torch
+    >>> torch.isneginf(torch.tensor([float("inf"), float("-inf"), 1.0]))
+    tensor([False,  True, False])
+    """
 
     result_dtype = to_bool
     differentiable = False
@@ -201,7 +236,12 @@ class isneginf:
 
 @composite
 class isreal:
-    """Whether each element is real: of real dtypes, everywhere true."""
+    """Whether each element is real: of real dtypes, everywhere true.
+
+    >>> import twofold as torch
+    >>> torch.isreal(torch.tensor([1 + 0j, 1 + 2j]))
+    tensor([ True, False])
+    """
 
     signature = "input"
     methods = ("isreal",)
@@ -213,7 +253,14 @@ class isreal:
 
 @elementwise
 class angle:
-    """Angle of each number in the complex plane: pi where it is negative, else 0; NaN stays."""
+    """Angle of each number in the complex plane: pi where it is negative, else 0; NaN stays.
+
+    >>> import twofold as torch
+    >>> torch.angle(torch.tensor([1.0, -1.0]))
+    tensor([0.0000, 3.1416])
+    >>> torch.angle(torch.tensor([1j]))
+    tensor([1.5708])
+    """
 
     result_dtype = to_float
     domain = (nonzero(-3, 3),)
@@ -241,7 +288,12 @@ def _largest(dtype: DType) -> float:
 
 @composite
 class nan_to_num:
-    """NaN replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (default: the largest finite numbers)."""
+    """NaN replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (default: the largest finite numbers).
+
+    >>> import twofold as torch
+    >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    tensor([1., 0., 9.])
+    """
 
     inplace = True
     signature = "input, nan, posinf, neginf"
@@ -273,7 +325,12 @@ def _close(x: Any, y: Any, relative: Any, absolute: Any, equal_nan: bool) -> Any
 
 @composite
 class isclose:
-    """Where ``|input - other| <= atol + rtol * |other|``, or both are equal; NaN equals NaN if ``equal_nan``."""
+    """Where ``|input - other| <= atol + rtol * |other|``, or both are equal; NaN equals NaN if ``equal_nan``.
+
+    >>> import twofold as torch
+    >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.000001, 2.1]))
+    tensor([ True, False])
+    """
 
     signature = "input, other, rtol, atol"
     methods = ("isclose",)
@@ -292,7 +349,12 @@ class isclose:
 
 @elementwise
 class logaddexp2:
-    """``log2(2**input + 2**other)``, without overflow."""
+    """``log2(2**input + 2**other)``, without overflow.
+
+    >>> import twofold as torch
+    >>> torch.logaddexp2(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+    tensor([   1., 1001.])
+    """
 
     signature = "input, other"
     result_dtype = to_float

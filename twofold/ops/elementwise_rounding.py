@@ -14,7 +14,12 @@ from twofold.ops.samples import nonzero
 
 @elementwise
 class floor:
-    """Largest integer not above; integers stay."""
+    """Largest integer not above; integers stay.
+
+    >>> import twofold as torch
+    >>> torch.floor(torch.tensor([1.5, -1.5]))
+    tensor([ 1., -2.])
+    """
 
     kinds = "iuf"
     domain = (nonzero(-2.9, 2.9, 0.4),)
@@ -25,7 +30,12 @@ class floor:
 
 @elementwise
 class ceil:
-    """Smallest integer not below; integers stay."""
+    """Smallest integer not below; integers stay.
+
+    >>> import twofold as torch
+    >>> torch.ceil(torch.tensor([1.5, -1.5]))
+    tensor([ 2., -1.])
+    """
 
     kinds = "iuf"
     vjp = no_slope
@@ -35,7 +45,12 @@ class ceil:
 
 @elementwise
 class trunc:
-    """Rounded toward zero; integers stay."""
+    """Rounded toward zero; integers stay.
+
+    >>> import twofold as torch
+    >>> torch.trunc(torch.tensor([1.5, -1.5]))
+    tensor([ 1., -1.])
+    """
 
     functions = ("trunc", "fix")
     kinds = "iuf"
@@ -46,7 +61,14 @@ class trunc:
 
 @elementwise
 class round_:
-    """Nearest integer, halves to even; with ``decimals``, to that many decimal places. Integers stay."""
+    """Nearest integer, halves to even; with ``decimals``, to that many decimal places. Integers stay.
+
+    >>> import twofold as torch
+    >>> torch.round(torch.tensor([0.5, 1.5, 2.7]))
+    tensor([0., 2., 3.])
+    >>> torch.round(torch.tensor([1.234, 5.678]), decimals=1)
+    tensor([1.2000, 5.7000])
+    """
 
     functions = ("round", "special.round")
     kinds = "iuf"
@@ -66,7 +88,12 @@ class round_:
 
 @composite
 class frac:
-    """``input`` without its whole part, with its sign."""
+    """``input`` without its whole part, with its sign.
+
+    >>> import twofold as torch
+    >>> torch.frac(torch.tensor([1.5, -2.25]))
+    tensor([ 0.5000, -0.2500])
+    """
 
     inplace = True
     signature = "input"
