@@ -18,7 +18,7 @@ from twofold.ops.base import apply, composite, convert, custom, normalize_axis, 
 from twofold.ops.examples import example
 from twofold.ops.movement import axis_numbers
 from twofold.ops.reduction import ValuesAndIndices
-from twofold.ops.scan import SHAPES, Scan, both_ways, delayed, flip
+from twofold.ops.scan import SHAPES, Scan, both_ways, delayed, doubled, flip
 
 
 class ExtremePlace(Scan):
@@ -166,7 +166,10 @@ cummin = _running("cummin", "cummin_places", "smallest")
 
 @composite
 class logcumsumexp:
-    """``log(cumsum(exp(input)))`` along ``dim``, without overflow; integers are computed in float32."""
+    """``log(cumsum(exp(input)))`` along ``dim``, without overflow; integers are computed in float32.
+
+    Of complex numbers it is one of the logarithms: the imaginary part need not lie between -pi and pi.
+    """
 
     methods = ("logcumsumexp",)
 
@@ -175,9 +178,10 @@ class logcumsumexp:
 
     def compute(x: Any, axis: int) -> Any:
         x = strong(x)
-        x = x if x.dtype.kind == "f" else convert(x, float32)
+        x = x if x.dtype.kind in "fc" else convert(x, float32)
         flat = ops.reshape(x, (1, 1, 1)) if not x.ndim else _blocks(x, axis)
-        return ops.reshape(apply("cumulative_logsumexp", flat), x.shape)
+        sums = doubled(flat, "logaddexp") if x.dtype.kind == "c" else apply("cumulative_logsumexp", flat)
+        return ops.reshape(sums, x.shape)
 
     reference = lambda x, axis: numpy.logaddexp.accumulate(x * 1.0, axis) if x.ndim else x * 1.0
     samples = lambda: [

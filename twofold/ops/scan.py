@@ -186,11 +186,14 @@ def _complex_sums(z: Any) -> Any:
     return ops.complex(apply("cumulative_sum", ops.real(z)), apply("cumulative_sum", ops.imag(z)))
 
 
-def _complex_products(z: Any) -> Any:
-    """By doubling: after step k each place holds the product of the last 2**k elements (Hillis and Steele 1986)."""
+def doubled(z: Any, combine: str) -> Any:
+    """Running results of an operation along the middle axis, by doubling (Hillis and Steele 1986).
+
+    After step k each place holds the last 2**k elements, combined.
+    """
     length, step = z.shape[1], 1
     while step < length:
-        later = ops.multiply(ops.narrow(z, 1, step, length - step), ops.narrow(z, 1, 0, length - step))
+        later = apply(combine, ops.narrow(z, 1, step, length - step), ops.narrow(z, 1, 0, length - step))
         z = ops.concat([ops.narrow(z, 1, 0, step), later], 1)
         step *= 2
     return z
@@ -238,7 +241,7 @@ cumsum = _along_axis(
 cumprod = _along_axis(
     "cumprod",
     "cumulative_product",
-    _complex_products,
+    lambda z: doubled(z, "multiply"),
     numpy.cumprod,
     "Products of the elements up to each place along ``dim``.",
 )
