@@ -82,3 +82,11 @@ def test_out_takes_no_gradient_and_no_floats_for_integers():
         assert torch.exp(x, out=torch.empty(2)).shape == (2,)
     with pytest.raises(RuntimeError, match="cannot be stored in int64"):
         torch.exp(torch.ones(2), out=torch.empty(0, dtype=torch.int64))
+
+
+def test_new_tensors_are_written_to_out_in_its_dtype():
+    found = torch.zeros(3, dtype=torch.float64)
+    assert torch.arange(3, out=found) is found and found.tolist() == [0.0, 1.0, 2.0]
+    torch.linspace(0, 1, 2, out=found)
+    assert found.tolist() == [0.0, 1.0] and found.dtype is torch.float64
+    assert torch.eye(2, out=torch.zeros(2, 2, dtype=torch.int64)).tolist() == [[1, 0], [0, 1]]

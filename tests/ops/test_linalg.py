@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from on_nodes import Calls, gradients, run, same
 
+import twofold as torch
 from twofold.autodiff.reverse import vjp_graph
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import ops
@@ -170,3 +171,9 @@ def test_errors(case: int) -> None:
     with pytest.raises(kind) as caught:
         run(function, *[draw(*shape) for shape in shapes])
     assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("order", [1, 2, float("inf"), "nuc", "fro"])
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0)])
+def test_a_matrix_without_elements_has_norm_zero(order: Any, shape: tuple[int, int]) -> None:
+    assert torch.linalg.norm(torch.zeros(shape), order).item() == 0.0

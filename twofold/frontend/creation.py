@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, float32
+from twofold.frontend.inplace import write_out
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
 
@@ -138,15 +140,18 @@ def leaf(made: Tensor, requires_grad: bool) -> Tensor:
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
     def made(*args: Any, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-             memory_format: Any = None, **kwargs: Any) -> Tensor:  # fmt: skip
+             memory_format: Any = None, out: Tensor | None = None, **kwargs: Any) -> Tensor:  # fmt: skip
         check_device(device)
+        if out is not None and "dtype" in inspect.signature(op.call).parameters:
+            kwargs.setdefault("dtype", out.dtype)
         if kwargs.get("dtype", 0) is None:
             del kwargs["dtype"]
         if op.creates == "default":
             kwargs.setdefault("dtype", _default[0])
         if "size" in kwargs:
             args = (kwargs.pop("size"), *args)
-        return leaf(op.call(*args, **kwargs), requires_grad)
+        result = op.call(*args, **kwargs)
+        return leaf(result if out is None else write_out(out, result), requires_grad)
 
     made.__name__ = made.__qualname__ = op.functions[0]
     made.__doc__ = op.doc

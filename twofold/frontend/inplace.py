@@ -1,4 +1,4 @@
-"""In-place methods that change the shape of a tensor, or write elements that it already has."""
+"""Writing to tensors that exist: results of ``out=``, other shapes, and elements one by one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ from twofold.ops.base import apply, ops
 from twofold.ops.source import shape_of
 
 Tensor = _core.Tensor
+
+
+def write_out(out: Any, result: Any) -> Any:
+    """What a call with ``out=`` returns: ``out`` itself, holding the result, in whose shape it is brought.
+
+    Raises RuntimeError where a gradient would have to flow.
+    """
+    if not isinstance(out, Tensor):
+        for one, value in zip(out, result, strict=True):
+            write_out(one, value)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+    if _core.grad_enabled() and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(
+            "out=: no gradient flows into a given tensor. Assign the result, or use no_grad()."
+        )
+    if tuple(out.shape) == tuple(result.shape):
+        return out._assign(result)
+    if result.dtype.kind == "f" and out.dtype.kind != "f":
+        raise RuntimeError(
+            f"out=: a result of {result.type_} cannot be stored in {out.type_}. Convert it first."
+        )
+    out._replace_value(result if result.dtype is out.dtype else apply("cast", result, attrs=(out.dtype,)))
+    return out
 
 
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:

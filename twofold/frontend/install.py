@@ -14,6 +14,7 @@ from twofold.config import config
 from twofold.dtypes import float32
 from twofold.errors import GraphError, IndexRangeError, TwofoldError
 from twofold.frontend import display, gradients
+from twofold.frontend.inplace import write_out
 from twofold.frontend.mapping import active_mappings
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
@@ -93,29 +94,6 @@ def feed_array(value: Any, type: TensorType) -> numpy.ndarray:
 def wide_array(tensor: Tensor) -> numpy.ndarray:
     """The values of a bfloat16 tensor as float32."""
     return numpy.asarray(apply("cast", tensor, attrs=(float32,))._numpy())
-
-
-def write_out(out: Any, result: Any) -> Any:
-    """What a call with ``out=`` returns: ``out`` itself, holding the result, in whose shape it is brought.
-
-    Raises RuntimeError where a gradient would have to flow.
-    """
-    if not isinstance(out, Tensor):
-        for one, value in zip(out, result, strict=True):
-            write_out(one, value)
-        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
-    if _core.grad_enabled() and (out.requires_grad or result.requires_grad):
-        raise RuntimeError(
-            "out=: no gradient flows into a given tensor. Assign the result, or use no_grad()."
-        )
-    if tuple(out.shape) == tuple(result.shape):
-        return out._assign(result)
-    if result.dtype.kind == "f" and out.dtype.kind != "f":
-        raise RuntimeError(
-            f"out=: a result of {result.type_} cannot be stored in {out.type_}. Convert it first."
-        )
-    out._replace_value(result if result.dtype is out.dtype else apply("cast", result, attrs=(out.dtype,)))
-    return out
 
 
 _HOOKS: dict[str, Any] = {

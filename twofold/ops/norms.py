@@ -131,6 +131,13 @@ def _matrix_last(x: Any, rows: int, columns: int) -> Any:
     return ops.permute(x, (*others, rows, columns))
 
 
+def _extreme_length(lengths: Any, largest: bool, axis: int, keepdim: bool = False) -> Any:
+    """The largest or smallest of lengths along an axis; the largest of none is 0, the smallest does not exist."""
+    if largest and not lengths.shape[axis]:
+        return ops.sum(lengths, axis, keepdim)
+    return (ops.amax if largest else ops.amin)(lengths, axis, keepdim)
+
+
 @linalg_function()
 def matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
@@ -153,7 +160,7 @@ def matrix_norm(
         return _norm_over(A, 2, (rows, columns), keepdim)
     if ord == "nuc" or (isinstance(ord, _NUMBERS) and abs(ord) == 2):
         values = apply("singular_values", _matrix_last(A, rows, columns))
-        found = ops.sum(values, -1) if ord == "nuc" else (ops.amax if ord > 0 else ops.amin)(values, -1)
+        found = ops.sum(values, -1) if ord == "nuc" else _extreme_length(values, ord > 0, -1)
         if not keepdim:
             return found
         shape = [1 if axis in (rows, columns) else size for axis, size in enumerate(A.shape)]
@@ -161,7 +168,7 @@ def matrix_norm(
     if isinstance(ord, _NUMBERS) and abs(ord) in (1, math.inf):
         first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = _norm_over(A, 1, first, True)
-        found = (ops.amax if ord > 0 else ops.amin)(sums, second, True)
+        found = _extreme_length(sums, ord > 0, second, True)
         return found if keepdim else ops.squeeze(found, (rows, columns))
     raise ArgumentError(f"ord={ord!r} is no norm of matrices", "Use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.")
 
