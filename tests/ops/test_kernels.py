@@ -54,7 +54,9 @@ def run_kernel(node: Node, arrays: list[Any], pieces: int) -> tuple[int, Any]:
     params = (ctypes.c_int64 * max(len(numbers), 1))(*numbers)
     whole = numpy.full(node.type.size * node.dtype.itemsize + 2 * GUARD, 0x5A, numpy.uint8)
     dense = [numpy.ascontiguousarray(array) for array in arrays]
-    pointers = [array.ctypes.data for array in dense] + [whole.ctypes.data + GUARD]
+    aside = op.scratch(attrs, types, node.type)
+    scratch = numpy.full(aside + 2 * GUARD, 0x5A, numpy.uint8)
+    pointers = [array.ctypes.data for array in (*dense, whole[GUARD:], scratch[GUARD:])]
     buffers = (ctypes.c_void_p * len(pointers))(*pointers)
     items, _ = op.work(attrs, types, node.type)
     bounds = [items * k // pieces for k in range(pieces + 1)]
@@ -62,7 +64,10 @@ def run_kernel(node: Node, arrays: list[Any], pieces: int) -> tuple[int, Any]:
         code = KERNEL(address)(ctypes.addressof(buffers), ctypes.addressof(params), low, high)
         if code:
             return code, None
-    assert (whole[:GUARD] == 0x5A).all() and (whole[len(whole) - GUARD :] == 0x5A).all(), "wrote outside"
+    for memory in (whole, scratch):
+        assert (memory[:GUARD] == 0x5A).all() and (memory[len(memory) - GUARD :] == 0x5A).all(), (
+            "wrote outside"
+        )
     return 0, whole[GUARD : len(whole) - GUARD].view(node.dtype.numpy).reshape(node.shape)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.autodiff.batch import batched_vjp, elements, with_samples, without_samples
+from twofold.dtypes import uint8
 from twofold.ir.bind import input_node
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
@@ -100,7 +101,7 @@ class batched_kernel(_Batched, Custom):
     """A custom operation's kernel for every sample; threads share the samples.
 
     The parameters are those of the operation, then its work items, then the elements of one sample of each
-    flagged buffer.
+    flagged buffer, then the bytes of its scratch memory, of which every sample has its own.
     """
 
     kinds = "iuf"
@@ -113,7 +114,21 @@ class batched_kernel(_Batched, Custom):
         op = REGISTRY[name]
         strides = [elements(type) for type, flag in zip(types, flags, strict=True) if flag]
         own = tuple(op.parameters(inner, types, single))
-        return (*own, op.work(inner, types, single)[0], *strides, elements(single))
+        return (
+            *own,
+            op.work(inner, types, single)[0],
+            *strides,
+            elements(single),
+            self._aside(attrs, inputs, output),
+        )
+
+    def scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        return output.shape[0] * self._aside(attrs, inputs, output)
+
+    def _aside(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        """The scratch bytes of one sample, so that each begins on a line of the cache."""
+        single = without_samples(output)
+        return -(-REGISTRY[attrs[0]].scratch(attrs[1], _inner_types(attrs, inputs), single) // 64) * 64
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         name, inner, _ = attrs
@@ -126,7 +141,8 @@ class batched_kernel(_Batched, Custom):
         name, inner, flags = attrs
         types, single = _inner_types(attrs, inputs), without_samples(output)
         op = REGISTRY[name]
-        return (name, flags, len(op.parameters(inner, types, single)), op.code_key(inner, types, single))
+        numbers, aside = len(op.parameters(inner, types, single)), self._aside(attrs, inputs, output) > 0
+        return (name, flags, numbers, aside, op.code_key(inner, types, single))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, (name, inner, flags) = builder, attrs
@@ -142,6 +158,8 @@ class batched_kernel(_Batched, Custom):
                     pointer = b.offset(pointer, b.mul(sample, b.param(number)), type.dtype)
                     number += 1
                 buffers.append(pointer)
+            if self._aside(attrs, inputs, output):
+                buffers.append(b.offset(b.buffer(len(buffers)), b.mul(sample, b.param(number)), uint8))
             op.emit(_Sample(b, buffers, items), inner, types, single)
 
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:

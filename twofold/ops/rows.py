@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int16, int32, int64
+from twofold.dtypes import int8, int16, int32, int64
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops import kernels
@@ -90,6 +90,7 @@ class changed_rows(Custom):
     only the rows at ``index`` are touched.
     """
 
+    kinds = "iuf"
     functions = ()
     differentiable = False
     may_fail = False
@@ -155,9 +156,10 @@ class changed_rows(Custom):
 
 
 def _idle(b: Any, shift: Any, width: Any, output: TensorType, how: str) -> Any:
-    """Emit whether a shift changes no number: -0.0 that is added, 0.0 that is subtracted."""
-    bits = {2: int16, 4: int32, 8: int64}[output.dtype.itemsize]
-    wanted = b.const(-(2 ** (8 * bits.itemsize - 1)) if how != "data - shift" else 0, bits)
+    """Emit whether a shift changes no number: -0.0 that is added, 0.0 that is subtracted, 0 of integers."""
+    bits = {1: int8, 2: int16, 4: int32, 8: int64}[output.dtype.itemsize]
+    signed_zero = output.dtype.kind == "f" and how != "data - shift"
+    wanted = b.const(-(2 ** (8 * bits.itemsize - 1)) if signed_zero else 0, bits)
     loop = b.loop(0, width, carry=[b.const(1, int64)])
     with loop as (j, (idle,)):
         same = b.cmp("eq", b.load(shift, j, bits), wanted)

@@ -59,7 +59,12 @@ class _Found:
 
     def changed(self, node: Node) -> Node | None:
         """An update of a table as a change of its rows."""
-        if not node.shape or node.type.size < _LEAST_ELEMENTS or node.op.kind != "elementwise":
+        if (
+            not node.shape
+            or node.type.size < _LEAST_ELEMENTS
+            or node.op.kind != "elementwise"
+            or node.dtype.kind == "b"
+        ):
             return None
         if node.op.name in ("add", "subtract"):
             return self._shifted(node)
