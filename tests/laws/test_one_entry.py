@@ -48,3 +48,11 @@ def test_the_core_names_no_operation():
         hooks = {f'"{name}"' for name in re.findall(r'\{"(\w+)", &hooks\.', text)}
         found = {name for name in quoted if name in text} - hooks
         assert not found, f"{path.name} names operations: {sorted(found)}"
+
+
+def test_primitives_without_a_function_are_not_public():
+    """``functions = ()`` of a base class holds for the entries made from it."""
+    internal = [name for name in REGISTRY if name.startswith(("batched_", "window_", "scatter_", "random_"))]
+    assert len(internal) > 10
+    shared = {"scatter_add", "scatter_reduce"}
+    assert [name for name in internal if hasattr(twofold, name) and name not in shared] == []

@@ -488,6 +488,7 @@ def _entry(base: type[Operation]) -> Callable[[type], Any]:
             op.inplace = op.result_dtype in (same, to_float, to_number) or len(op.parameter_names()) > 1
         register(op)
         _publish(op)
+        op.call.__module__ = body.__module__
         return op
 
     return decorate
