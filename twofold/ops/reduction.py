@@ -36,7 +36,8 @@ def spread(value: Any, axes: Axes, like: Any) -> Any:
     return ops.broadcast_to(value if value.shape == kept else ops.reshape(value, kept), like.shape)
 
 
-def _count(shape: tuple[int, ...], axes: Axes) -> int:
+def count_over(shape: tuple[int, ...], axes: Axes) -> int:
+    """How many elements are reduced to one."""
     return math.prod(shape[axis] for axis in axes)
 
 
@@ -99,7 +100,7 @@ def _prod_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
     """The product of all before each element and all after it: right to every order, also at zeros."""
     order = (*axes, *(axis for axis in range(x.ndim) if axis not in axes))
     moved = ops.permute(x, order)
-    others = products_of_others(ops.reshape(moved, (1, _count(x.shape, axes), -1 if x.type.size else 0)))
+    others = products_of_others(ops.reshape(moved, (1, count_over(x.shape, axes), -1 if x.type.size else 0)))
     return (spread(ct, axes, x) * ops.permute(ops.reshape(others, moved.shape), inverse(order)),)
 
 
@@ -198,7 +199,7 @@ def _index_reference(function: Callable[..., Any]) -> Callable[..., Any]:
     def reference(x: Any, axes: Axes, *_: Any) -> Any:
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         moved = numpy.transpose(x, [*kept, *axes])
-        flat = moved.reshape(*[x.shape[axis] for axis in kept], _count(x.shape, axes))
+        flat = moved.reshape(*[x.shape[axis] for axis in kept], count_over(x.shape, axes))
         return function(flat, axis=-1)
 
     return reference
@@ -260,10 +261,10 @@ class stop_gradient:
     reference = lambda x: x
 
 
-def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
-    """Half types are summed and divided in float32, so that the sum cannot overflow."""
+def mean_over(x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The average; half types are summed and divided in float32, so that the sum cannot overflow."""
     total = apply("sum", convert(x, x.dtype.compute), attrs=(axes, keepdims))
-    return convert(total / float(_count(x.shape, axes)), x.dtype)
+    return convert(total / float(count_over(x.shape, axes)), x.dtype)
 
 
 @composite
@@ -275,126 +276,10 @@ class mean:
     on_complex = complex_functions.by_parts_over_axes("mean")
     samples = lambda: reduction_samples("fc", reals(-3, 3), True)
     reference = lambda x, axes, keepdims: (
-        numpy.sum(x, axis=axes, keepdims=keepdims) / numpy.float64(_count(x.shape, axes))
+        numpy.sum(x, axis=axes, keepdims=keepdims) / numpy.float64(count_over(x.shape, axes))
     )
-    compute = _mean
+    compute = mean_over
     call = axes_call("mean")
-
-
-def _centered(x: Any, axes: Axes) -> Any:
-    return x - _mean(x, axes, True)
-
-
-def _divisor(x: Any, axes: Axes, correction: float) -> float:
-    return max(_count(x.shape, axes) - correction, 0.0)
-
-
-def _var(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
-    """Two passes: the mean first, so that no digits cancel."""
-    wide = convert(x, x.dtype.compute)
-    squares = apply("sum", ops.square(_centered(wide, axes)), attrs=(axes, keepdims))
-    return convert(squares / _divisor(x, axes, correction), x.dtype)
-
-
-def _complex_var(z: Any, *attrs: Any) -> Any:
-    """Real: the mean squared distance from the mean, which is the sum over the parts."""
-    return ops.add(*[apply("var", part, attrs=attrs) for part in complex_functions.parts(z)])
-
-
-def _complex_std(z: Any, *attrs: Any) -> Any:
-    variance = _complex_var(z, *attrs)
-    constant = ops.equal(variance, 0)
-    return ops.where(constant, 0, ops.sqrt(ops.where(constant, 1, variance)))
-
-
-def _var_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correction: float) -> tuple[Any]:
-    """What flows through the mean sums to zero."""
-    wide = convert(x, x.dtype.compute)
-    scale = convert(ct, wide.dtype) * 2.0 / _divisor(x, axes, correction)
-    return (convert(spread(scale, axes, x) * _centered(wide, axes), x.dtype),)
-
-
-def _spread_call(name: str) -> Callable[..., Any]:
-    def call(
-        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1,
-        axis: Any = None, keepdims: bool = False,
-    ) -> Any:  # fmt: skip
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        axes = normalize_axes(axis if dim is None else dim, input.ndim)
-        taken = float((1 if correction is None else correction) if unbiased is None else bool(unbiased))
-        return apply(name, input, attrs=(axes, bool(keepdim or keepdims), taken))
-
-    return call
-
-
-def _spread_samples() -> list[Sample]:
-    made = reduction_samples("fc", reals(-3, 3), True)
-    calls = [(sample, correction) for sample in made for correction in (0.0, 1.0)]
-    return [
-        Sample((*s.attrs, c), s.arrays, s.dtypes, s.smooth and _count(s.arrays[0].shape, s.attrs[0]) > 1)
-        for s, c in calls
-    ]
-
-
-def _spread_reference(x: Any, axes: Axes, keepdims: bool, correction: float) -> Any:
-    mean = numpy.sum(x, axis=axes, keepdims=True) / numpy.float64(_count(x.shape, axes))
-    squares = numpy.square(numpy.abs(x - mean))
-    return numpy.sum(squares, axis=axes, keepdims=keepdims) / numpy.float64(_divisor(x, axes, correction))
-
-
-@composite
-class var:
-    """Variance over ``dim``: squared distances from the mean, summed, over count - ``correction``."""
-
-    signature = "input"
-    kinds = "f"
-    on_complex = _complex_var
-    samples = _spread_samples
-    reference = _spread_reference
-    compute = _var
-    vjp = _var_gradient
-    call = _spread_call("var")
-
-
-def _std_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correction: float) -> tuple[Any]:
-    """0 where all elements are equal, where the square root alone would give NaN."""
-    wide = convert(x, x.dtype.compute)
-    scale = convert(ct, wide.dtype) / (convert(y, wide.dtype) * _divisor(x, axes, correction))
-    scale = ops.where(ops.equal(y, 0), 0, scale)
-    return (convert(spread(scale, axes, x) * _centered(wide, axes), x.dtype),)
-
-
-@composite
-class std:
-    """Standard deviation over ``dim``: the square root of the variance; its gradient at 0 is 0."""
-
-    signature = "input"
-    kinds = "f"
-    on_complex = _complex_std
-    samples = _spread_samples
-    reference = lambda x, axes, keepdims, c: numpy.sqrt(_spread_reference(x, axes, keepdims, c))
-    compute = lambda x, axes, keepdims, correction: ops.sqrt(_var(x, axes, keepdims, correction))
-    vjp = _std_gradient
-    call = _spread_call("std")
-
-
-@public(methods=("var_mean",))
-def var_mean(
-    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1
-) -> tuple[Any, Any]:
-    """The variance and the mean over ``dim``."""
-    center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
-    return ops.var(input, dim, unbiased, keepdim, correction=correction), center
-
-
-@public(methods=("std_mean",))
-def std_mean(
-    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1
-) -> tuple[Any, Any]:
-    """The standard deviation and the mean over ``dim``."""
-    center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
-    return ops.std(input, dim, unbiased, keepdim, correction=correction), center
 
 
 @composite
@@ -411,7 +296,7 @@ class count_nonzero:
 def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
     """Shifted by the largest element; by 0 where that is infinite."""
     x = convert(x, x.dtype if x.dtype.kind in "fc" else float32)
-    if _count(x.shape, axes) == 0:
+    if count_over(x.shape, axes) == 0:
         return ops.log(apply("sum", x, attrs=(axes, keepdims)))
     real = ops.real(x) if x.dtype.kind == "c" else x
     top = ops.stop_gradient(apply("amax", real, attrs=(axes,)))

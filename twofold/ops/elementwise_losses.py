@@ -1,0 +1,237 @@
+"""Losses of every element with one target: distances, margins, binary cross entropy, divergence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold.errors import ShapeError
+from twofold.ops.base import (
+    apply,
+    broadcast,
+    broadcast_shapes,
+    composite,
+    convert,
+    ops,
+    strong,
+)
+from twofold.ops.examples import example
+from twofold.ops.losses import REDUCTIONS, need_reduction, numpy_reduced, reduced, share
+from twofold.ops.movement import sum_to
+
+
+def _pairwise(body: type) -> Any:
+    """A loss of ``input`` and ``target`` element by element, from ``each(x, t, *numbers)`` and ``exact``."""
+    rules: Any = body
+    name, each, exact = body.__name__, rules.each, rules.exact
+    defaults: tuple[tuple[str, Any], ...] = getattr(rules, "numbers", ())
+
+    class entry:
+        @staticmethod
+        def call(input: Any, target: Any, *, reduction: str = "mean", **given: Any) -> Any:
+            numbers = [given.pop(key, value) for key, value in defaults]
+            if given:
+                raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(given))!r}")
+            return apply(name, input, target, *numbers, attrs=(need_reduction(reduction),))
+
+        @staticmethod
+        def compute(x: Any, t: Any, *rest: Any) -> Any:
+            x, t = strong(x), strong(t)
+            if t.shape != x.shape:
+                shape = broadcast_shapes(x.shape, t.shape)
+                x, t = broadcast(x, shape), broadcast(t, shape)
+            return reduced(each(x, t, *rest[:-1]), rest[-1])
+
+        reference = lambda x, t, *rest: numpy_reduced(exact(x, t, *rest[:-1]), rest[-1])
+
+        @staticmethod
+        def samples() -> Any:
+            numbers = [numpy.array(float(value)) for _, value in defaults]
+            made = [example((how,), (3, 17), (3, 17), *numbers) for how in REDUCTIONS]
+            positive = getattr(rules, "positive", lambda sample: sample)
+            return [positive(sample) for sample in made]
+
+    entry.__name__, entry.__doc__ = name, body.__doc__
+    return composite(entry)
+
+
+@_pairwise
+class mse_loss:
+    """``(input - target) ** 2``."""
+
+    each = staticmethod(lambda x, t: ops.square(x - t))
+    exact = staticmethod(lambda x, t: (x - t) ** 2)
+
+
+@_pairwise
+class l1_loss:
+    """``|input - target|``."""
+
+    each = staticmethod(lambda x, t: ops.abs(x - t))
+    exact = staticmethod(lambda x, t: abs(x - t))
+
+
+@_pairwise
+class huber_loss:
+    """``d**2 / 2`` for ``d = |input - target|`` up to ``delta``, then ``delta * (d - delta / 2)``."""
+
+    numbers = (("delta", 1.0),)
+    each = staticmethod(lambda x, t, k: _huber(ops.abs(x - t), k))
+    exact = staticmethod(
+        lambda x, t, k: numpy.where(abs(x - t) <= k, (x - t) ** 2 / 2, k * (abs(x - t) - k / 2))
+    )
+
+
+def _huber(d: Any, k: Any) -> Any:
+    return ops.where(ops.less_equal(d, k), d * d * 0.5, (d - k * 0.5) * k)
+
+
+@_pairwise
+class smooth_l1_loss:
+    """``d**2 / (2 * beta)`` for ``d = |input - target|`` below ``beta``, then ``d - beta / 2``."""
+
+    numbers = (("beta", 1.0),)
+    each = staticmethod(lambda x, t, k: _smooth(ops.abs(x - t), k))
+    exact = staticmethod(
+        lambda x, t, k: numpy.where(abs(x - t) < k, (x - t) ** 2 / 2 / k, abs(x - t) - k / 2)
+    )
+
+
+def _smooth(d: Any, k: Any) -> Any:
+    # the quotient is taken of 1 where beta is 0, so that its gradient is not 0 * inf
+    k = convert(k, d.dtype)
+    safe = ops.where(ops.greater(k, 0), k, 1.0)
+    return ops.where(ops.less(d, k), d * d * 0.5 / safe, d - k * 0.5)
+
+
+@_pairwise
+class soft_margin_loss:
+    """``log(1 + exp(-target * input))``."""
+
+    each = staticmethod(lambda x, t: ops.softplus(-(t * x)))
+    exact = staticmethod(lambda x, t: numpy.log1p(numpy.exp(-t * x)))
+
+
+def _limited_logs(x: Any) -> tuple[Any, Any]:
+    return ops.maximum(ops.log(x), -100.0), ops.maximum(ops.log1p(-x), -100.0)
+
+
+def _probabilities(*shapes: Any) -> list[Any]:
+    generator = numpy.random.default_rng(3)
+    return [generator.uniform(0.05, 0.95, shape).astype(numpy.float32) for shape in shapes]
+
+
+@composite
+class binary_cross_entropy:
+    """``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities ``x``, with logarithms of at least -100."""
+
+    @staticmethod
+    def call(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
+        weights = () if weight is None else (weight,)
+        return apply("binary_cross_entropy", input, target, *weights, attrs=(need_reduction(reduction),))
+
+    @staticmethod
+    def compute(x: Any, t: Any, *rest: Any) -> Any:
+        x, t = strong(x), convert(strong(t), strong(x).dtype)
+        if x.shape != t.shape:
+            raise ShapeError(
+                f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
+            )
+        yes, no = _limited_logs(x)
+        each = (t - 1) * no - t * yes
+        return reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
+
+    @staticmethod
+    def vjp(ct: Any, y: Any, x: Any, t: Any, *rest: Any) -> Any:
+        part = share(ct, x.shape, rest[-1])
+        part = part * rest[0] if len(rest) > 1 else part
+        yes, no = _limited_logs(x)
+        slope = (x - t) / ops.maximum((1 - x) * x, 1e-12)
+        weight = []
+        if len(rest) > 1:
+            each = share(ct, x.shape, rest[-1]) * ((t - 1) * no - t * yes)
+            weight = [sum_to(each, rest[0].shape)]
+        return (part * slope, part * (no - yes), *weight)
+
+    @staticmethod
+    def reference(x: Any, t: Any, *rest: Any) -> Any:
+        each = -(t * numpy.log(x) + (1 - t) * numpy.log1p(-x))
+        return numpy_reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
+
+    samples = lambda: [
+        example(("mean",), *_probabilities((3, 17), (3, 17))),
+        example(("none",), *_probabilities((3, 4), (3, 4), (4,))),
+    ]
+
+
+@composite
+class binary_cross_entropy_with_logits:
+    """Binary cross entropy of the sigmoid of ``input``, without overflow.
+
+    ``pos_weight`` weighs positive targets.
+    """
+
+    @staticmethod
+    def call(
+        input: Any, target: Any, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None
+    ) -> Any:
+        more = [value for value in (weight, pos_weight) if value is not None]
+        attrs = (need_reduction(reduction), weight is not None, pos_weight is not None)
+        return apply("binary_cross_entropy_with_logits", input, target, *more, attrs=attrs)
+
+    @staticmethod
+    def compute(x: Any, t: Any, *rest: Any) -> Any:
+        *more, reduction, weighted, positive = rest
+        x, t = strong(x), convert(strong(t), strong(x).dtype)
+        if x.shape != t.shape:
+            raise ShapeError(
+                f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
+            )
+        factor = 1 + (more[-1] - 1) * t if positive else 1
+        tail = ops.softplus(-x)
+        each = (1 - t) * x + (tail * factor if positive else tail)
+        return reduced(each * more[0] if weighted else each, reduction)
+
+    @staticmethod
+    def reference(x: Any, t: Any, *rest: Any) -> Any:
+        *more, reduction, weighted, positive = rest
+        p = 1 / (1 + numpy.exp(-x))
+        each = -((more[-1] if positive else 1) * t * numpy.log(p) + (1 - t) * numpy.log(1 - p))
+        return numpy_reduced(each * more[0] if weighted else each, reduction)
+
+    samples = lambda: [
+        example(("mean", False, False), (3, 17), *_probabilities((3, 17))),
+        example(("sum", True, True), (3, 4), *_probabilities((3, 4), (3, 4), (4,))),
+    ]
+
+
+@composite
+class kl_div:
+    """``target * (log(target) - input)`` for log-probabilities ``input``.
+
+    The reduction ``"batchmean"`` divides the sum by the first size.
+    """
+
+    @staticmethod
+    def call(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:
+        if reduction != "batchmean":
+            need_reduction(reduction)
+        return apply("kl_div", input, target, attrs=(reduction, log_target))
+
+    @staticmethod
+    def compute(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
+        each = ops.exp(t) * (t - x) if log_target else ops.xlogy(t, t) - t * x
+        if reduction == "batchmean":
+            return reduced(each, "sum") / float(each.shape[0] if each.ndim else 1)
+        return reduced(each, reduction)
+
+    @staticmethod
+    def reference(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
+        each = numpy.exp(t) * (t - x) if log_target else t * (numpy.log(t) - x)
+        return each.sum() / len(each) if reduction == "batchmean" else numpy_reduced(each, reduction)
+
+    samples = lambda: [
+        example(("batchmean", False), (3, 17), *_probabilities((3, 17))),
+        example(("mean", True), (3, 17), (3, 17)),
+    ]

@@ -1,0 +1,178 @@
+"""Views that are written with others: axes merged, split, exchanged, removed, expanded and cut."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.errors import ShapeError
+from twofold.ops import shapes
+from twofold.ops.base import (
+    apply,
+    broadcast_shapes,
+    normalize_axis,
+    ops,
+    public,
+)
+from twofold.ops.movement import element_count, slice_axis
+
+
+@public(methods=("flatten",))
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes ``start_dim … end_dim`` (inclusive) merged into one."""
+    return ops.reshape(input, shapes.flattened(tuple(input.shape), start_dim, end_dim))
+
+
+@public(methods=("ravel",))
+def ravel(input: Any) -> Any:
+    """All elements in row-major order along one axis."""
+    return ops.reshape(input, (element_count(input),))
+
+
+@public(methods=("unflatten",))
+def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+    """One axis split into several, of ``sizes`` (one may be -1)."""
+    shape = tuple(input.shape)
+    axis = normalize_axis(dim, len(shape))
+    return ops.reshape(
+        input, (*shape[:axis], *shapes.infer_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :])
+    )
+
+
+@public(methods=("squeeze",), inplace="shape")
+def squeeze(input: Any, dim: Any = None) -> Any:
+    """The axes ``dim`` (default: all) of size 1 removed."""
+    return ops.reshape(input, shapes.squeezed(tuple(input.shape), dim))
+
+
+@public(methods=("unsqueeze",), inplace="shape")
+def unsqueeze(input: Any, dim: Any) -> Any:
+    """A new axis of size 1 at each place in ``dim``, counted in the result."""
+    return ops.reshape(input, shapes.unsqueezed(tuple(input.shape), dim))
+
+
+@public()
+def expand_dims(input: Any, axis: Any = 0) -> Any:
+    """A new axis of size 1 at ``axis``."""
+    return ops.unsqueeze(input, axis)
+
+
+@public(methods=("view_as", "reshape_as"))
+def reshape_as(input: Any, other: Any) -> Any:
+    """The input in the shape of ``other``."""
+    return ops.reshape(input, tuple(other.shape))
+
+
+@public("transpose", "swapaxes", "swapdims", methods=("transpose", "swapaxes", "swapdims"), inplace="shape")
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
+    """Two axes exchanged."""
+    return apply("permute", input, attrs=(shapes.swapped(len(input.shape), dim0, dim1),))
+
+
+@public(methods=("t",), inplace="shape")
+def t(input: Any) -> Any:
+    """A matrix transposed; a vector or scalar as it is.
+
+    Raises ShapeError for more than two axes.
+    """
+    if len(input.shape) > 2:
+        raise ShapeError(f"t of a tensor with {len(input.shape)} axes", "Use mT or transpose(dim0, dim1).")
+    return ops.transpose(input, 0, 1) if len(input.shape) == 2 else input
+
+
+@public("matrix_transpose", "adjoint", methods=("adjoint",))
+def matrix_transpose(input: Any) -> Any:
+    """The last two axes exchanged, which is the property ``mT``."""
+    if len(input.shape) < 2:
+        raise ShapeError(
+            f"mT of a tensor with {len(input.shape)} axes", "Use a tensor with at least two axes."
+        )
+    return ops.transpose(input, -2, -1)
+
+
+@public("movedim", "moveaxis", methods=("movedim", "moveaxis"))
+def movedim(input: Any, source: Any, destination: Any) -> Any:
+    """The axes ``source`` at the places ``destination``; the others keep their order."""
+    return apply("permute", input, attrs=(shapes.moved(len(input.shape), source, destination),))
+
+
+@public(methods=("expand",))
+def expand(input: Any, *sizes: Any) -> Any:
+    """The input with axes of size 1 repeated up to ``sizes``; -1 keeps a size."""
+    return ops.broadcast_to(input, shapes.integers(sizes))
+
+
+@public(methods=("expand_as",))
+def expand_as(input: Any, other: Any) -> Any:
+    """The input expanded to the shape of ``other``."""
+    return ops.broadcast_to(input, tuple(other.shape))
+
+
+@public()
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """The inputs expanded to their common shape."""
+    shape = broadcast_shapes(*[tuple(tensor.shape) for tensor in tensors])
+    return tuple(ops.broadcast_to(tensor, shape) for tensor in tensors)
+
+
+@public(methods=("fliplr",))
+def fliplr(input: Any) -> Any:
+    """The order along axis 1 reversed."""
+    return ops.flip(input, 1)
+
+
+@public(methods=("flipud",))
+def flipud(input: Any) -> Any:
+    """The order along axis 0 reversed."""
+    return ops.flip(input, 0)
+
+
+@public(methods=("narrow",))
+def narrow(input: Any, dim: int, start: int, length: int) -> Any:
+    """``length`` elements of one axis from ``start``."""
+    axis = normalize_axis(dim, len(input.shape))
+    size = input.shape[axis]
+    first = operator.index(start)
+    first += size if first < 0 else 0
+    if not 0 <= first <= first + length <= size:
+        raise ShapeError(
+            f"elements {start} to {start + length} of axis {axis} with size {size}",
+            f"Keep start + length at most {size}.",
+        )
+    return slice_axis(input, axis, first, length)
+
+
+@public(methods=("select",))
+def select(input: Any, dim: int, index: int) -> Any:
+    """Element ``index`` of one axis, which vanishes."""
+    shape = tuple(input.shape)
+    axis = normalize_axis(dim, len(shape))
+    start = shapes.one_index(operator.index(index), shape[axis] if shape else 0, axis)
+    return ops.reshape(slice_axis(input, axis, start, 1), (*shape[:axis], *shape[axis + 1 :]))
+
+
+@public(methods=("split",))
+def split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The input cut along an axis in pieces of one size, or of the sizes given."""
+    axis = normalize_axis(dim, len(input.shape))
+    return _pieces(input, axis, shapes.split_sizes(input.shape[axis], split_size_or_sections, axis))
+
+
+@public(methods=("chunk",))
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """The input cut along an axis in ``chunks`` equal pieces, of which the last may be smaller."""
+    axis = normalize_axis(dim, len(input.shape))
+    return _pieces(input, axis, shapes.chunk_sizes(input.shape[axis], chunks, axis))
+
+
+def _pieces(input: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    return tuple(slice_axis(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
+
+
+@public(methods=("unbind",))
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, which vanishes."""
+    axis = normalize_axis(dim, len(input.shape))
+    return tuple(ops.select(input, axis, index) for index in range(input.shape[axis]))
