@@ -15,7 +15,12 @@ from twofold.ops.samples import nonzero, reals
 
 @elementwise
 class relu:
-    """``max(input, 0)``; its gradient at 0 is 0."""
+    """``max(input, 0)``; its gradient at 0 is 0.
+
+    >>> import twofold as torch
+    >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
 
     kinds = "iuf"
     domain = (nonzero(-3, 3),)
@@ -26,7 +31,12 @@ class relu:
 
 @elementwise
 class leaky_relu:
-    """``input`` where positive, else ``negative_slope * input``."""
+    """``input`` where positive, else ``negative_slope * input``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
 
     signature = "input, negative_slope"
     result_dtype = to_float
@@ -43,7 +53,12 @@ class leaky_relu:
 
 @elementwise
 class elu:
-    """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
 
     signature = "input, alpha"
     result_dtype = to_float
@@ -63,7 +78,12 @@ class elu:
 
 @composite
 class celu:
-    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.celu(torch.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
+    """
 
     signature = "input, alpha"
     domain = (nonzero(-3, 3), reals(0.5, 1.5))
@@ -81,7 +101,14 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @composite
 class selu:
-    """Scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """``scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0))``, which keeps mean 0 and variance 1.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks, 2017.
+
+    >>> import twofold as torch
+    >>> torch.selu(torch.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
 
     signature = "input"
     domain = (nonzero(-3, 3),)
@@ -100,6 +127,12 @@ class gelu:
     """``input`` times the normal distribution function of it; ``approximate="tanh"`` for the usual shortcut.
 
     Source: Hendrycks and Gimpel 2016, Gaussian Error Linear Units.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]), approximate="tanh")
+    tensor([-0.1588,  1.9546])
     """
 
     signature = "input"
@@ -115,7 +148,12 @@ class gelu:
 
 @composite
 class silu:
-    """``input * sigmoid(input)``, also called swish."""
+    """``input * sigmoid(input)``, also called swish.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
 
     functions = ("silu", "swish")
     signature = "input"
@@ -125,7 +163,12 @@ class silu:
 
 @composite
 class mish:
-    """``input * tanh(softplus(input))`` (Misra 2019)."""
+    """``input * tanh(softplus(input))`` (Misra 2019).
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.mish(torch.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
 
     signature = "input"
     reference = lambda x: x * numpy.tanh(numpy.logaddexp(x, 0))
@@ -134,7 +177,12 @@ class mish:
 
 @composite
 class logsigmoid:
-    """``log(sigmoid(input))`` without overflow."""
+    """``log(sigmoid(input))`` without overflow.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.logsigmoid(torch.tensor([0.0, -100.0]))
+    tensor([  -0.6931, -100.0000])
+    """
 
     functions = ("logsigmoid", "log_sigmoid")
     signature = "input"
@@ -148,7 +196,12 @@ def _strictly_inside(ct: Any, y: Any, x: Any, low: Any, high: Any) -> tuple[Any,
 
 @elementwise
 class hardtanh:
-    """``input`` limited to [``min_val``, ``max_val``]; at the limits the gradient is 0."""
+    """``input`` limited to [``min_val``, ``max_val``]; at the limits the gradient is 0.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 3.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     signature = "input, min_val, max_val"
     kinds = "iuf"
@@ -167,7 +220,12 @@ class hardtanh:
 
 @composite
 class relu6:
-    """``min(max(input, 0), 6)``."""
+    """``min(max(input, 0), 6)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.relu6(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
 
     signature = "input"
     reference = lambda x: numpy.clip(x, 0, 6)
@@ -176,7 +234,12 @@ class relu6:
 
 @composite
 class hardsigmoid:
-    """``input / 6 + 1 / 2``, limited to [0, 1]."""
+    """``input / 6 + 1 / 2``, limited to [0, 1].
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
 
     signature = "input"
     domain = (reals(-2.9, 2.9),)
@@ -186,7 +249,12 @@ class hardsigmoid:
 
 @composite
 class hardswish:
-    """``input * hardsigmoid(input)`` (Howard et al. 2019, Searching for MobileNetV3)."""
+    """``input * hardsigmoid(input)`` (Howard et al. 2019, Searching for MobileNetV3).
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 1.5, 4.0]))
+    tensor([-0.0000,  1.1250,  4.0000])
+    """
 
     signature = "input"
     domain = (reals(-2.9, 2.9),)
@@ -196,7 +264,12 @@ class hardswish:
 
 @composite
 class softsign:
-    """``input / (1 + |input|)``."""
+    """``input / (1 + |input|)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.softsign(torch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
 
     signature = "input"
     reference = lambda x: x / (1 + abs(x))
@@ -205,7 +278,12 @@ class softsign:
 
 @composite
 class tanhshrink:
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([0.0, 2.0]))
+    tensor([0.0000, 1.0360])
+    """
 
     signature = "input"
     reference = lambda x: x - numpy.tanh(x)
@@ -214,7 +292,12 @@ class tanhshrink:
 
 @composite
 class softshrink:
-    """``input`` moved towards 0 by ``lambd``, not beyond."""
+    """``input`` moved towards 0 by ``lambd``, not beyond.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([-2.0, 0.25, 2.0]))
+    tensor([-1.5000,  0.0000,  1.5000])
+    """
 
     signature = "input, lambd"
     domain = (reals(-3, 3), reals(0.1, 0.2))
@@ -228,7 +311,12 @@ class softshrink:
 
 @composite
 class hardshrink:
-    """``input`` where further than ``lambd`` from 0, else 0."""
+    """``input`` where further than ``lambd`` from 0, else 0.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([-2.0, 0.25, 2.0]))
+    tensor([-2.,  0.,  2.])
+    """
 
     signature = "input, lambd"
     domain = (reals(-3, 3), reals(0.1, 0.2))
@@ -242,7 +330,12 @@ class hardshrink:
 
 @composite
 class threshold:
-    """``input`` where above ``threshold``, else ``value``."""
+    """``input`` where above ``threshold``, else ``value``.
+
+    >>> import twofold as torch
+    >>> torch.threshold(torch.tensor([0.5, 2.0]), 1.0, -9.0)
+    tensor([-9.,  2.])
+    """
 
     signature = "input, threshold, value"
     domain = (reals(-3, 3), reals(0.1, 0.2), reals(4, 5))

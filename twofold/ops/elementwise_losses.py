@@ -58,7 +58,14 @@ def _pairwise(body: type) -> Any:
 
 @_pairwise
 class mse_loss:
-    """``(input - target) ** 2``."""
+    """``(input - target) ** 2``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]))
+    tensor(4.5000)
+    >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]), reduction="none")
+    tensor([0., 9.])
+    """
 
     each = staticmethod(lambda x, t: ops.square(x - t))
     exact = staticmethod(lambda x, t: (x - t) ** 2)
@@ -66,7 +73,12 @@ class mse_loss:
 
 @_pairwise
 class l1_loss:
-    """``|input - target|``."""
+    """``|input - target|``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]))
+    tensor(1.5000)
+    """
 
     each = staticmethod(lambda x, t: ops.abs(x - t))
     exact = staticmethod(lambda x, t: abs(x - t))
@@ -74,7 +86,13 @@ class l1_loss:
 
 @_pairwise
 class huber_loss:
-    """``d**2 / 2`` for ``d = |input - target|`` up to ``delta``, then ``delta * (d - delta / 2)``."""
+    """``d**2 / 2`` for ``d = |input - target|`` up to ``delta``, then ``delta * (d - delta / 2)``.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([0.5, 4.0]), torch.zeros(2)
+    >>> torch.nn.functional.huber_loss(x, target, delta=2.0, reduction="none")
+    tensor([0.1250, 6.0000])
+    """
 
     numbers = (("delta", 1.0),)
     each = staticmethod(lambda x, t, k: _huber(ops.abs(x - t), k))
@@ -89,7 +107,12 @@ def _huber(d: Any, k: Any) -> Any:
 
 @_pairwise
 class smooth_l1_loss:
-    """``d**2 / (2 * beta)`` for ``d = |input - target|`` below ``beta``, then ``d - beta / 2``."""
+    """``d**2 / (2 * beta)`` for ``d = |input - target|`` below ``beta``, then ``d - beta / 2``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 4.0]), torch.zeros(2), reduction="none")
+    tensor([0.1250, 3.5000])
+    """
 
     numbers = (("beta", 1.0),)
     each = staticmethod(lambda x, t, k: _smooth(ops.abs(x - t), k))
@@ -107,7 +130,13 @@ def _smooth(d: Any, k: Any) -> Any:
 
 @_pairwise
 class soft_margin_loss:
-    """``log(1 + exp(-target * input))``."""
+    """``log(1 + exp(-target * input))``.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0])
+    >>> torch.nn.functional.soft_margin_loss(x, target, reduction="none")
+    tensor([0.6931, 2.1269])
+    """
 
     each = staticmethod(lambda x, t: ops.softplus(-(t * x)))
     exact = staticmethod(lambda x, t: numpy.log1p(numpy.exp(-t * x)))
@@ -124,7 +153,13 @@ def _probabilities(*shapes: Any) -> list[Any]:
 
 @composite
 class binary_cross_entropy:
-    """``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities ``x``, with logarithms of at least -100."""
+    """``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities ``x``, with logarithms of at least -100.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([0.5, 0.9]), torch.tensor([1.0, 0.0])
+    >>> torch.nn.functional.binary_cross_entropy(x, target, reduction="none")
+    tensor([0.6931, 2.3026])
+    """
 
     @staticmethod
     def call(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
@@ -170,6 +205,11 @@ class binary_cross_entropy_with_logits:
     """Binary cross entropy of the sigmoid of ``input``, without overflow.
 
     ``pos_weight`` weighs positive targets.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([0.0, 1000.0])
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(x, torch.ones(2), reduction="none")
+    tensor([0.6931, 0.0000])
     """
 
     @staticmethod
@@ -211,6 +251,11 @@ class kl_div:
     """``target * (log(target) - input)`` for log-probabilities ``input``.
 
     The reduction ``"batchmean"`` divides the sum by the first size.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+    >>> torch.nn.functional.kl_div(x.log(), target, reduction="batchmean")
+    tensor(0.1308)
     """
 
     @staticmethod

@@ -50,6 +50,10 @@ class matmul(Contraction):
 
     The products of one element are accumulated by fused multiply-add in the order of the inner axis.
     Raises ShapeError where the inner sizes differ.
+
+    >>> import twofold as torch
+    >>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1]))
+    tensor([12, 34])
     """
 
     methods = ("matmul",)
@@ -174,13 +178,24 @@ _restricted("dot", 1, 1, "The inner product of two vectors.")
 
 @public("vdot", methods=("vdot",))
 def vdot(input: Any, other: Any) -> Any:
-    """The inner product of two vectors, the first conjugated."""
+    """The inner product of two vectors, the first conjugated.
+
+    >>> import twofold as torch
+    >>> torch.vdot(torch.tensor([1 + 1j, 2j]), torch.tensor([1.0, 1.0]) + 0j)
+    tensor(1.-3.j)
+    """
     return ops.dot(ops.conj(input) if input.dtype.kind == "c" else input, other)
 
 
 @composite
 class outer:
-    """All products of an element of one vector with an element of another."""
+    """All products of an element of one vector with an element of another.
+
+    >>> import twofold as torch
+    >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4, 5]))
+    tensor([[ 3,  4,  5],
+            [ 6,  8, 10]])
+    """
 
     functions = ("outer", "ger")
     methods = ("outer", "ger")
@@ -198,7 +213,13 @@ class outer:
 
 @composite
 class linear:
-    """``input @ weight.T + bias``: a fully connected layer."""
+    """``input @ weight.T + bias``: a fully connected layer.
+
+    >>> import twofold as torch
+    >>> weight = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+    >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), weight, torch.tensor([0.5, 0.5]))
+    tensor([1.5000, 3.5000])
+    """
 
     call = staticmethod(
         lambda input, weight, bias=None: (
@@ -242,7 +263,12 @@ def scaled_sum(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
 
 @composite
 class addmm:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
+    """``beta * input + alpha * (mat1 @ mat2)``.
+
+    >>> import twofold as torch
+    >>> torch.addmm(torch.tensor([100]), torch.tensor([[1, 2]]), torch.tensor([[3], [4]]), alpha=2)
+    tensor([[122]])
+    """
 
     methods = ("addmm",)
     inplace = True
@@ -262,7 +288,14 @@ class addmm:
 
 @composite
 class tensordot:
-    """Products summed over pairs of axes, one of each tensor."""
+    """Products summed over pairs of axes, one of each tensor.
+
+    >>> import twofold as torch
+    >>> torch.tensordot(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [0, 1]]))
+    tensor(5)
+    >>> torch.tensordot(torch.zeros(2, 3, 5), torch.zeros(5, 3, 7), dims=([1, 2], [1, 0])).shape
+    twofold.Size([2, 7])
+    """
 
     @staticmethod
     def call(a: Any, b: Any, dims: Any = 2) -> Any:
@@ -321,6 +354,14 @@ class einsum:
     """Einstein summation: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
     Operands are contracted two at a time from the left; ``...`` stands for axes that broadcast.
+
+    >>> import twofold as torch
+    >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]])
+    >>> torch.einsum("ij,jk->ik", a, b)
+    tensor([[19, 22],
+            [43, 50]])
+    >>> torch.einsum("ii->i", a)
+    tensor([1, 4])
     """
 
     @staticmethod
@@ -345,7 +386,12 @@ class einsum:
 
 @public(methods=("kron",))
 def kron(input: Any, other: Any) -> Any:
-    """The Kronecker product: each element of one tensor times the whole other."""
+    """The Kronecker product: each element of one tensor times the whole other.
+
+    >>> import twofold as torch
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2, 3]))
+    tensor([ 1,  2,  3, 10, 20, 30])
+    """
     ndim = max(len(input.shape), len(other.shape))
     a, b = ((1,) * (ndim - len(x.shape)) + tuple(x.shape) for x in (input, other))
     apart = ops.reshape(input, tuple(size for length in a for size in (length, 1)))
@@ -355,6 +401,11 @@ def kron(input: Any, other: Any) -> Any:
 
 @public(methods=("trace",))
 def trace(input: Any) -> Any:
-    """The sum of the elements on the main diagonal of a matrix."""
+    """The sum of the elements on the main diagonal of a matrix.
+
+    >>> import twofold as torch
+    >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     need_axes("input", input, 2)
     return ops.sum(ops.diagonal(input))

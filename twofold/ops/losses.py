@@ -219,6 +219,13 @@ class cross_entropy:
 
     ``target`` holds class numbers, or probabilities in the shape of ``input``. The mean is over the weights
     of the targets that are not ``ignore_index``. Raises IndexError for a number that is no class.
+
+    >>> import twofold as torch
+    >>> scores, target = torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0])
+    >>> torch.nn.functional.cross_entropy(scores, target, reduction="none")
+    tensor([0.1269, 2.1269])
+    >>> torch.nn.functional.cross_entropy(scores, target)
+    tensor(1.1269)
     """
 
     @staticmethod
@@ -314,7 +321,12 @@ class soft_cross_entropy:
 
 @composite
 class nll_loss:
-    """Minus ``input`` (log-probabilities) at the target class; see ``cross_entropy``."""
+    """Minus ``input`` (log-probabilities) at the target class; see ``cross_entropy``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
+    tensor(2.5000)
+    """
 
     @staticmethod
     def call(
@@ -355,7 +367,13 @@ class nll_loss:
 
 @public()
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
-    """Cross entropy of each row of ``logits`` (classes on the last axis) with a class number."""
+    """Cross entropy of each row of ``logits`` (classes on the last axis) with a class number.
+
+    >>> import twofold as torch
+    >>> logits = torch.tensor([[2.0, 0.0], [0.0, 2.0]])
+    >>> torch.sparse_softmax_cross_entropy_with_logits(torch.tensor([0, 0]), logits)
+    tensor([0.1269, 2.1269])
+    """
     count = logits.shape[-1]
     flat = ops.cross_entropy(ops.reshape(logits, (-1, count)), ops.reshape(labels, (-1,)), reduction="none")
     return ops.reshape(flat, tuple(labels.shape))
@@ -363,7 +381,12 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
 
 @public()
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) -> Any:
-    """Cross entropy of each row of ``logits`` with a row of probabilities."""
+    """Cross entropy of each row of ``logits`` with a row of probabilities.
+
+    >>> import twofold as torch
+    >>> torch.softmax_cross_entropy_with_logits(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0, 0.0]]))
+    tensor([1.1269])
+    """
     ndim = len(logits.shape)
     place = axis % ndim
     if place != ndim - 1:

@@ -37,7 +37,15 @@ from twofold.ops.shapes import inverse, many_axes
 
 @view
 class reshape:
-    """The same elements in row-major order in another shape; one size may be -1 and is inferred."""
+    """The same elements in row-major order in another shape; one size may be -1 and is inferred.
+
+    Raises ShapeError where the number of elements differs.
+
+    >>> import twofold as torch
+    >>> torch.reshape(torch.arange(6), (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
 
     methods = ("reshape", "view")
     functions = ("reshape",)
@@ -67,7 +75,12 @@ class reshape:
 
 @view
 class permute:
-    """The axes in another order: axis ``k`` of the result is axis ``dims[k]`` of the input."""
+    """The axes in another order: axis ``k`` of the result is axis ``dims[k]`` of the input.
+
+    >>> import twofold as torch
+    >>> torch.permute(torch.zeros(2, 3, 5), (2, 0, 1)).shape
+    twofold.Size([5, 2, 3])
+    """
 
     methods = ("permute",)
     functions = ("permute", "permute_dims")
@@ -96,7 +109,13 @@ class permute:
 
 @view
 class broadcast_to:
-    """The input expanded to ``shape``: new axes in front, and axes of size 1 repeated, without copies."""
+    """The input expanded to ``shape``: new axes in front, and axes of size 1 repeated, without copies.
+
+    >>> import twofold as torch
+    >>> torch.broadcast_to(torch.tensor([[1], [2]]), (2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
 
     methods = ("broadcast_to",)
     is_view = True
@@ -144,7 +163,13 @@ def sum_to(value: Any, shape: Shape) -> Any:
 
 @view
 class flip:
-    """The order of the elements reversed along ``dims``."""
+    """The order of the elements reversed along ``dims``.
+
+    >>> import twofold as torch
+    >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), (1,))
+    tensor([[2, 1],
+            [4, 3]])
+    """
 
     methods = ("flip",)
 
@@ -290,7 +315,12 @@ class write_view(Composite):
 
 @view
 class diagonal:
-    """The elements at ``row + offset = column`` of the axes ``dim1`` and ``dim2``, as a new last axis."""
+    """The elements at ``row + offset = column`` of the axes ``dim1`` and ``dim2``, as a new last axis.
+
+    >>> import twofold as torch
+    >>> torch.diagonal(torch.tensor([[1, 2, 3], [4, 5, 6]]), offset=1)
+    tensor([2, 6])
+    """
 
     methods = ("diagonal",)
     is_view = True

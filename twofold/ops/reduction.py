@@ -84,7 +84,15 @@ def _highest(dtype: DType) -> Any:
 
 @reduction
 class sum_:
-    """Sum over ``dim``; integers and bools are summed in int64."""
+    """Sum over ``dim`` (default: all axes); integers and bools are summed in int64.
+
+    >>> import twofold as torch
+    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]))
+    tensor(10)
+    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=1, keepdim=True)
+    tensor([[3],
+            [7]])
+    """
 
     signature = "input"
     on_complex = complex_functions.by_parts_over_axes("sum")
@@ -106,7 +114,12 @@ def _prod_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
 
 @reduction
 class prod:
-    """Product over ``dim``; integers and bools are multiplied in int64."""
+    """Product over ``dim`` (default: all axes); integers and bools are multiplied in int64.
+
+    >>> import twofold as torch
+    >>> torch.prod(torch.tensor([[1, 2], [3, 4]]), dim=0)
+    tensor([3, 8])
+    """
 
     signature = "input"
     on_complex = complex_functions.product_over_axes
@@ -128,7 +141,12 @@ def _extreme_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
 
 @reduction
 class amax:
-    """Largest element over ``dim``; NaN if there is one. Equal elements share the gradient."""
+    """Largest element over ``dim``; NaN if there is one. Equal elements share the gradient.
+
+    >>> import twofold as torch
+    >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=1)
+    tensor([5., 4.])
+    """
 
     signature = "input"
     combine = "max"
@@ -141,7 +159,12 @@ class amax:
 
 @reduction
 class amin:
-    """Smallest element over ``dim``; NaN if there is one. Equal elements share the gradient."""
+    """Smallest element over ``dim``; NaN if there is one. Equal elements share the gradient.
+
+    >>> import twofold as torch
+    >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=1)
+    tensor([1., 3.])
+    """
 
     signature = "input"
     combine = "min"
@@ -165,7 +188,12 @@ def _truth_call(name: str) -> Callable[..., Any]:
 
 @reduction
 class any_:
-    """Whether any element over ``dim`` is non-zero."""
+    """Whether any element over ``dim`` is non-zero.
+
+    >>> import twofold as torch
+    >>> torch.any(torch.tensor([[0, 0], [0, 7]]), dim=1)
+    tensor([False,  True])
+    """
 
     signature = "input"
     kinds = "biufc"
@@ -179,7 +207,12 @@ class any_:
 
 @reduction
 class all_:
-    """Whether all elements over ``dim`` are non-zero."""
+    """Whether all elements over ``dim`` are non-zero.
+
+    >>> import twofold as torch
+    >>> torch.all(torch.tensor([[1, 2], [0, 7]]), dim=1)
+    tensor([ True, False])
+    """
 
     signature = "input"
     kinds = "biufc"
@@ -222,7 +255,12 @@ def _index_call(name: str) -> Callable[..., Any]:
 
 @reduction
 class argmax:
-    """Index of the first largest element over ``dim`` (None: of the flattened tensor); NaN wins."""
+    """Index of the first largest element over ``dim`` (None: of the flattened tensor); NaN wins.
+
+    >>> import twofold as torch
+    >>> torch.argmax(torch.tensor([[1.0, 5.0], [5.0, 4.0]]), dim=1)
+    tensor([1, 0])
+    """
 
     signature = "input"
     combine = "argmax"
@@ -237,7 +275,12 @@ class argmax:
 
 @reduction
 class argmin:
-    """Index of the first smallest element over ``dim`` (None: of the flattened tensor); NaN wins."""
+    """Index of the first smallest element over ``dim`` (None: of the flattened tensor); NaN wins.
+
+    >>> import twofold as torch
+    >>> torch.argmin(torch.tensor([[1.0, 5.0], [5.0, 4.0]]), dim=1)
+    tensor([0, 1])
+    """
 
     signature = "input"
     combine = "argmin"
@@ -252,7 +295,14 @@ class argmin:
 
 @elementwise
 class stop_gradient:
-    """``input`` itself, as a constant for gradients."""
+    """``input`` itself, as a constant for gradients.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> (x * torch.stop_gradient(x)).backward()
+    >>> x.grad
+    tensor(3.)
+    """
 
     inplace = False
     differentiable = False
@@ -269,7 +319,12 @@ def mean_over(x: Any, axes: Axes, keepdims: bool) -> Any:
 
 @composite
 class mean:
-    """Average over ``dim`` (floating dtypes)."""
+    """Average over ``dim`` (default: all axes). Raises DTypeError for integers.
+
+    >>> import twofold as torch
+    >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 6.0]]), dim=1)
+    tensor([1.5000, 4.5000])
+    """
 
     signature = "input"
     kinds = "f"
@@ -284,7 +339,12 @@ class mean:
 
 @composite
 class count_nonzero:
-    """Number of non-zero elements over ``dim``."""
+    """Number of non-zero elements over ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.count_nonzero(torch.tensor([[0, 2], [3, 4]]), dim=0)
+    tensor([1, 2])
+    """
 
     signature = "input"
     samples = lambda: reduction_samples("fib", reals(-3, 3), True)
@@ -308,7 +368,12 @@ def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
 
 @composite
 class logsumexp:
-    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    """``log(sum(exp(input)))`` over ``dim``, without overflow.
+
+    >>> import twofold as torch
+    >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6932)
+    """
 
     functions = ("logsumexp", "special.logsumexp")
     signature = "input"
@@ -381,17 +446,36 @@ def _extreme(largest: bool, input: Any, dim: Any, keepdim: bool) -> Any:
 
 @public("max", methods=("max",))
 def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element; along ``dim`` also its first index; with a tensor in its place, ``maximum``."""
+    """The largest element; along ``dim`` also its first index; with a tensor in its place, ``maximum``.
+
+    >>> import twofold as torch
+    >>> torch.max(torch.tensor([[1.0, 5.0], [7.0, 4.0]]))
+    tensor(7.)
+    >>> torch.max(torch.tensor([[1.0, 5.0], [7.0, 4.0]]), dim=1)
+    ValuesAndIndices(values=tensor([5., 7.]), indices=tensor([1, 0]))
+    """
     return _extreme(True, input, dim, keepdim)
 
 
 @public("min", methods=("min",))
 def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element; along ``dim`` also its first index; with a tensor in its place, ``minimum``."""
+    """The smallest element; along ``dim`` also its first index; with a tensor in its place, ``minimum``.
+
+    >>> import twofold as torch
+    >>> torch.min(torch.tensor([[1.0, 5.0], [7.0, 4.0]]))
+    tensor(1.)
+    >>> torch.min(torch.tensor([[1.0, 5.0], [7.0, 4.0]]), dim=1)
+    ValuesAndIndices(values=tensor([1., 4.]), indices=tensor([0, 1]))
+    """
     return _extreme(False, input, dim, keepdim)
 
 
 @public(methods=("aminmax",))
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any, Any]:
-    """The smallest and the largest element over ``dim``."""
+    """The smallest and the largest element over ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.aminmax(torch.tensor([3.0, 1.0, 2.0]))
+    (tensor(1.), tensor(3.))
+    """
     return ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim)

@@ -20,19 +20,34 @@ from twofold.ops.movement import element_count, slice_axis
 
 @public(methods=("flatten",))
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The axes ``start_dim … end_dim`` (inclusive) merged into one."""
+    """The axes ``start_dim … end_dim`` (inclusive) merged into one.
+
+    >>> import twofold as torch
+    >>> torch.flatten(torch.zeros(2, 3, 5), start_dim=1).shape
+    twofold.Size([2, 15])
+    """
     return ops.reshape(input, shapes.flattened(tuple(input.shape), start_dim, end_dim))
 
 
 @public(methods=("ravel",))
 def ravel(input: Any) -> Any:
-    """All elements in row-major order along one axis."""
+    """All elements in row-major order along one axis.
+
+    >>> import twofold as torch
+    >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return ops.reshape(input, (element_count(input),))
 
 
 @public(methods=("unflatten",))
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
-    """One axis split into several, of ``sizes`` (one may be -1)."""
+    """One axis split into several, of ``sizes`` (one may be -1).
+
+    >>> import twofold as torch
+    >>> torch.unflatten(torch.zeros(2, 6), 1, (3, -1)).shape
+    twofold.Size([2, 3, 2])
+    """
     shape = tuple(input.shape)
     axis = normalize_axis(dim, len(shape))
     return ops.reshape(
@@ -42,31 +57,62 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 @public(methods=("squeeze",), inplace="shape")
 def squeeze(input: Any, dim: Any = None) -> Any:
-    """The axes ``dim`` (default: all) of size 1 removed."""
+    """The axes ``dim`` (default: all) of size 1 removed.
+
+    >>> import twofold as torch
+    >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
+    twofold.Size([3])
+    >>> torch.squeeze(torch.zeros(1, 3, 1), 0).shape
+    twofold.Size([3, 1])
+    """
     return ops.reshape(input, shapes.squeezed(tuple(input.shape), dim))
 
 
 @public(methods=("unsqueeze",), inplace="shape")
 def unsqueeze(input: Any, dim: Any) -> Any:
-    """A new axis of size 1 at each place in ``dim``, counted in the result."""
+    """A new axis of size 1 at each place in ``dim``, counted in the result.
+
+    >>> import twofold as torch
+    >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+    tensor([[1],
+            [2]])
+    """
     return ops.reshape(input, shapes.unsqueezed(tuple(input.shape), dim))
 
 
 @public()
 def expand_dims(input: Any, axis: Any = 0) -> Any:
-    """A new axis of size 1 at ``axis``."""
+    """A new axis of size 1 at ``axis``.
+
+    >>> import twofold as torch
+    >>> torch.expand_dims(torch.tensor([1, 2]), 0)
+    tensor([[1, 2]])
+    """
     return ops.unsqueeze(input, axis)
 
 
 @public(methods=("view_as", "reshape_as"))
 def reshape_as(input: Any, other: Any) -> Any:
-    """The input in the shape of ``other``."""
+    """The input in the shape of ``other``.
+
+    >>> import twofold as torch
+    >>> torch.reshape_as(torch.arange(4), torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return ops.reshape(input, tuple(other.shape))
 
 
 @public("transpose", "swapaxes", "swapdims", methods=("transpose", "swapaxes", "swapdims"), inplace="shape")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    >>> import twofold as torch
+    >>> torch.transpose(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     return apply("permute", input, attrs=(shapes.swapped(len(input.shape), dim0, dim1),))
 
 
@@ -75,6 +121,12 @@ def t(input: Any) -> Any:
     """A matrix transposed; a vector or scalar as it is.
 
     Raises ShapeError for more than two axes.
+
+    >>> import twofold as torch
+    >>> torch.t(torch.tensor([[1, 2, 3], [4, 5, 6]]))
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
     """
     if len(input.shape) > 2:
         raise ShapeError(f"t of a tensor with {len(input.shape)} axes", "Use mT or transpose(dim0, dim1).")
@@ -83,7 +135,12 @@ def t(input: Any) -> Any:
 
 @public("matrix_transpose", "adjoint", methods=("adjoint",))
 def matrix_transpose(input: Any) -> Any:
-    """The last two axes exchanged, which is the property ``mT``."""
+    """The last two axes exchanged, which is the property ``mT``.
+
+    >>> import twofold as torch
+    >>> torch.matrix_transpose(torch.zeros(2, 3, 5)).shape
+    twofold.Size([2, 5, 3])
+    """
     if len(input.shape) < 2:
         raise ShapeError(
             f"mT of a tensor with {len(input.shape)} axes", "Use a tensor with at least two axes."
@@ -93,44 +150,83 @@ def matrix_transpose(input: Any) -> Any:
 
 @public("movedim", "moveaxis", methods=("movedim", "moveaxis"))
 def movedim(input: Any, source: Any, destination: Any) -> Any:
-    """The axes ``source`` at the places ``destination``; the others keep their order."""
+    """The axes ``source`` at the places ``destination``; the others keep their order.
+
+    >>> import twofold as torch
+    >>> torch.movedim(torch.zeros(2, 3, 5), 0, -1).shape
+    twofold.Size([3, 5, 2])
+    """
     return apply("permute", input, attrs=(shapes.moved(len(input.shape), source, destination),))
 
 
 @public(methods=("expand",))
 def expand(input: Any, *sizes: Any) -> Any:
-    """The input with axes of size 1 repeated up to ``sizes``; -1 keeps a size."""
+    """The input with axes of size 1 repeated up to ``sizes``; -1 keeps a size.
+
+    >>> import twofold as torch
+    >>> torch.expand(torch.tensor([[1], [2]]), -1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return ops.broadcast_to(input, shapes.integers(sizes))
 
 
 @public(methods=("expand_as",))
 def expand_as(input: Any, other: Any) -> Any:
-    """The input expanded to the shape of ``other``."""
+    """The input expanded to the shape of ``other``.
+
+    >>> import twofold as torch
+    >>> torch.expand_as(torch.tensor([[1], [2]]), torch.zeros(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return ops.broadcast_to(input, tuple(other.shape))
 
 
 @public()
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The inputs expanded to their common shape."""
+    """The inputs expanded to their common shape.
+
+    >>> import twofold as torch
+    >>> [x.shape for x in torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))]
+    [twofold.Size([2, 3]), twofold.Size([2, 3])]
+    """
     shape = broadcast_shapes(*[tuple(tensor.shape) for tensor in tensors])
     return tuple(ops.broadcast_to(tensor, shape) for tensor in tensors)
 
 
 @public(methods=("fliplr",))
 def fliplr(input: Any) -> Any:
-    """The order along axis 1 reversed."""
+    """The order along axis 1 reversed.
+
+    >>> import twofold as torch
+    >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     return ops.flip(input, 1)
 
 
 @public(methods=("flipud",))
 def flipud(input: Any) -> Any:
-    """The order along axis 0 reversed."""
+    """The order along axis 0 reversed.
+
+    >>> import twofold as torch
+    >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     return ops.flip(input, 0)
 
 
 @public(methods=("narrow",))
 def narrow(input: Any, dim: int, start: int, length: int) -> Any:
-    """``length`` elements of one axis from ``start``."""
+    """``length`` elements of one axis from ``start``.
+
+    >>> import twofold as torch
+    >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
+    tensor([2, 3])
+    """
     axis = normalize_axis(dim, len(input.shape))
     size = input.shape[axis]
     first = operator.index(start)
@@ -145,7 +241,12 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
 
 @public(methods=("select",))
 def select(input: Any, dim: int, index: int) -> Any:
-    """Element ``index`` of one axis, which vanishes."""
+    """Element ``index`` of one axis, which vanishes.
+
+    >>> import twofold as torch
+    >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     shape = tuple(input.shape)
     axis = normalize_axis(dim, len(shape))
     start = shapes.one_index(operator.index(index), shape[axis] if shape else 0, axis)
@@ -154,14 +255,26 @@ def select(input: Any, dim: int, index: int) -> Any:
 
 @public(methods=("split",))
 def split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """The input cut along an axis in pieces of one size, or of the sizes given."""
+    """The input cut along an axis in pieces of one size, or of the sizes given.
+
+    >>> import twofold as torch
+    >>> torch.split(torch.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    >>> torch.split(torch.arange(5), (1, 4))
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     axis = normalize_axis(dim, len(input.shape))
     return _pieces(input, axis, shapes.split_sizes(input.shape[axis], split_size_or_sections, axis))
 
 
 @public(methods=("chunk",))
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """The input cut along an axis in ``chunks`` equal pieces, of which the last may be smaller."""
+    """The input cut along an axis in ``chunks`` equal pieces, of which the last may be smaller.
+
+    >>> import twofold as torch
+    >>> torch.chunk(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     axis = normalize_axis(dim, len(input.shape))
     return _pieces(input, axis, shapes.chunk_sizes(input.shape[axis], chunks, axis))
 
@@ -173,6 +286,11 @@ def _pieces(input: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
 
 @public(methods=("unbind",))
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
-    """The slices along an axis, which vanishes."""
+    """The slices along an axis, which vanishes.
+
+    >>> import twofold as torch
+    >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     axis = normalize_axis(dim, len(input.shape))
     return tuple(ops.select(input, axis, index) for index in range(input.shape[axis]))

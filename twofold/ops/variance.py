@@ -84,7 +84,14 @@ def _spread_reference(x: Any, axes: Axes, keepdims: bool, correction: float) -> 
 
 @composite
 class var:
-    """Variance over ``dim``: squared distances from the mean, summed, over count - ``correction``."""
+    """Variance over ``dim``: squared distances from the mean, summed, over count - ``correction``.
+
+    >>> import twofold as torch
+    >>> torch.var(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+    tensor(4.6667)
+    >>> torch.var(torch.tensor([1.0, 2.0, 3.0, 6.0]), correction=0)
+    tensor(3.5000)
+    """
 
     signature = "input"
     kinds = "f"
@@ -106,7 +113,12 @@ def _std_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correctio
 
 @composite
 class std:
-    """Standard deviation over ``dim``: the square root of the variance; its gradient at 0 is 0."""
+    """Standard deviation over ``dim``: the square root of the variance; its gradient at 0 is 0.
+
+    >>> import twofold as torch
+    >>> torch.std(torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]), dim=1)
+    tensor([1., 2.])
+    """
 
     signature = "input"
     kinds = "f"
@@ -122,7 +134,12 @@ class std:
 def var_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1
 ) -> tuple[Any, Any]:
-    """The variance and the mean over ``dim``."""
+    """The variance and the mean over ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
     return ops.var(input, dim, unbiased, keepdim, correction=correction), center
 
@@ -131,6 +148,11 @@ def var_mean(
 def std_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1
 ) -> tuple[Any, Any]:
-    """The standard deviation and the mean over ``dim``."""
+    """The standard deviation and the mean over ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.std_mean(torch.tensor([2.0, 4.0, 6.0]))
+    (tensor(2.), tensor(4.))
+    """
     center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
     return ops.std(input, dim, unbiased, keepdim, correction=correction), center
