@@ -111,7 +111,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @public("nonzero_static", methods=("nonzero_static",))
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """The places of the first ``size`` elements that are not zero, one row each; missing rows hold ``fill_value``."""
+    """The places of the first ``size`` elements that are not zero, one row each; missing rows hold ``fill_value``.
+
+    >>> import twofold as torch
+    >>> torch.nonzero_static(torch.tensor([0, 5, 7]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     if size < 0:
         raise ArgumentError(f"size {size}", "Use 0 or more.")
     array = input.detach().numpy()

@@ -32,7 +32,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @public("argwhere", methods=("argwhere",))
 def argwhere(input: Tensor) -> Tensor:
-    """The places of the elements that are not zero, one row each."""
+    """The places of the elements that are not zero, one row each.
+
+    >>> import twofold as torch
+    >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return nonzero(input)
 
 

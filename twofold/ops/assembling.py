@@ -67,20 +67,37 @@ for _ndim in (1, 2, 3):
 
 @public("vstack", "row_stack")
 def vstack(tensors: Sequence[Any]) -> Any:
-    """The inputs, each with at least two axes, behind each other along axis 0."""
+    """The inputs, each with at least two axes, behind each other along axis 0.
+
+    >>> import twofold as torch
+    >>> torch.vstack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return ops.concatenate(ops.atleast_2d(list(tensors)), 0)
 
 
 @public()
 def hstack(tensors: Sequence[Any]) -> Any:
-    """The inputs, each with at least one axis, behind each other along axis 1 (vectors: along axis 0)."""
+    """The inputs, each with at least one axis, behind each other along axis 1 (vectors: along axis 0).
+
+    >>> import twofold as torch
+    >>> torch.hstack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([1, 2, 3, 4])
+    """
     raised = ops.atleast_1d(list(tensors))
     return ops.concatenate(raised, 0 if raised and len(raised[0].shape) == 1 else 1)
 
 
 @public()
 def dstack(tensors: Sequence[Any]) -> Any:
-    """The inputs, each with at least three axes, behind each other along axis 2."""
+    """The inputs, each with at least three axes, behind each other along axis 2.
+
+    >>> import twofold as torch
+    >>> torch.dstack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return ops.concatenate(ops.atleast_3d(list(tensors)), 2)
 
 
@@ -99,7 +116,14 @@ def column_stack(tensors: Sequence[Any]) -> Any:
 
 @composite
 class block_diag:
-    """A matrix with the inputs as blocks along its diagonal, zero elsewhere; vectors are rows."""
+    """A matrix with the inputs as blocks along its diagonal, zero elsewhere; vectors are rows.
+
+    >>> import twofold as torch
+    >>> torch.block_diag(torch.tensor([[1, 2], [3, 4]]), torch.tensor([5, 6]))
+    tensor([[1, 2, 0, 0],
+            [3, 4, 0, 0],
+            [0, 0, 5, 6]])
+    """
 
     call = staticmethod(lambda *tensors: apply("block_diag", *listed(tensors)))
 
@@ -128,6 +152,12 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """For every vector the grid of its elements; the grids of ``n`` vectors have ``n`` axes.
 
     With ``indexing="xy"`` the first two axes are exchanged. Raises ArgumentError for another value.
+
+    >>> import twofold as torch
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]))
+    (tensor([[1, 1, 1],
+            [2, 2, 2]]), tensor([[3, 4, 5],
+            [3, 4, 5]]))
     """
     given = listed(tensors)
     if indexing not in ("ij", "xy"):
@@ -190,7 +220,14 @@ class chosen_places(Host):
 
 @composite
 class combinations:
-    """Every choice of ``r`` elements of a vector in their order, a row each; ``with_replacement`` repeats them."""
+    """Every choice of ``r`` elements of a vector in their order, a row each; ``with_replacement`` repeats them.
+
+    >>> import twofold as torch
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
 
     def call(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         if r < 0:
@@ -231,19 +268,34 @@ common_shape.__name__ = "broadcast_shapes"
     "split_with_sizes", "unsafe_split_with_sizes", methods=("split_with_sizes", "unsafe_split_with_sizes")
 )
 def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """The input cut along an axis in pieces of ``split_sizes``, which must add up."""
+    """The input cut along an axis in pieces of ``split_sizes``, which must add up.
+
+    >>> import twofold as torch
+    >>> torch.split_with_sizes(torch.arange(5), (2, 3))
+    (tensor([0, 1]), tensor([2, 3, 4]))
+    """
     return ops.split(input, list(split_sizes), dim)
 
 
 @public(methods=("unsafe_split",))
 def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
-    """The same as ``split``."""
+    """The same as ``split``.
+
+    >>> import twofold as torch
+    >>> torch.unsafe_split(torch.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     return ops.split(input, split_size, dim)
 
 
 @public(methods=("unsafe_chunk",))
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """The same as ``chunk``."""
+    """The same as ``chunk``.
+
+    >>> import twofold as torch
+    >>> torch.unsafe_chunk(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     return ops.chunk(input, chunks, dim)
 
 

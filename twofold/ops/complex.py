@@ -34,7 +34,12 @@ def _join(real: Any, imag: Any) -> Any:
 
 @elementwise
 class complex_(Elementwise):
-    """The complex numbers with the parts ``real`` and ``imag``; float16 and bfloat16 give complex64."""
+    """The complex numbers with the parts ``real`` and ``imag``; float16 and bfloat16 give complex64.
+
+    >>> import twofold as torch
+    >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([0.0, -3.0]))
+    tensor([1.+0.j, 2.-3.j])
+    """
 
     signature = "real, imag"
     functions = ("complex",)
@@ -84,7 +89,12 @@ class Part(Elementwise):
 
 @elementwise
 class real(Part):
-    """The real part of each element; a real tensor itself."""
+    """The real part of each element; a real tensor itself.
+
+    >>> import twofold as torch
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The node; nothing for a real operand."""
@@ -108,7 +118,12 @@ class real(Part):
 
 @elementwise
 class imag(Part):
-    """The imaginary part of each element of a complex tensor."""
+    """The imaginary part of each element of a complex tensor.
+
+    >>> import twofold as torch
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
@@ -131,7 +146,12 @@ def _conjugate(z: Any) -> Any:
 
 @composite
 class conj:
-    """The complex conjugate of each element; a real tensor itself."""
+    """The complex conjugate of each element; a real tensor itself.
+
+    >>> import twofold as torch
+    >>> torch.conj(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
 
     functions = ("conj", "conj_physical")
     kinds = "biufc"
@@ -149,7 +169,12 @@ def resolved(input: Any) -> Any:
 
 @composite
 class polar:
-    """The complex numbers with this absolute value and this angle in radians."""
+    """The complex numbers with this absolute value and this angle in radians.
+
+    >>> import twofold as torch
+    >>> torch.polar(torch.tensor([2.0]), torch.tensor([torch.pi / 6]))
+    tensor([1.7321+1.j])
+    """
 
     signature = "abs, angle"
     methods = ()
@@ -166,7 +191,13 @@ def _view_as_real(z: Any) -> Any:
 
 @composite
 class view_as_real:
-    """The parts of each element as a last axis of size 2. Unlike PyTorch's, the result is a copy."""
+    """The parts of each element as a last axis of size 2. Unlike PyTorch's, the result is a copy.
+
+    >>> import twofold as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j, 3 - 4j]))
+    tensor([[ 1.,  2.],
+            [ 3., -4.]])
+    """
 
     signature = "input"
     samples = lambda: [Sample((), (numpy.array([1 + 2j, 3 - 1j]).astype(numpy.complex64),), (complex64,))]
@@ -184,7 +215,12 @@ def _view_as_complex(x: Any) -> Any:
 
 @composite
 class view_as_complex:
-    """The complex numbers whose parts lie along the last axis, of size 2. Unlike PyTorch's, a copy."""
+    """The complex numbers whose parts lie along the last axis, of size 2. Unlike PyTorch's, a copy.
+
+    >>> import twofold as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    tensor([1.+2.j, 3.-4.j])
+    """
 
     signature = "input"
     kinds = "f"

@@ -89,7 +89,13 @@ def _softmax_samples() -> Any:
 
 @composite
 class softmax:
-    """``exp(x) / sum(exp(x))`` along ``dim``, computed from ``x`` minus its maximum."""
+    """``exp(x) / sum(exp(x))`` along ``dim``, computed from ``x`` minus its maximum.
+
+    >>> import twofold as torch
+    >>> torch.softmax(torch.tensor([[0.0, 1.0], [5.0, 5.0]]), dim=1)
+    tensor([[0.2689, 0.7311],
+            [0.5000, 0.5000]])
+    """
 
     functions = ("softmax", "special.softmax")
     methods = ("softmax",)
@@ -102,7 +108,12 @@ class softmax:
 
 @composite
 class log_softmax:
-    """``x - log(sum(exp(x)))`` along ``dim``, computed from ``x`` minus its maximum."""
+    """``x - log(sum(exp(x)))`` along ``dim``, computed from ``x`` minus its maximum.
+
+    >>> import twofold as torch
+    >>> torch.log_softmax(torch.tensor([0.0, 1.0]), dim=0)
+    tensor([-1.3133, -0.3133])
+    """
 
     functions = ("log_softmax", "special.log_softmax")
     methods = ("log_softmax",)
@@ -127,7 +138,12 @@ class log_softmax:
 
 @composite
 class softmin:
-    """``softmax(-x)`` along ``dim``."""
+    """``softmax(-x)`` along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.softmin(torch.tensor([0.0, 1.0]), dim=0)
+    tensor([0.7311, 0.2689])
+    """
 
     call = _axis_call("softmin")
     compute = lambda x, axis: _softmax(-x, axis)
@@ -137,7 +153,12 @@ class softmin:
 
 @composite
 class glu:
-    """The first half along ``dim`` times the sigmoid of the second half."""
+    """The first half along ``dim`` times the sigmoid of the second half.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.glu(torch.tensor([3.0, 5.0, 0.0, 100.0]))
+    tensor([1.5000, 5.0000])
+    """
 
     call = _axis_call("glu", -1)
 
@@ -157,7 +178,12 @@ class glu:
 
 @composite
 class cosine_similarity:
-    """The inner product along ``dim`` over the product of the lengths (each at least ``eps``)."""
+    """The inner product along ``dim`` over the product of the lengths (each at least ``eps``).
+
+    >>> import twofold as torch
+    >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([0.6000])
+    """
 
     def call(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         return apply("cosine_similarity", x1, x2, eps, attrs=(dim,))
@@ -190,7 +216,12 @@ class cosine_similarity:
 
 @composite
 class normalize:
-    """The input over its ``p``-norm along ``dim`` (at least ``eps``)."""
+    """The input over its ``p``-norm along ``dim`` (at least ``eps``).
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
 
     def call(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
         return apply("normalize", input, eps, attrs=(float(p), normalize_axis(dim, len(input.shape))))
@@ -208,5 +239,10 @@ class normalize:
 
 @public()
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis."""
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis.
+
+    >>> import twofold as torch
+    >>> torch.pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
     return ops.norm(ops.add(ops.subtract(x1, x2), eps), p, -1, keepdim)

@@ -52,7 +52,15 @@ class diag_embed:
 
 @public(methods=("diag",))
 def diag(input: Any, diagonal: int = 0) -> Any:
-    """The matrix with a vector as its diagonal, or the vector on the diagonal of a matrix."""
+    """The matrix with a vector as its diagonal, or the vector on the diagonal of a matrix.
+
+    >>> import twofold as torch
+    >>> torch.diag(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     ndim = len(input.shape)
     if ndim not in (1, 2):
         raise ShapeError(f"diag of a tensor with {ndim} axes", "Use a vector, a matrix, or diag_embed.")
@@ -61,13 +69,26 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 @public(methods=("diagflat",))
 def diagflat(input: Any, offset: int = 0) -> Any:
-    """The matrix with all elements of the input along its ``offset``-th diagonal."""
+    """The matrix with all elements of the input along its ``offset``-th diagonal.
+
+    >>> import twofold as torch
+    >>> torch.diagflat(torch.tensor([1, 2]), 1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+    """
     return ops.diag_embed(ops.ravel(input), offset)
 
 
 @public(methods=("diagonal_scatter",))
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The input with the elements of a diagonal replaced by ``src``, which has the shape of ``diagonal``."""
+    """The input with the elements of a diagonal replaced by ``src``, which has the shape of ``diagonal``.
+
+    >>> import twofold as torch
+    >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.tensor([5.0, 6.0]))
+    tensor([[5., 0.],
+            [0., 6.]])
+    """
     axes = many_axes((dim1, dim2), len(input.shape))
     shown = tuple(ops.diagonal(input, offset, dim1, dim2).shape)
     if tuple(src.shape) != shown:

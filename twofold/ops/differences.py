@@ -78,7 +78,12 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
 
 @public()
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
-    """The integrals of ``y`` along ``dim`` up to each place but the first, by the trapezoidal rule."""
+    """The integrals of ``y`` along ``dim`` up to each place but the first, by the trapezoidal rule.
+
+    >>> import twofold as torch
+    >>> torch.cumulative_trapezoid(torch.tensor([1.0, 3.0, 5.0]))
+    tensor([2., 6.])
+    """
     areas, axis = _areas(y, x, dx, dim)
     return ops.cumsum(areas, axis)
 
@@ -102,6 +107,10 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     ``spacing`` is a distance, or one distance or vector of coordinates per axis. Differences at the ends are of
     first or second order, as ``edge_order`` says. Source: Fornberg 1988, Generation of Finite Difference Formulas on
     Arbitrarily Spaced Grids.
+
+    >>> import twofold as torch
+    >>> torch.gradient(torch.tensor([0.0, 1.0, 4.0, 9.0]))
+    [tensor([1., 2., 4., 5.])]
     """
     if edge_order not in (1, 2):
         raise ArgumentError(f"edge_order {edge_order}", "Use 1 or 2.")

@@ -169,6 +169,10 @@ class logcumsumexp:
     """``log(cumsum(exp(input)))`` along ``dim``, without overflow; integers are computed in float32.
 
     Of complex numbers it is one of the logarithms: the imaginary part need not lie between -pi and pi.
+
+    >>> import twofold as torch
+    >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0, 0.0]), 0)
+    tensor([1000.0000, 1000.6932, 1000.6932])
     """
 
     methods = ("logcumsumexp",)

@@ -363,6 +363,11 @@ class gather:
     """Elements along ``dim`` at ``index``, which has the axes of the result.
 
     ``result[i][j] = input[index[i][j]][j]`` for ``dim=0``; on other axes ``index`` may be shorter.
+
+    >>> import twofold as torch
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
     """
 
     methods = ("gather",)
@@ -411,7 +416,13 @@ def same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
 
 @composite
 class take_along_axis:
-    """Elements along an axis at ``indices``; the other axes broadcast, as in NumPy."""
+    """Elements along an axis at ``indices``; the other axes broadcast, as in NumPy.
+
+    >>> import twofold as torch
+    >>> torch.take_along_axis(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [0]]), axis=1)
+    tensor([[2],
+            [3]])
+    """
 
     @staticmethod
     def call(input: Any, indices: Any, axis: int | None = -1) -> Any:
@@ -439,7 +450,12 @@ class take_along_axis:
 
 @public(methods=("take_along_dim",))
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
-    """Elements along ``dim`` (default: of the flattened input) at ``indices``; the other axes broadcast."""
+    """Elements along ``dim`` (default: of the flattened input) at ``indices``; the other axes broadcast.
+
+    >>> import twofold as torch
+    >>> torch.take_along_dim(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
+    tensor([4, 1])
+    """
     return ops.take_along_axis(input, indices, dim)
 
 
@@ -449,7 +465,14 @@ def _cut(x: Any, axis: int) -> tuple[Shape, Shape]:
 
 @composite
 class index_select:
-    """The slices along ``dim`` at ``index``, whose axes replace that axis."""
+    """The slices along ``dim`` at ``index``, whose axes replace that axis.
+
+    >>> import twofold as torch
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 0, 1]))
+    tensor([[3, 4],
+            [1, 2],
+            [3, 4]])
+    """
 
     methods = ("index_select",)
 
@@ -476,7 +499,12 @@ class index_select:
 
 @public(methods=("take",))
 def take(input: Any, indices: Any, axis: int | None = None) -> Any:
-    """The slices along an axis at ``indices``; without ``axis``, elements of the flattened input."""
+    """The slices along an axis at ``indices``; without ``axis``, elements of the flattened input.
+
+    >>> import twofold as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
+    tensor([4, 1])
+    """
     if axis is None:
         return ops.index_select(ops.ravel(input), 0, indices)
     return ops.index_select(input, axis, indices)

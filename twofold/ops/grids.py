@@ -120,6 +120,12 @@ class grid_sample:
     ``"zeros"``, the nearest ``"border"``, or the ``"reflection"``. -1 and 1 are the centres of the outermost
     elements with ``align_corners``, otherwise their edges.
     Source: Jaderberg et al., Spatial Transformer Networks, 2015, section 3.3.
+
+    >>> import twofold as torch
+    >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    >>> places = torch.tensor([[[[0.0, 0.0], [1.0, -1.0]]]])
+    >>> torch.nn.functional.grid_sample(image, places, align_corners=True)
+    tensor([[[[2.5000, 2.0000]]]])
     """
 
     def call(
@@ -198,6 +204,11 @@ class affine_grid:
     """The places ``theta @ (x, y, 1)`` of a map for ``grid_sample``; ``size`` is that of its result.
 
     ``theta`` is ``(batch, 2, 3)`` for a size ``(batch, channels, height, width)``, or ``(batch, 3, 4)`` with depth.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.affine_grid(torch.eye(2, 3)[None], (1, 1, 1, 2), align_corners=True)
+    tensor([[[[-1.,  0.],
+              [ 1.,  0.]]]])
     """
 
     functions = ("affine_grid", "affine_grid_generator")

@@ -417,7 +417,12 @@ class masked_write:
 
 @composite
 class masked_fill:
-    """The input with ``value`` where ``mask`` is true."""
+    """The input with ``value`` where ``mask`` is true.
+
+    >>> import twofold as torch
+    >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), -1)
+    tensor([-1,  2, -1])
+    """
 
     inplace = True
     methods = ("masked_fill",)
@@ -439,6 +444,12 @@ def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool 
     """The input with ``values`` at ``indices``, one array for each of the first axes.
 
     Where indices are equal, values add up (``accumulate``) or the last stays.
+
+    >>> import twofold as torch
+    >>> rows, columns = torch.tensor([0, 1]), torch.tensor([1, 0])
+    >>> torch.index_put(torch.zeros(2, 2), (rows, columns), torch.tensor([5.0, 6.0]))
+    tensor([[0., 5.],
+            [6., 0.]])
     """
     key = tuple(slice(None) if item is None else item for item in indices)
     return setitem(input, key, values, _known_mask, accumulate=accumulate)
@@ -458,6 +469,11 @@ class one_hot:
     """For each class number a row of zeros with a one at that place, int64.
 
     Numbers outside ``0 … num_classes - 1`` give a row of zeros.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([2, 0]), 3)
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
     """
 
     def call(input: Any, num_classes: int) -> Any:
@@ -472,7 +488,13 @@ class one_hot:
 
 @composite
 class select_scatter:
-    """The input with the slice at ``index`` of ``dim`` replaced by ``src``."""
+    """The input with the slice at ``index`` of ``dim`` replaced by ``src``.
+
+    >>> import twofold as torch
+    >>> torch.select_scatter(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), 1, 0)
+    tensor([[1., 0.],
+            [2., 0.]])
+    """
 
     methods = ("select_scatter",)
 

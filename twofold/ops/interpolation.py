@@ -266,6 +266,13 @@ def interpolate(
     ``"bicubic"`` (4) or ``"trilinear"`` (5). ``align_corners`` lays the centres of the corner elements on each
     other in place of the outer edges. Without ``recompute_scale_factor`` places follow ``scale_factor`` itself,
     not the ratio of the sizes. ``antialias`` averages over all that an element of a smaller result covers.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([[[1.0, 2.0]]])
+    >>> torch.nn.functional.interpolate(x, scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    >>> torch.nn.functional.interpolate(x, size=3, mode="linear", align_corners=True)
+    tensor([[[1.0000, 1.5000, 2.0000]]])
     """
     count = len(input.shape) - 2
     if mode not in MODES or not 1 <= count <= 3 or SMOOTH.get(mode, count) != count:
@@ -297,19 +304,34 @@ def interpolate(
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
 ) -> Any:
-    """``interpolate`` under its old name."""
+    """``interpolate`` under its old name.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.upsample(torch.tensor([[[1.0, 2.0]]]), size=4)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return ops.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @public()
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` to the nearest element."""
+    """``interpolate`` to the nearest element.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), size=4)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return ops.interpolate(input, size, scale_factor, "nearest")
 
 
 @public()
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` with mode ``"bilinear"`` and ``align_corners=True``."""
+    """``interpolate`` with mode ``"bilinear"`` and ``align_corners=True``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), size=(1, 3))
+    tensor([[[[1., 2., 3.]]]])
+    """
     return ops.interpolate(input, size, scale_factor, "bilinear", True)
 
 

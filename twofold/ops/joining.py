@@ -306,6 +306,14 @@ class concatenate(Custom):
     """The inputs behind each other along an axis.
 
     Raises ShapeError where other axes differ in size.
+
+    >>> import twofold as torch
+    >>> torch.cat((torch.tensor([[1, 2]]), torch.tensor([[3, 4], [5, 6]])))
+    tensor([[1, 2],
+            [3, 4],
+            [5, 6]])
+    >>> torch.cat((torch.tensor([[1, 2]]), torch.tensor([[3]])), dim=1)
+    tensor([[1, 2, 3]])
     """
 
     functions = ("concatenate", "cat", "concat")
@@ -400,7 +408,16 @@ class concatenate(Custom):
 
 @public()
 def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
-    """The inputs of one shape behind each other along a new axis."""
+    """The inputs of one shape behind each other along a new axis; raises ShapeError where shapes differ.
+
+    >>> import twofold as torch
+    >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     given = list(tensors)
     if not given:
         raise ArgumentError("no tensors to stack", "Give at least one.")
@@ -416,7 +433,12 @@ def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
 
 @composite
 class roll:
-    """Elements moved by ``shifts`` along ``dims``; what leaves at one end enters at the other."""
+    """Elements moved by ``shifts`` along ``dims``; what leaves at one end enters at the other.
+
+    >>> import twofold as torch
+    >>> torch.roll(torch.tensor([1, 2, 3, 4]), 1)
+    tensor([4, 1, 2, 3])
+    """
 
     methods = ("roll",)
 
@@ -454,7 +476,13 @@ def bind_roll(input: Any, amounts: tuple[int, ...], axes: tuple[int, ...]) -> An
 
 @public("tile", methods=("tile", "repeat"))
 def tile(input: Any, *repetitions: Any) -> Any:
-    """The input repeated as a whole ``repetitions`` times along each axis (aligned at the last)."""
+    """The input repeated as a whole ``repetitions`` times along each axis (aligned at the last).
+
+    >>> import twofold as torch
+    >>> torch.tile(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     counts = shapes.integers(repetitions)
     ndim = max(len(counts), len(input.shape))
     counts = (1,) * (ndim - len(counts)) + counts
@@ -491,6 +519,14 @@ def repeat_interleave(
     """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input.
 
     A vector of ``repeats`` has a number for each element. Alone it gives the places: ``[1, 2]`` gives ``[0, 1, 1]``.
+
+    >>> import twofold as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    >>> torch.repeat_interleave(torch.tensor([[1], [2]]), torch.tensor([2, 1]), dim=0)
+    tensor([[1],
+            [1],
+            [2]])
     """
     if repeats is None:
         input, repeats = apply("arange", 0, 1, attrs=(input.shape[0], int64)), input

@@ -19,6 +19,10 @@ class local_response_norm:
     """``x / (k + alpha * mean of squares in size neighbouring channels) ** beta``; channels are axis 1.
 
     Source: Krizhevsky, Sutskever, Hinton, ImageNet Classification, 2012, section 3.3.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 1), 3, alpha=3.0, beta=1.0).flatten()
+    tensor([0.3333, 0.2500, 0.3333])
     """
 
     def call(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
@@ -55,7 +59,13 @@ class local_response_norm:
 
 @composite
 class renorm:
-    """The slices along ``dim`` whose ``p``-norm is larger than ``maxnorm`` scaled down to it."""
+    """The slices along ``dim`` whose ``p``-norm is larger than ``maxnorm`` scaled down to it.
+
+    >>> import twofold as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
 
     methods = ("renorm",)
     inplace = True

@@ -39,6 +39,10 @@ class multi_margin_loss:
     """The sum over other classes of ``max(0, margin - input[target] + input[i]) ** p``, over their count.
 
     ``target`` holds a class number for each row. Raises RuntimeError for a ``p`` other than 1 and 2.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0, -2.0]]), torch.tensor([0]))
+    tensor(0.5000)
     """
 
     def call(
@@ -96,6 +100,11 @@ class multilabel_margin_loss:
     """The sum over right classes j and others i of ``max(0, 1 - input[j] + input[i])``, over their count.
 
     A row of ``target`` holds the right classes, up to the first -1.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([[0, 1, -1]])
+    >>> torch.nn.functional.multilabel_margin_loss(x, target)
+    tensor(0.1667)
     """
 
     def call(input: Any, target: Any, *, reduction: str = "mean") -> Any:

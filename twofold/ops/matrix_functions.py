@@ -67,7 +67,13 @@ def matrix_exp(A: Any) -> Any:
 
 @composite
 class matrix_power:
-    """The product of ``n`` equal matrices; n 0 gives the identity, a negative n the power of the inverse."""
+    """The product of ``n`` equal matrices; n 0 gives the identity, a negative n the power of the inverse.
+
+    >>> import twofold as torch
+    >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
 
     functions = ("matrix_power", "linalg.matrix_power")
     signature = "A"
@@ -250,7 +256,13 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 
 @public(methods=("pinverse",))
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
-    """The pseudo-inverse; singular values up to ``rcond`` times the largest count as 0."""
+    """The pseudo-inverse; singular values up to ``rcond`` times the largest count as 0.
+
+    >>> import twofold as torch
+    >>> torch.pinverse(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+    """
     return pinv(input, rtol=rcond)
 
 

@@ -263,6 +263,15 @@ def batch_norm(
 
     Statistics are those of the batch if ``training``, else the running ones, which stay as they are.
     Source: Ioffe, Szegedy, Batch Normalization, 2015.
+
+    >>> import twofold as torch
+    >>> x, zero, one = torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1)
+    >>> torch.nn.functional.batch_norm(x, zero, one, eps=0.0)
+    tensor([[1.],
+            [3.]])
+    >>> torch.nn.functional.batch_norm(x, zero, one, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     shape = tuple(input.shape)
     if len(shape) == 1 and not shape[0]:
@@ -286,9 +295,13 @@ def batch_norm(
 
 @composite
 class group_norm:
-    """Normalisation over groups of channels: attributes ``(groups, has_weight, has_bias)``.
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` over each of ``num_groups`` groups of channels.
 
     Source: Wu, He, Group Normalization, 2018.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 
     def call(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
@@ -325,5 +338,11 @@ class group_norm:
 
 @public()
 def instance_norm(input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Normalisation of every channel of every sample by its own statistics."""
+    """Normalisation of every channel of every sample by its own statistics.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [5.0, 9.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
     return ops.group_norm(input, input.shape[1], weight, bias, eps)

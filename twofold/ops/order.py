@@ -47,7 +47,12 @@ def _selected(input: Any, axis: int, places: Any, keepdim: bool) -> ValuesAndInd
 
 @public(methods=("kthvalue",))
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """The ``k``-th smallest element along ``dim``, counted from 1, and its place."""
+    """The ``k``-th smallest element along ``dim``, counted from 1, and its place.
+
+    >>> import twofold as torch
+    >>> torch.kthvalue(torch.tensor([3.0, 1.0, 2.0]), 2)
+    ValuesAndIndices(values=tensor(2.), indices=tensor(2))
+    """
     axis = normalize_axis(dim, len(input.shape))
     size = input.shape[axis] if len(input.shape) else 1
     if not 1 <= k <= size:
@@ -178,7 +183,12 @@ class mode_place(Host):
 
 @public(methods=("mode",))
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """The most frequent element along ``dim``, the smallest of several, and the place where it is last."""
+    """The most frequent element along ``dim``, the smallest of several, and the place where it is last.
+
+    >>> import twofold as torch
+    >>> torch.mode(torch.tensor([3, 1, 3, 2]))
+    ValuesAndIndices(values=tensor(3), indices=tensor(2))
+    """
     axis = normalize_axis(dim, len(input.shape))
     _need_elements(input, axis, "mode")
     return _selected(input, axis, apply("mode_place", input, attrs=(axis,)), keepdim)

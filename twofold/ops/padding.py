@@ -97,6 +97,12 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
 
     ``pad`` holds ``(low, high)`` of the last axis, then of the one before it, and so on, as in PyTorch.
     ``mode`` is ``"constant"`` (``value``, 0 by default), ``"replicate"``, ``"reflect"`` or ``"circular"``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.pad(torch.tensor([[1, 2]]), (1, 2))
+    tensor([[0, 1, 2, 0, 0]])
+    >>> torch.nn.functional.pad(torch.tensor([[1, 2, 3]]), (1, 1), mode="reflect")
+    tensor([[2, 1, 2, 3, 2]])
     """
     pairs = _widths(input, pad)
     if mode == "constant":
@@ -112,5 +118,10 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
 
 @public()
 def constant_pad_nd(input: Any, pad: Sequence[int], value: Any = 0) -> Any:
-    """``pad`` with mode ``"constant"``."""
+    """``pad`` with mode ``"constant"``.
+
+    >>> import twofold as torch
+    >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 1), 9)
+    tensor([9, 1, 2, 9])
+    """
     return _filled(input, _widths(input, pad), value)

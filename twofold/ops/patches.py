@@ -212,6 +212,11 @@ class im2col:
     """All windows of images ``(batch, channels, height, width)`` as ``(batch, channels * places, windows)``.
 
     PyTorch's ``nn.functional.unfold``; the batch may be missing. Raises ShapeError where no window fits.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), (1, 2))
+    tensor([[[0., 1., 3., 4.],
+             [1., 2., 4., 5.]]])
     """
 
     methods = ()
@@ -243,6 +248,10 @@ class col2im:
     """Columns ``(batch, channels * places, windows)`` summed into images: PyTorch's ``nn.functional.fold``.
 
     Raises ShapeError where the columns are not those of images of ``output_size``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
+    tensor([[[[1., 2., 1.]]]])
     """
 
     methods = ()

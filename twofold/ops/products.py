@@ -34,7 +34,12 @@ def _added(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
 
 @composite
 class addmv:
-    """``beta * input + alpha * (mat @ vec)`` for a matrix and a vector."""
+    """``beta * input + alpha * (mat @ vec)`` for a matrix and a vector.
+
+    >>> import twofold as torch
+    >>> torch.addmv(torch.tensor([100, 200]), torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
+    tensor([103, 207])
+    """
 
     signature = "input, mat, vec"
     inplace = True
@@ -52,7 +57,13 @@ class addmv:
 
 @composite
 class addr:
-    """``beta * input + alpha * outer(vec1, vec2)`` for two vectors."""
+    """``beta * input + alpha * outer(vec1, vec2)`` for two vectors.
+
+    >>> import twofold as torch
+    >>> torch.addr(torch.tensor([[100]]), torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[103, 104],
+            [106, 108]])
+    """
 
     signature = "input, vec1, vec2"
     inplace = True
@@ -68,7 +79,12 @@ class addr:
 
 @composite
 class baddbmm:
-    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices.
+
+    >>> import twofold as torch
+    >>> torch.baddbmm(torch.tensor([[[100]]]), torch.tensor([[[1, 2]]]), torch.tensor([[[3], [4]]]), alpha=2)
+    tensor([[[122]]])
+    """
 
     signature = "input, batch1, batch2"
     inplace = True
@@ -87,7 +103,12 @@ class baddbmm:
 
 @composite
 class addbmm:
-    """``beta * input + alpha * sum of (batch1 @ batch2)`` over the batch."""
+    """``beta * input + alpha * sum of (batch1 @ batch2)`` over the batch.
+
+    >>> import twofold as torch
+    >>> torch.addbmm(torch.tensor([[100]]), torch.tensor([[[1]], [[2]]]), torch.tensor([[[3]], [[4]]]))
+    tensor([[111]])
+    """
 
     signature = "input, batch1, batch2"
     inplace = True
@@ -107,7 +128,12 @@ class addbmm:
 
 @composite
 class inner:
-    """The products summed over the last axes of both tensors; with a scalar the plain product."""
+    """The products summed over the last axes of both tensors; with a scalar the plain product.
+
+    >>> import twofold as torch
+    >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1]))
+    tensor([12, 34])
+    """
 
     signature = "input, other"
 
@@ -154,7 +180,13 @@ class vecdot:
 
 @linalg_function()
 def matmul(input: Any, other: Any) -> Any:
-    """The matrix product; see ``matmul``."""
+    """The matrix product; see ``matmul``.
+
+    >>> import twofold as torch
+    >>> torch.linalg.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [1]]))
+    tensor([[3],
+            [7]])
+    """
     return apply("matmul", input, other)
 
 
@@ -334,7 +366,12 @@ def flipped_vander(x: Any, N: int | None = None, increasing: bool = False) -> An
 @linalg_function()
 @observed
 def tensorinv(A: Any, ind: int = 2) -> Any:
-    """The inverse of A for ``tensordot(A, B, ind)``: that of the square matrix with the first ``ind`` axes as rows."""
+    """The inverse of A for ``tensordot(A, B, ind)``: that of the square matrix with the first ``ind`` axes as rows.
+
+    >>> import twofold as torch
+    >>> torch.linalg.tensorinv(2 * torch.eye(2).reshape(2, 1, 2), ind=2).tolist()
+    [[[0.5], [0.0]], [[0.0], [0.5]]]
+    """
     if ind <= 0:
         raise ArgumentError(f"ind={ind}", "Use at least 1.")
     shape = tuple(A.shape)
@@ -351,7 +388,12 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
 @linalg_function()
 @observed
 def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
-    """X with ``tensordot(A, X, X.ndim) = B``; the axes ``dims`` of A are moved to the end first."""
+    """X with ``tensordot(A, X, X.ndim) = B``; the axes ``dims`` of A are moved to the end first.
+
+    >>> import twofold as torch
+    >>> torch.linalg.tensorsolve(2 * torch.eye(2).reshape(2, 1, 2), torch.tensor([[4.0], [6.0]]))
+    tensor([2., 3.])
+    """
     if dims is not None:
         moved = many_axes(dims, len(A.shape))
         A = ops.permute(A, (*(axis for axis in range(len(A.shape)) if axis not in moved), *moved))

@@ -233,7 +233,12 @@ class scatter_reduce:
 
 @composite
 class index_reduce:
-    """The input with the slices of ``source`` combined at ``index`` along ``dim``: by prod, mean, amax or amin."""
+    """The input with the slices of ``source`` combined at ``index`` along ``dim``: by prod, mean, amax or amin.
+
+    >>> import twofold as torch
+    >>> torch.index_reduce(torch.tensor([1, 2]), 0, torch.tensor([0, 0]), torch.tensor([5, 7]), "prod")
+    tensor([35,  2])
+    """
 
     methods = ("index_reduce",)
     inplace = True
@@ -278,6 +283,11 @@ def scatter(
     """The input with ``src`` (or a ``value``) written at ``index`` along ``dim``; of equal indices the last stays.
 
     ``reduce="add"`` adds and ``"multiply"`` multiplies instead.
+
+    >>> import twofold as torch
+    >>> torch.scatter(torch.zeros(2, 3), 1, torch.tensor([[2], [0]]), 1.0)
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
     """
     how = {None: "set", "add": "sum", "multiply": "prod"}.get(reduce)
     if how is None:
@@ -288,14 +298,24 @@ def scatter(
 
 @public(methods=("scatter_add",), inplace="value")
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
-    """The input with ``src`` added at ``index`` along ``dim``."""
+    """The input with ``src`` added at ``index`` along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.scatter_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([4., 0., 2.])
+    """
     axis = normalize_axis(dim, len(input.shape))
     return apply("scatter_add", input, index, src, attrs=(axis, "sum", True))
 
 
 @public(methods=("index_add",), inplace="value")
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    """The input with the slices of ``source``, times ``alpha``, added at ``index`` along ``dim``."""
+    """The input with the slices of ``source``, times ``alpha``, added at ``index`` along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]), alpha=10)
+    tensor([40.,  0., 20.])
+    """
     axis = normalize_axis(dim, len(input.shape))
     if not (isinstance(alpha, int) and alpha == 1):
         source = ops.cast(ops.multiply(source, alpha), input.dtype)
@@ -304,14 +324,25 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 
 @public(methods=("index_copy",), inplace="value")
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """The input with the slices at ``index`` along ``dim`` replaced; of equal indices the last stays."""
+    """The input with the slices at ``index`` along ``dim`` replaced; of equal indices the last stays.
+
+    >>> import twofold as torch
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
     axis = normalize_axis(dim, len(input.shape))
     return apply("index_copy", input, index, source, attrs=(axis, "set", True))
 
 
 @public(methods=("index_fill",), inplace="value")
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    """The input with ``value``, a scalar, in the slices at ``index`` along ``dim``."""
+    """The input with ``value``, a scalar, in the slices at ``index`` along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.index_fill(torch.zeros(2, 3), 1, torch.tensor([2, 0]), 7)
+    tensor([[7., 0., 7.],
+            [7., 0., 7.]])
+    """
     if getattr(value, "shape", ()):
         raise ShapeError(f"a value of shape {tuple(value.shape)}", "Use a number or a tensor without axes.")
     axis = normalize_axis(dim, len(input.shape))
@@ -321,7 +352,13 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 
 @composite
 class put:
-    """The input with ``source`` at the places ``index`` of its flattened form, or added there (``accumulate``)."""
+    """The input with ``source`` at the places ``index`` of its flattened form, or added there (``accumulate``).
+
+    >>> import twofold as torch
+    >>> torch.put(torch.zeros(2, 2), torch.tensor([3, 0]), torch.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 1.]])
+    """
 
     methods = ("put",)
     inplace = True
@@ -355,6 +392,10 @@ class masked_scatter:
     """The input with the elements of ``source``, in their order, where ``mask`` is true; the mask broadcasts.
 
     Raises IndexRangeError at run time where ``source`` has too few elements.
+
+    >>> import twofold as torch
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([5.0, 6.0]))
+    tensor([5., 0., 6.])
     """
 
     methods = ("masked_scatter",)

@@ -105,6 +105,12 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     """The number of the bucket between sorted ``boundaries`` that each element falls into.
 
     An element equal to a boundary belongs below it or, ``right``, above it.
+
+    >>> import twofold as torch
+    >>> torch.bucketize(torch.tensor([0.5, 1.0, 9.0]), torch.tensor([1.0, 2.0]))
+    tensor([0, 0, 2])
+    >>> torch.bucketize(torch.tensor([0.5, 1.0, 9.0]), torch.tensor([1.0, 2.0]), right=True)
+    tensor([0, 1, 2])
     """
     if len(boundaries.shape) != 1:
         raise ShapeError(f"boundaries of shape {tuple(boundaries.shape)}", "Use a sorted vector.")
@@ -138,7 +144,12 @@ class members(Host):
 
 @public()
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
-    """Whether each of ``elements`` is one of ``test_elements`` (with ``invert``: is not)."""
+    """Whether each of ``elements`` is one of ``test_elements`` (with ``invert``: is not).
+
+    >>> import twofold as torch
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
     return apply("members", elements, test_elements, attrs=(bool(invert),))
 
 
@@ -178,6 +189,10 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements fall into each of ``bins`` equal bins from ``min`` to ``max``, in the input's dtype.
 
     Where both are 0 the bins reach from the smallest to the largest element.
+
+    >>> import twofold as torch
+    >>> torch.histc(torch.tensor([0.0, 1.0, 1.5, 4.0]), bins=2, min=0, max=4)
+    tensor([3., 1.])
     """
     if bins < 1:
         raise ArgumentError(f"{bins} bins", "Use at least one.")

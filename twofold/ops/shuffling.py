@@ -26,6 +26,11 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     """``(..., channels*r*r, height, width)`` as ``(..., channels, height*r, width*r)``.
 
     Source: Shi et al., Real-Time Single Image and Video Super-Resolution, 2016, eq. 4.
+
+    >>> import twofold as torch
+    >>> torch.pixel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2)
+    tensor([[[[0, 1],
+              [2, 3]]]])
     """
     r = _factor(upscale_factor)
     lead, channels, height, width = _leading(input, "pixel_shuffle")
@@ -42,7 +47,12 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
 
 @public()
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """``(..., channels, height*r, width*r)`` as ``(..., channels*r*r, height, width)``."""
+    """``(..., channels, height*r, width*r)`` as ``(..., channels*r*r, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.pixel_unshuffle(torch.tensor([[[0, 1], [2, 3]]]), 2).tolist()
+    [[[0]], [[1]], [[2]], [[3]]]
+    """
     r = _factor(downscale_factor)
     lead, channels, height, width = _leading(input, "pixel_unshuffle")
     if height % r or width % r:
@@ -61,6 +71,10 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     """The channels (axis 1) of ``groups`` groups dealt out in turn.
 
     Source: Zhang et al., ShuffleNet, 2018, section 3.1.
+
+    >>> import twofold as torch
+    >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()
+    tensor([0, 2, 1, 3])
     """
     shape = tuple(input.shape)
     if len(shape) < 3:

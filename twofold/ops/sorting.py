@@ -28,6 +28,10 @@ class argsort(Host):
     """The places of the elements in ascending (or ``descending``) order along ``dim``.
 
     Equal elements keep their order; NaN counts as the largest.
+
+    >>> import twofold as torch
+    >>> torch.argsort(torch.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
     """
 
     methods = ("argsort",)
@@ -68,7 +72,12 @@ class argsort(Host):
 
 @public(methods=("sort",))
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
-    """The elements in order along ``dim``, and their places."""
+    """The elements in order along ``dim``, and their places.
+
+    >>> import twofold as torch
+    >>> torch.sort(torch.tensor([3.0, 1.0, 2.0]), descending=True)
+    Sorted(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
+    """
     order = ops.argsort(input, dim, descending)
     if not len(input.shape):
         return Sorted(input, order)
@@ -77,7 +86,12 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
 
 @public(methods=("topk",))
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
-    """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places."""
+    """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places.
+
+    >>> import twofold as torch
+    >>> torch.topk(torch.tensor([3.0, 1.0, 2.0]), 2)
+    Sorted(values=tensor([3., 2.]), indices=tensor([0, 2]))
+    """
     if not len(input.shape):
         return Sorted(input, ops.argsort(input))
     axis = normalize_axis(dim, len(input.shape))
@@ -91,5 +105,11 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 @public(methods=("msort",))
 def msort(input: Any) -> Any:
-    """The elements in ascending order along the first axis."""
+    """The elements in ascending order along the first axis.
+
+    >>> import twofold as torch
+    >>> torch.msort(torch.tensor([[3, 1], [2, 5]]))
+    tensor([[2, 1],
+            [3, 5]])
+    """
     return ops.sort(input, 0).values

@@ -83,7 +83,12 @@ def _call(attrs: Attributes, *values: Any) -> Sample:
 
 @composite
 class full:
-    """A tensor of shape ``size`` whose every element is ``fill_value``."""
+    """A tensor of shape ``size`` whose every element is ``fill_value``.
+
+    >>> import twofold as torch
+    >>> torch.full((2,), 7)
+    tensor([7, 7])
+    """
 
     creates = "value"
     signature = "fill_value"
@@ -98,7 +103,13 @@ class full:
 
 @composite
 class zeros:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
 
     creates = "default"
     samples = lambda: [_call((shape, dtype)) for shape in _SHAPES for dtype in (float32, int64, bool_)]
@@ -111,7 +122,12 @@ class zeros:
 
 @composite
 class ones:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    >>> import twofold as torch
+    >>> torch.ones(2, dtype=torch.int64)
+    tensor([1, 1])
+    """
 
     creates = "default"
     samples = lambda: [_call((shape, dtype)) for shape in _SHAPES for dtype in (float32, int64, bool_)]
@@ -124,7 +140,12 @@ class ones:
 
 @composite
 class zeros_like:
-    """Zeros with the shape and, unless given, the dtype of ``input``."""
+    """Zeros with the shape and, unless given, the dtype of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.zeros_like(torch.tensor([1, 2]))
+    tensor([0, 0])
+    """
 
     creates = "value"
     functions = ("zeros_like", "empty_like")
@@ -139,7 +160,12 @@ class zeros_like:
 
 @composite
 class ones_like:
-    """Ones with the shape and, unless given, the dtype of ``input``."""
+    """Ones with the shape and, unless given, the dtype of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.ones_like(torch.tensor([3.0, 4.0]))
+    tensor([1., 1.])
+    """
 
     creates = "value"
     signature = "input"
@@ -153,7 +179,12 @@ class ones_like:
 
 @composite
 class full_like:
-    """``fill_value`` everywhere, with the shape and, unless given, the dtype of ``input``."""
+    """``fill_value`` everywhere, with the shape and, unless given, the dtype of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.full_like(torch.tensor([1.0, 2.0]), 7)
+    tensor([7., 7.])
+    """
 
     creates = "value"
     signature = "input, fill_value"
@@ -177,7 +208,14 @@ def _arange(start: Any, step: Any, length: int, dtype: DType) -> Any:
 
 @composite
 class arange:
-    """``start``, ``start + step``, ... up to but not including ``end``."""
+    """``start``, ``start + step``, ... up to but not including ``end``.
+
+    >>> import twofold as torch
+    >>> torch.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> torch.arange(1, 2, 0.25)
+    tensor([1.0000, 1.2500, 1.5000, 1.7500])
+    """
 
     creates = "value"
     signature = "start, step"
@@ -218,7 +256,12 @@ def _linspace(start: Any, end: Any, length: int, endpoint: bool, dtype: DType) -
 
 @composite
 class linspace:
-    """``steps`` equally spaced values from ``start`` to ``end``, both included."""
+    """``steps`` equally spaced values from ``start`` to ``end``, both included.
+
+    >>> import twofold as torch
+    >>> torch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
 
     creates = "default"
     signature = "start, end"
@@ -236,7 +279,12 @@ class linspace:
 
 @composite
 class logspace:
-    """``base`` to the power of ``steps`` equally spaced exponents from ``start`` to ``end``, both included."""
+    """``base`` to the power of ``steps`` equally spaced exponents from ``start`` to ``end``, both included.
+
+    >>> import twofold as torch
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
 
     creates = "default"
     signature = "start, end, base"
@@ -264,7 +312,13 @@ def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:
 
 @composite
 class eye:
-    """Ones on the ``k``-th diagonal, zeros elsewhere."""
+    """Ones on the ``k``-th diagonal, zeros elsewhere.
+
+    >>> import twofold as torch
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     creates = "default"
     samples = lambda: [

@@ -23,13 +23,23 @@ def _without_nan(input: Any) -> Any:
 
 @public(methods=("nansum",))
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The sum over ``dim`` (default: all) of the elements that are not NaN."""
+    """The sum over ``dim`` (default: all) of the elements that are not NaN.
+
+    >>> import twofold as torch
+    >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
     return ops.sum(_without_nan(input), dim or None if dim == () else dim, keepdim, dtype=dtype)
 
 
 @public(methods=("nanmean",))
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The average over ``dim`` (default: all) of the elements that are not NaN; NaN where there are none."""
+    """The average over ``dim`` (default: all) of the elements that are not NaN; NaN where there are none.
+
+    >>> import twofold as torch
+    >>> torch.nanmean(torch.tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5000)
+    """
     if input.dtype.kind != "f":
         raise DTypeError(f"takes floating dtypes, not {input.dtype.name}", "Cast with .to(float32) first.")
     value = input if dtype is None else ops.cast(input, dtype)
@@ -49,6 +59,11 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     """The covariance matrix of variables (rows) from observations (columns), over their number - ``correction``.
 
     ``fweights`` counts each observation several times, ``aweights`` weighs it.
+
+    >>> import twofold as torch
+    >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]))
+    tensor([[1., 2.],
+            [2., 4.]])
     """
     if len(input.shape) > 2:
         raise ShapeError(
@@ -83,7 +98,13 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 @public(methods=("corrcoef",))
 def corrcoef(input: Any) -> Any:
-    """The correlation coefficients of variables (rows) from observations (columns), within -1 and 1."""
+    """The correlation coefficients of variables (rows) from observations (columns), within -1 and 1.
+
+    >>> import twofold as torch
+    >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     if len(input.shape) > 2:
         raise ShapeError(
             f"observations with {len(input.shape)} axes", "Use (variables, observations) or a vector."
@@ -186,6 +207,10 @@ def histogram(
 
     ``bins`` is their number, from ``range`` or from the smallest to the largest element, or a vector of edges.
     With ``density`` the integral is 1.
+
+    >>> import twofold as torch
+    >>> torch.histogram(torch.tensor([0.0, 1.0, 1.5, 4.0]), 2)
+    (tensor([3., 1.]), tensor([0., 2., 4.]))
     """
     points = ops.reshape(input, (-1, 1)) if prod(input.shape) else ops.reshape(input, (0, 1))
     counts, edges = _histogram(points, [bins], range, weight, density)
@@ -196,7 +221,14 @@ def histogram(
 def histogramdd(
     input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
 ) -> tuple[Any, list[Any]]:
-    """How many points, the rows of the last axis, fall into each cell of a grid, and the edges along each axis."""
+    """How many points, the rows of the last axis, fall into each cell of a grid, and the edges along each axis.
+
+    >>> import twofold as torch
+    >>> counts, edges = torch.histogramdd(torch.tensor([[0.0, 0.0], [1.0, 2.0], [1.0, 1.5]]), (2, 2))
+    >>> counts
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     size = input.shape[-1]
     points = ops.reshape(input, (prod(input.shape[:-1]), size))
     lines = list(bins) if isinstance(bins, (tuple, list)) else [bins] * size

@@ -100,7 +100,12 @@ def _checked_strides(shape: Shape, attrs: tuple[Shape, Shape, int]) -> tuple[Sha
 def as_strided_scatter(
     input: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Any:
-    """The input with the elements that ``as_strided`` shows replaced by ``src``."""
+    """The input with the elements that ``as_strided`` shows replaced by ``src``.
+
+    >>> import twofold as torch
+    >>> torch.as_strided_scatter(torch.zeros(4), torch.tensor([1.0, 2.0]), (2,), (3,))
+    tensor([1., 0., 0., 2.])
+    """
     attrs = (shapes.integers((tuple(size),)), shapes.integers((tuple(stride),)), int(storage_offset or 0))
     return apply("write_view", input, src, attrs=("as_strided", _checked_strides(tuple(input.shape), attrs)))
 
@@ -160,7 +165,13 @@ def _windows(length: int, size: int, step: int) -> Any:
 
 @public(methods=("rot90",))
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """The input turned ``k`` times by a quarter in the plane of two axes, from the first towards the second."""
+    """The input turned ``k`` times by a quarter in the plane of two axes, from the first towards the second.
+
+    >>> import twofold as torch
+    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     if len(dims) != 2 or len(input.shape) < 2:
         what = f"a turn of {len(input.shape)} axes in the plane of {tuple(dims)}"
         raise ArgumentError(what, "Name two axes of a tensor that has them.")
@@ -173,7 +184,12 @@ def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
 
 @public(methods=("narrow_copy",))
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
-    """``length`` elements of one axis from ``start``, as a new tensor."""
+    """``length`` elements of one axis from ``start``, as a new tensor.
+
+    >>> import twofold as torch
+    >>> torch.narrow_copy(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
+    tensor([2, 3])
+    """
     return ops.positive(ops.narrow(input, dim, start, length))
 
 
@@ -181,7 +197,12 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
-    """The input with the elements ``start:end:step`` of one axis replaced by ``src``."""
+    """The input with the elements ``start:end:step`` of one axis replaced by ``src``.
+
+    >>> import twofold as torch
+    >>> torch.slice_scatter(torch.zeros(4), torch.tensor([1.0, 2.0]), start=0, end=4, step=2)
+    tensor([1., 0., 2., 0.])
+    """
     axis = normalize_axis(dim, len(input.shape))
     if step < 1:
         raise ArgumentError(f"step {step}", "Use a positive step.")
@@ -196,7 +217,12 @@ def slice_scatter(
 
 @public(methods=("sum_to_size",))
 def sum_to_size(input: Any, *size: Any) -> Any:
-    """The input summed over the axes that broadcasting ``size`` to its shape would repeat."""
+    """The input summed over the axes that broadcasting ``size`` to its shape would repeat.
+
+    >>> import twofold as torch
+    >>> torch.sum_to_size(torch.tensor([[1, 2], [3, 4]]), 1, 2)
+    tensor([[4, 6]])
+    """
     wanted = shapes.integers(size)
     shape = tuple(input.shape)
     own = shape[max(len(shape) - len(wanted), 0) :]
@@ -241,5 +267,12 @@ for _name in _VIEWS:
 
 @public()
 def alias(input: Any) -> Any:
-    """The input itself, as a view."""
+    """The input itself, as a view.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> torch.alias(x)[0] = 5
+    >>> x
+    tensor([5, 2])
+    """
     return ops.reshape(input, tuple(input.shape))

@@ -33,7 +33,13 @@ def _triangle(keep: str) -> Any:
 
 @composite
 class triu:
-    """The elements on and above the diagonal of the last two axes; zero elsewhere."""
+    """The elements on and above the diagonal of the last two axes; zero elsewhere.
+
+    >>> import twofold as torch
+    >>> torch.triu(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 2],
+            [0, 4]])
+    """
 
     inplace = True
     methods = ("triu",)
@@ -45,7 +51,13 @@ class triu:
 
 @composite
 class tril:
-    """The elements on and below the diagonal of the last two axes; zero elsewhere."""
+    """The elements on and below the diagonal of the last two axes; zero elsewhere.
+
+    >>> import twofold as torch
+    >>> torch.tril(torch.tensor([[1, 2], [3, 4]]), -1)
+    tensor([[0, 0],
+            [3, 0]])
+    """
 
     inplace = True
     methods = ("tril",)

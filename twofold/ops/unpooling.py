@@ -209,7 +209,15 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: Any,
 ) -> Any:
-    """The gradient of ``max_pool2d`` with respect to ``self`` from that of its result and its indices."""
+    """The gradient of ``max_pool2d`` with respect to ``self`` from that of its result and its indices.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([[[[1.0, 5.0], [3.0, 4.0]]]])
+    >>> y, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    >>> torch.max_pool2d_with_indices_backward(torch.ones(1, 1, 1, 1), x, 2, 2, 0, 1, False, places)
+    tensor([[[[0., 1.],
+              [0., 0.]]]])
+    """
     spans = sliding(need_planes(self, 2), kernel_size, stride, padding, dilation, ceil_mode)
     wanted = tuple(span.windows for span in spans)
     if tuple(indices.shape)[-2:] != wanted or tuple(grad_output.shape) != tuple(indices.shape):
