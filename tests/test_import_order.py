@@ -24,6 +24,7 @@ ORDER = [
     {
         "array_api",
         "autograd",
+        "distributions",
         "fft",
         "func",
         "linalg",

@@ -98,7 +98,21 @@ for _name, _function in _WHOLE.items():
     setattr(Tensor, _name, _function)
 
 # These find the public functions in place, so they come after the installation.
-from twofold import array_api, autograd, fft, func, linalg, masked, nn, optim, random, signal, special, utils  # noqa: E402
+from twofold import (  # noqa: E402
+    array_api,
+    autograd,
+    distributions,
+    fft,
+    func,
+    linalg,
+    masked,
+    nn,
+    optim,
+    random,
+    signal,
+    special,
+    utils,
+)
 from twofold.func import vmap  # noqa: E402
 
 

@@ -40,14 +40,16 @@ def _inverse(formula: Callable[..., Any]) -> Callable[..., Any]:
 
 @composite
 class random_exponential:
-    """Exponential with this rate: ``-log(1 - u) / rate``."""
+    """Exponential with this rate: ``-log(1 - u) / rate``, where a u of 0 counts as half the smallest other one."""
 
     functions = ()
     methods = ()
     differentiable = False
     signature = "key, counter, rate"
     samples = lambda: draw_samples(2.5)
-    compute = _inverse(lambda u, rate: -ops.log1p(-u) / rate)
+    compute = _inverse(
+        lambda u, rate: -ops.log1p(-ops.maximum(u, 2.0**-54 if u.dtype is float64 else 2.0**-25)) / rate
+    )
 
 
 @composite
@@ -90,7 +92,7 @@ class random_log_normal:
         return convert(ops.exp(normal), dtype)
 
 
-def _values_samples(*values: Any) -> Sequence[Sample]:
+def values_samples(*values: Any) -> Sequence[Sample]:
     """Parameters, key and counter."""
     scalars = (numpy.array(11, "uint64"), numpy.array(2, "uint64"))
     return [
@@ -107,7 +109,7 @@ class random_poisson:
     functions = ()
     methods = ()
     signature = "rate, key, counter"
-    samples = lambda: _values_samples((0.0, 0.4, 9.0, 12.0, 400.0))
+    samples = lambda: values_samples((0.0, 0.4, 9.0, 12.0, 400.0))
     vjp = no_slope
 
     @staticmethod
@@ -126,7 +128,7 @@ class random_binomial:
     functions = ()
     methods = ()
     signature = "count, p, key, counter"
-    samples = lambda: _values_samples((0.0, 3.0, 40.0, 40.0, 1000.0), (0.5, 0.9, 0.1, 0.6, 1.0))
+    samples = lambda: values_samples((0.0, 3.0, 40.0, 40.0, 1000.0), (0.5, 0.9, 0.1, 0.6, 1.0))
     vjp = no_slope
 
     @staticmethod

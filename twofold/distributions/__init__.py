@@ -1,0 +1,72 @@
+"""Probability distributions under the names of ``torch.distributions``.
+
+Densities, distribution functions and entropies are composed of public operations, so they are differentiated and fused
+like anything else. Samples come from the default generator; ``docs/random.md`` says how its stream counts.
+"""
+
+from twofold.distributions import constraints, kl, transforms
+from twofold.distributions.bernoulli import (
+    Bernoulli,
+    Binomial,
+    ContinuousBernoulli,
+    Geometric,
+    NegativeBinomial,
+    Poisson,
+)
+from twofold.distributions.categorical import (
+    Categorical,
+    Multinomial,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
+)
+from twofold.distributions.combined import Independent, MixtureSameFamily, TransformedDistribution
+from twofold.distributions.constraint_registry import biject_to, transform_to
+from twofold.distributions.distribution import Distribution, ExponentialFamily
+from twofold.distributions.divergence import kl_divergence, register_kl
+from twofold.distributions.gamma import (
+    Beta,
+    Chi2,
+    Dirichlet,
+    Exponential,
+    FisherSnedecor,
+    Gamma,
+    InverseGamma,
+    StudentT,
+)
+from twofold.distributions.location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, Uniform
+from twofold.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
+from twofold.distributions.normal import HalfNormal, LogNormal, Normal
+from twofold.distributions.powers import GeneralizedPareto, Kumaraswamy, Pareto, Weibull
+from twofold.distributions.relaxed import (
+    LogisticNormal,
+    LogitRelaxedBernoulli,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+)
+from twofold.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    ComposeTransform,
+    CumulativeDistributionTransform,
+    ExpTransform,
+    IndependentTransform,
+    PowerTransform,
+    ReshapeTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
+from twofold.distributions.vector_transforms import (
+    CatTransform,
+    CorrCholeskyTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+    SoftmaxTransform,
+    StackTransform,
+    StickBreakingTransform,
+)
+from twofold.distributions.von_mises import VonMises
+
+__all__ = [name for name, value in globals().items() if not name.startswith("_") and name != "kl"]

@@ -1,0 +1,116 @@
+"""What all distributions use: parameters of one shape, draws of base noise, probabilities and their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from twofold import _core
+from twofold.dtypes import Size, finfo
+from twofold.errors import ArgumentError
+from twofold.frontend.creation import get_default_dtype, tensor
+from twofold.frontend.drawing import stream
+from twofold.ops import random, random_families
+from twofold.ops.base import broadcast_shapes, ops
+
+Tensor = _core.Tensor
+
+EULER = 0.57721566490153286060
+
+
+def broadcast_all(*values: Any) -> tuple[Any, ...]:
+    """Tensors and numbers as tensors of one shape; numbers take the dtype of the first tensor, else the default one.
+
+    Raises TypeError for anything else.
+    """
+    for value in values:
+        if not isinstance(value, (Tensor, int, float)):
+            raise TypeError(f"a parameter of type {type(value).__name__}. Give a number or a tensor.")
+    found = [value for value in values if isinstance(value, Tensor)]
+    dtype = next((value.dtype for value in found if value.dtype.kind == "f"), get_default_dtype())
+    tensors = [value if isinstance(value, Tensor) else tensor(value, dtype=dtype) for value in values]
+    shape = broadcast_shapes(*[tuple(value.shape) for value in tensors])
+    return tuple(value if tuple(value.shape) == shape else value.expand(shape) for value in tensors)
+
+
+def as_size(shape: Any) -> Size:
+    """Sizes as a shape; one number is a shape of one axis."""
+    return Size((shape,)) if isinstance(shape, int) else Size(shape)
+
+
+def draw(name: str, shape: Any, like: Tensor, *parameters: Any) -> Tensor:
+    """Numbers of a distribution of ``ops.random`` or ``random_families`` in the dtype of ``like``."""
+    found = {"uniform": random.draw_uniform, "normal": random.draw_normal}.get(name)
+    if found is not None:
+        return found(*stream(None), tuple(shape), like.dtype, *parameters)
+    return random_families.draw(name, *stream(None), tuple(shape), like.dtype, *parameters)
+
+
+def exponential(shape: Any, like: Tensor) -> Tensor:
+    """Exponential numbers of rate 1, none of them 0."""
+    return draw("exponential", shape, like, 1.0)
+
+
+def without_gradients(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What ``function`` returns, computed without recording gradients."""
+    before = _core.set_grad_enabled(False)
+    try:
+        return function(*arguments)
+    finally:
+        _core.set_grad_enabled(before)
+
+
+def sum_rightmost(value: Tensor, count: int) -> Tensor:
+    """``value`` summed over its last ``count`` axes."""
+    return value.sum(tuple(range(-count, 0))) if count else value
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Probabilities away from 0 and 1 by the relative distance of neighbouring numbers."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(eps, 1 - eps)
+
+
+def probs_to_logits(probs: Tensor, binary: bool = False) -> Tensor:
+    """log(p), or for ``binary`` log(p / (1 - p)), kept finite."""
+    held = clamp_probs(probs)
+    return held.log() - (-held).log1p() if binary else held.log()
+
+
+def logits_to_probs(logits: Tensor, binary: bool = False) -> Tensor:
+    """Probabilities of classes along the last axis, or for ``binary`` of each element."""
+    return logits.sigmoid() if binary else logits.softmax(-1)
+
+
+def one_of(name: str, probs: Any, logits: Any) -> None:
+    """Raise ArgumentError unless exactly one of probs and logits is given."""
+    if (probs is None) == (logits is None):
+        raise ArgumentError(
+            f"{name}: {'neither' if probs is None else 'both'} of probs and logits", "Give one of the two."
+        )
+
+
+class Chances:
+    """``probs`` and ``logits``, of which one is given and the other computed when asked for."""
+
+    _binary = True
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return logits_to_probs(self.logits, self._binary)
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Logarithms of the odds; for classes, normalised logarithms of the probabilities."""
+        return probs_to_logits(self.probs, self._binary)
+
+    @property
+    def _parameter(self) -> Tensor:
+        return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
+
+
+def where(condition: Any, value: Any, other: Any) -> Tensor:
+    """``value`` where ``condition`` holds, else ``other``."""
+    return ops.where(condition, value, other)
