@@ -90,3 +90,15 @@ def test_new_tensors_are_written_to_out_in_its_dtype():
     torch.linspace(0, 1, 2, out=found)
     assert found.tolist() == [0.0, 1.0] and found.dtype is torch.float64
     assert torch.eye(2, out=torch.zeros(2, 2, dtype=torch.int64)).tolist() == [[1, 0], [0, 1]]
+
+
+def test_zeros_flow_back_through_what_was_overwritten():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    y[1:].fill_(5.0)
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 0.0]
+    z = (x * 2).zero_()
+    assert z.requires_grad
+    z.sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 0.0]

@@ -138,7 +138,9 @@ def vjp_of(
     op: Op, attrs: Attributes, graph: Graph, index: int | tuple[int, ...]
 ) -> tuple[Graph, Used] | None:
     """``vjp_graph`` of the call that ``graph`` computes; a composite may have its own rule."""
-    own = op if op.kind == "composite" and getattr(op, "rule_vjp", None) is not None else None
+    own: Any = op if op.kind == "composite" and getattr(op, "rule_vjp", None) is not None else None
+    if own is not None and graph.outputs[0].dtype.kind == "c" and not own.complex_rule:
+        own = None  # its rule holds for real results
     return _vjp(graph, index, own, attrs)
 
 

@@ -302,12 +302,17 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """In-place: make every element ``value``."""
     if isinstance(value, Tensor):
         return self._assign(apply("cast", value.expand(tuple(self.shape)), attrs=(self.dtype,)))
-    return self._assign(apply("full", value, attrs=(tuple(self.shape), self.dtype)))
+    return self._assign(_instead_of(self, apply("full", value, attrs=(tuple(self.shape), self.dtype))))
 
 
 def zero_(self: Tensor) -> Tensor:
     """In-place: make every element 0."""
-    return self._assign(apply("zeros", attrs=(tuple(self.shape), self.dtype)))
+    return self._assign(_instead_of(self, apply("zeros", attrs=(tuple(self.shape), self.dtype))))
+
+
+def _instead_of(old: Tensor, new: Tensor) -> Tensor:
+    """``new``, through which zeros flow back to ``old`` where a gradient is wanted."""
+    return FUNCTIONS["where"](True, new, old) if old.requires_grad else new
 
 
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:

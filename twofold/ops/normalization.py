@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, bfloat16, float16, float64
+from twofold.dtypes import DType, bfloat16, complex64, float16, float64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops import shapes
 from twofold.ops.base import apply, composite, convert, ops, public, strong
@@ -60,6 +60,9 @@ def _shares(ct: Any, unit: Any, weight: Any, bias: Any) -> tuple[Any, list[Any]]
     return ct if weight is None else ct * convert(weight, ct.dtype), more
 
 
+_COMPLEX = (numpy.arange(15).reshape(3, 5) - 3 + 0.5j).astype(numpy.complex64)
+
+
 def _last(name: str, centered: bool, doc: str) -> Any:
     """An entry that normalises over the last axes: attributes ``(axes, has_weight, has_bias)``."""
 
@@ -92,7 +95,7 @@ def _last(name: str, centered: bool, doc: str) -> Any:
             *(
                 [example(((1, 2), True, True), (3, 2, 5), (2, 5), (2, 5), numpy.array(1e-5))]
                 if centered
-                else []
+                else [example(((1,), True, False), _COMPLEX, (5,), numpy.array(1e-5), dtype=complex64)]
             ),
         ]
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import complex64
 from twofold.errors import ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import Custom, apply, composite, custom, ops, strong
+from twofold.ops.complex_functions import parts
 from twofold.ops.convolution import per_axis, result_size
 from twofold.ops.convolution_problem import Windows, patches
 from twofold.ops.examples import example
@@ -102,6 +104,7 @@ class windows_of_image(Patches):
             example(((1, 1), (1, 1), (1, 1), (3, 3), (5, 18)), (2, 5, 18)),
             example(((2, 3), (0, 1), (1, 2), (2, 2), (2, 3)), (3, 4, 7)),
             example(((1, 1), (0, 0), (1, 1), (2, 2), (2, 2)), (0, 3, 3)),
+            example(((2, 3), (0, 1), (1, 2), (2, 2), (2, 3)), (3, 4, 7), dtype=complex64),
         ]
 
 
@@ -113,11 +116,13 @@ class image_of_windows(Patches):
     kernel's places, half types in float32.
     """
 
-    kinds = "iuf"
+    kinds = "iufc"
     call = staticmethod(lambda x, attrs: apply("image_of_windows", x, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
+        if x.dtype.kind == "c":
+            return ops.complex(*[apply("image_of_windows", part, attrs=attrs) for part in parts(x)])
         return make_node(self, attrs, (x,), tensor_type(x.dtype, (x.shape[0], *attrs[3])))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
@@ -187,6 +192,7 @@ class image_of_windows(Patches):
             example(((1, 1), (1, 1), (1, 1), (5, 18)), (2, 3, 3, 5, 18)),
             example(((2, 3), (0, 1), (1, 2), (4, 7)), (3, 2, 2, 2, 3)),
             example(((1, 1), (0, 0), (1, 1), (3, 3)), (0, 2, 2, 2, 2)),
+            example(((2, 3), (0, 1), (1, 2), (4, 7)), (3, 2, 2, 2, 3), dtype=complex64),
         ]
 
 
