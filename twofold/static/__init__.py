@@ -46,10 +46,12 @@ from twofold.static import (
     linalg,
     losses,
     math,
+    metrics,
     nn,
     random,
     reordering,
     rnn_cell,
+    sampling,
     segments,
     selection,
     summary,
@@ -149,7 +151,8 @@ from twofold.static.variables import (
 )
 
 _install()
-vars(nn)["rnn_cell"] = rnn_cell  # which itself needs the functions of nn
+# these themselves need the functions of nn
+vars(nn).update(rnn_cell=rnn_cell, **{name: getattr(sampling, name) for name in sampling.PUBLISHED})
 for _module in (selection, array, math, linalg, reordering, segments):
     for _name, _value in vars(_module).items():
         if (
