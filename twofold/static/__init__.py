@@ -40,6 +40,8 @@ from twofold.static import (
     array,
     by_run,
     contrib,
+    coordination,
+    datasets,
     image,
     initializers,
     layers,
@@ -222,8 +224,13 @@ logging = SimpleNamespace(
     error=lambda *words: None,
 )
 errors = SimpleNamespace(
-    InvalidArgumentError=InvalidArgumentError, FailedPreconditionError=GraphError, OpError=GraphError
+    InvalidArgumentError=InvalidArgumentError,
+    FailedPreconditionError=GraphError,
+    OpError=GraphError,
+    OutOfRangeError=datasets.OutOfRangeError,
+    CancelledError=coordination.CancelledError,
 )
+data = SimpleNamespace(Dataset=datasets.Dataset, Iterator=datasets.Iterator)
 test = SimpleNamespace(is_gpu_available=lambda *rest, **more: False, is_built_with_cuda=lambda: False)
 compat = SimpleNamespace(
     v1=sys.modules[__name__],

@@ -11,6 +11,7 @@ from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.control import group
+from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
 from twofold.static.gradients import gradients
 from twofold.static.graph import GraphKeys, Operation, get_default_graph

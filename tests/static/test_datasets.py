@@ -1,0 +1,140 @@
+"""Input pipelines and threads that stop together."""
+
+import threading
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def elements(session, dataset):
+    item = dataset.make_one_shot_iterator().get_next()
+    found = []
+    while True:
+        try:
+            found.append(session.run(item))
+        except tf.errors.OutOfRangeError:
+            return found
+
+
+def test_training_by_batches_until_the_data_ends(session):
+    x = numpy.arange(10.0).astype("f")
+    dataset = Dataset.from_tensor_slices((x, 3 * x)).shuffle(10, seed=1).batch(4)
+    iterator = dataset.make_initializable_iterator()
+    given, wanted = iterator.get_next()
+    assert given.get_shape().as_list() == [None]
+    slope = tf.Variable(0.0)
+    loss = tf.reduce_mean((slope * given - wanted) ** 2)
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    session.run(tf.global_variables_initializer())
+    steps = 0
+    for _ in range(8):
+        session.run(iterator.initializer)
+        while True:
+            try:
+                session.run(train)
+                steps += 1
+            except tf.errors.OutOfRangeError:
+                break
+    assert steps == 24
+    assert session.run(slope) == pytest.approx(3.0, abs=0.01)
+
+
+def test_elements_in_order(session):
+    numbers = Dataset.range(6)
+    assert [int(k) for k in elements(session, numbers.skip(1).take(3))] == [1, 2, 3]
+    assert [int(k) for k in elements(session, numbers.filter(lambda k: tf.equal(k % 2, 0)))] == [0, 2, 4]
+    assert [int(k) for k in elements(session, numbers.take(2).repeat(2).concatenate(numbers.skip(5)))] == [
+        0,
+        1,
+        0,
+        1,
+        5,
+    ]
+    assert [int(k) for k in elements(session, numbers.shard(3, 1).prefetch(1))] == [1, 4]
+    assert sorted(int(k) for k in elements(session, numbers.shuffle(3).cache())) == list(range(6))
+    assert [b.tolist() for b in elements(session, numbers.batch(4))] == [[0, 1, 2, 3], [4, 5]]
+    assert [b.tolist() for b in elements(session, numbers.batch(4, drop_remainder=True))] == [[0, 1, 2, 3]]
+    pairs = Dataset.zip((numbers, {"half": numbers.map(lambda k: tf.cast(k, tf.float32) / 2.0)}))
+    assert pairs.output_types == (tf.int64, {"half": tf.float32})
+    assert elements(session, pairs.take(2))[1] == (1, {"half": 0.5})
+    assert [a.tolist() for a in elements(session, Dataset.from_tensors([1, 2]))] == [[1, 2]]
+    assert elements(session, Dataset.from_tensor_slices([])) == []
+
+
+def test_orders_differ_from_pass_to_pass(session):
+    order = [int(k) for k in elements(session, Dataset.range(50).shuffle(50, seed=3).repeat(2))]
+    assert sorted(order[:50]) == sorted(order[50:]) == list(range(50))
+    assert order[:50] != order[50:]
+    fixed = Dataset.range(50).shuffle(50, seed=3, reshuffle_each_iteration=False).repeat(2)
+    order = [int(k) for k in elements(session, fixed)]
+    assert order[:50] == order[50:]
+
+
+def test_generators_and_padding(session):
+    def sentences():
+        for k in range(1, 4):
+            yield [k] * k, float(k)
+
+    dataset = Dataset.from_generator(sentences, (tf.int32, tf.float32), ([None], []))
+    assert dataset.output_shapes[0].as_list() == [None]
+    batches = elements(session, dataset.padded_batch(2, ([None], [])))
+    assert batches[0][0].tolist() == [[1, 0], [2, 2]] and batches[0][1].tolist() == [1.0, 2.0]
+    assert batches[1][0].tolist() == [[3, 3, 3]]
+    with pytest.raises(ValueError, match=r"shapes \[\(1,\), \(2,\)\] in one batch"):
+        elements(session, dataset.batch(2))
+
+
+def test_what_is_fed_is_read_when_the_iterator_starts(session):
+    x = tf.placeholder(tf.float32, [None, 2])
+    dataset = Dataset.from_tensor_slices(x)
+    iterator = dataset.make_initializable_iterator()
+    row = iterator.get_next()
+    assert row.get_shape().as_list() == [2]
+    with pytest.raises(RuntimeError, match="not initialised"):
+        session.run(row)
+    session.run(iterator.initializer, {x: [[1, 2], [3, 4]]})
+    assert session.run(row * 2.0).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="make_initializable_iterator"):
+        dataset.make_one_shot_iterator()
+
+
+def test_one_iterator_for_several_datasets(session):
+    train, test = Dataset.range(3), Dataset.range(10, 12)
+    iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+    item = iterator.get_next()
+    for dataset, first in ((train, 0), (test, 10), (train, 0)):
+        session.run(iterator.make_initializer(dataset))
+        assert session.run(item) == first
+    with pytest.raises(ValueError, match="types"):
+        iterator.make_initializer(Dataset.from_tensors(1.0))
+
+
+def test_the_error_of_a_thread_reaches_join():
+    coordinator = tf.train.Coordinator()
+
+    def fail():
+        with coordinator.stop_on_exception():
+            raise KeyError("broken")
+
+    def wait():
+        coordinator.wait_for_stop()
+
+    threads = [threading.Thread(target=target) for target in (wait, fail)]
+    for thread in threads:
+        thread.start()
+    with pytest.raises(KeyError, match="broken"):
+        coordinator.join(threads)
+    assert coordinator.should_stop() and coordinator.joined
+    coordinator.clear_stop()
+    coordinator.request_stop(tf.errors.OutOfRangeError("no more", "Stop."))
+    coordinator.join([])
