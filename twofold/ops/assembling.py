@@ -28,6 +28,7 @@ from twofold.ops.base import (
     ops,
     public,
 )
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import slice_axis
 
@@ -55,8 +56,10 @@ def _raised(ndim: int) -> Callable[..., Any]:
         return made[0] if given is tensors and len(tensors) == 1 else made
 
     raised.__name__ = f"atleast_{ndim}d"
-    raised.__doc__ = (
-        f"Each input with at least {ndim} axes; the new ones have size 1. One input gives one tensor."
+    raised.__doc__ = shown(
+        f"Each input with at least {ndim} axes; the new ones have size 1. One input gives one tensor.",
+        f">>> torch.atleast_{ndim}d(torch.tensor(5)).shape",
+        f"twofold.Size([{', '.join('1' * ndim)}])",
     )
     return raised
 
@@ -339,9 +342,18 @@ def _axis_split(name: str, axis: int, least: int) -> Callable[..., Any]:
         return ops.tensor_split(input, wanted, place)
 
     split.__name__ = name
-    split.__doc__ = f"The input cut along axis {axis} into equal pieces, or before each of the places given."
+    split.__doc__ = shown(
+        f"The input cut along axis {axis} into equal pieces, or before each of the places given.\n\n"
+        "Raises ArgumentError for a number of pieces that does not divide the axis.",
+        ">>> x = torch.arange(8).reshape(2, 2, 2)",
+        f">>> torch.{name}(x, 2)[1].tolist()",
+        str(_SECOND_HALVES[axis]),
+    )
     return split
 
+
+_SECOND_HALVES = {0: [[[4, 5], [6, 7]]], 1: [[[2, 3]], [[6, 7]]], 2: [[[1], [3]], [[5], [7]]]}
+"""What the examples print: the second half along each axis."""
 
 for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
     public(_name, methods=(_name,))(_axis_split(_name, _axis, _least))

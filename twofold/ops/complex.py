@@ -163,7 +163,12 @@ class conj:
 
 @public("resolve_conj", "resolve_neg", methods=("resolve_conj", "resolve_neg"))
 def resolved(input: Any) -> Any:
-    """``input`` itself: conjugates and negatives are never left for later."""
+    """``input`` itself: conjugates and negatives are never left for later.
+
+    >>> import twofold as torch
+    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
     return input
 
 

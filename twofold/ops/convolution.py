@@ -18,6 +18,7 @@ from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, ops, strong
 from twofold.ops.convolution_primitives import grouped
 from twofold.ops.convolution_problem import Windows, patches
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 
 _NAMES = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)",
@@ -253,10 +254,15 @@ def _convolution(count: int) -> Any:
         samples = lambda: _forward_samples(count)
 
     body.__name__ = f"conv{count}d"
-    body.__doc__ = (
+    ones = "1, " * count
+    body.__doc__ = shown(
         f"Sums of products of ``weight`` with each window of ``input`` {_NAMES[count]}, plus ``bias``.\n\n"
         "``weight`` is ``(filters, channels / groups, *kernel)``; ``padding`` may be 'same' or 'valid'.\n"
-        "Raises ShapeError where channels, groups or sizes do not fit."
+        "Raises ShapeError where channels, groups or sizes do not fit.",
+        f">>> x = torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, {ones}4)",
+        f">>> weight = torch.tensor([1.0, 10.0]).reshape(1, {ones}2)",
+        f">>> torch.nn.functional.conv{count}d(x, weight).flatten()",
+        "tensor([21., 32., 43.])",
     )
     return composite(body)
 
@@ -286,10 +292,15 @@ def _transposed(count: int) -> Any:
         samples = lambda: _backward_samples(count)
 
     body.__name__ = f"conv_transpose{count}d"
-    body.__doc__ = (
+    ones = "1, " * count
+    body.__doc__ = shown(
         f"The gradient of ``conv{count}d`` with respect to its input, as an operation of its own.\n\n"
         f"``input`` is {_NAMES[count]} and ``weight`` ``(channels, filters / groups, *kernel)``;\n"
-        "``output_padding`` adds places behind each axis. Raises ShapeError where sizes do not fit."
+        "``output_padding`` adds places behind each axis. Raises ShapeError where sizes do not fit.",
+        f">>> x = torch.tensor([1.0, 2.0]).reshape(1, {ones}2)",
+        f">>> weight = torch.tensor([1.0, 10.0]).reshape(1, {ones}2)",
+        f">>> torch.nn.functional.conv_transpose{count}d(x, weight).flatten()",
+        "tensor([ 1., 12., 20.])",
     )
     return composite(body)
 

@@ -13,6 +13,7 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.base import Host, apply, composite, convert, filled, host, ops, public, strong
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.shapes import many_axes
 
@@ -146,7 +147,12 @@ def _triangle(name: str, upper: bool) -> Any:
         samples = lambda: [example((3, 4, 0, int64)), example((4, 3, -1, float32)), example((2, 2, 5, int64))]
 
     body.__name__ = name
-    body.__doc__ = f"Rows and columns of the elements {where} a diagonal, in row-major order: ``[2, count]``."
+    body.__doc__ = shown(
+        f"Rows and columns of the elements {where} a diagonal, in row-major order: ``[2, count]``.",
+        f">>> torch.{name}(2, 2)",
+        f"tensor([[0, {int(not upper)}, 1],",
+        f"        [0, {int(upper)}, 1]])",
+    )
     return composite(body)
 
 

@@ -15,6 +15,7 @@ from twofold.dtypes import DType, bool_, float32, int64, uint8
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, composite, convert, custom, normalize_axis, ops, public, strong
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import axis_numbers
 from twofold.ops.reduction import ValuesAndIndices
@@ -147,21 +148,24 @@ cummax_places = _places("cummax_places", "running_argmax")
 cummin_places = _places("cummin_places", "running_argmin")
 
 
-def _running(name: str, places: str, words: str) -> Any:
+def _running(name: str, places: str, words: str, extremes: list[int], positions: list[int]) -> Any:
     def running(input: Any, dim: int) -> ValuesAndIndices:
         axis = normalize_axis(dim, len(input.shape))
         indices = apply(places, input, attrs=(axis,))
         return ValuesAndIndices(ops.gather(input, axis, indices), indices)
 
     running.__name__ = name
-    running.__doc__ = (
-        f"The {words} element up to each place along ``dim``, and its place (of equal ones the last)."
+    running.__doc__ = shown(
+        f"The {words} element up to each place along ``dim``, and its place (of equal ones the last).",
+        f">>> values, places = torch.{name}(torch.tensor([2, 1, 3]), dim=0)",
+        ">>> values.tolist(), places.tolist()",
+        f"({extremes}, {positions})",
     )
     return public(name, methods=(name,))(running)
 
 
-cummax = _running("cummax", "cummax_places", "largest")
-cummin = _running("cummin", "cummin_places", "smallest")
+cummax = _running("cummax", "cummax_places", "largest", [2, 2, 3], [0, 0, 2])
+cummin = _running("cummin", "cummin_places", "smallest", [2, 1, 1], [0, 1, 1])
 
 
 @composite

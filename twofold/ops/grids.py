@@ -12,6 +12,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, convert, iota, ops, public, strong
 from twofold.ops.composite import floating
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.interpolation import cubic_weight
 from twofold.ops.movement import slice_axis
@@ -190,8 +191,16 @@ def _sampler(name: str, count: int) -> Any:
             raise ShapeError(f"an input with {len(input.shape)} axes", f"Use {count + 2} axes.")
         return ops.grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
+    axes = count or 2
+    shape = ", ".join("1" * (axes + 1))
     call.__name__ = name
-    call.__doc__ = """``grid_sample`` with its modes numbered in the order of ``MODES`` and ``PADDINGS``."""
+    call.__doc__ = shown(
+        "``grid_sample`` with its modes numbered: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection.",
+        f">>> image = torch.tensor([1.0, 2.0]).reshape({shape}, 2)",
+        f">>> places = torch.tensor({[0.0] * axes}).reshape({shape}, {axes})",
+        f">>> torch.{name}(image, places, 0, 0, True).flatten()",
+        "tensor([1.5000])",
+    )
     return call
 
 

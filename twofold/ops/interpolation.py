@@ -16,6 +16,7 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import Custom, apply, composite, convert, custom, iota, ops, public, strong
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.resampling import Line, along
 
@@ -353,8 +354,11 @@ def _antialiased(name: str, mode: str) -> Any:
         return apply("resize", input, attrs=(mode, sizes, CORNERS if align_corners else EDGES, scales, True))
 
     call.__name__ = name
-    call.__doc__ = (
-        f"""``interpolate`` with mode ``"{mode}"`` and ``antialias=True``, as the operation beneath it."""
+    call.__doc__ = shown(
+        f"""``interpolate`` with mode ``"{mode}"`` and ``antialias=True``, as the operation beneath it.""",
+        ">>> x = torch.full((1, 1, 4, 4), 7.0)",
+        f">>> torch.{name}(x, (1, 2), False).round()",
+        "tensor([[[[7., 7.]]]])",
     )
     return call
 

@@ -26,6 +26,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
+from twofold.ops.docstrings import shown
 from twofold.ops.einsum import contract
 from twofold.ops.examples import example
 
@@ -153,7 +154,7 @@ def need_axes(name: str, value: Any, ndim: int) -> None:
         )
 
 
-def _restricted(name: str, left: int, right: int, doc: str) -> None:
+def _restricted(name: str, left: int, right: int, doc: str, *lines: str) -> None:
     """Publish a product that takes operands with exactly these numbers of axes."""
 
     def product(input: Any, other: Any) -> Any:
@@ -166,14 +167,43 @@ def _restricted(name: str, left: int, right: int, doc: str) -> None:
         return apply("matmul", input, other)
 
     product.__name__ = product.__qualname__ = name
-    product.__doc__ = doc
+    product.__doc__ = shown(f"{doc}; raises ShapeError for other numbers of axes.", *lines)
     public(name, methods=(name,))(product)
 
 
-_restricted("mm", 2, 2, "The product of two matrices.")
-_restricted("bmm", 3, 3, "The products of two batches of matrices.")
-_restricted("mv", 2, 1, "The product of a matrix and a vector.")
-_restricted("dot", 1, 1, "The inner product of two vectors.")
+_restricted(
+    "mm",
+    2,
+    2,
+    "The product of two matrices",
+    ">>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[10, 0], [1, 1]]))",
+    "tensor([[12,  2],",
+    "        [34,  4]])",
+)
+_restricted(
+    "bmm",
+    3,
+    3,
+    "The products of two batches of matrices",
+    ">>> torch.bmm(torch.ones(5, 2, 3), torch.ones(5, 3, 4)).shape",
+    "twofold.Size([5, 2, 4])",
+)
+_restricted(
+    "mv",
+    2,
+    1,
+    "The product of a matrix and a vector",
+    ">>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1]))",
+    "tensor([12, 34])",
+)
+_restricted(
+    "dot",
+    1,
+    1,
+    "The inner product of two vectors",
+    ">>> torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4]))",
+    "tensor(11)",
+)
 
 
 @public("vdot", methods=("vdot",))

@@ -15,6 +15,7 @@ import numpy
 from twofold.dtypes import DType, as_dtype, bool_, float32, int64
 from twofold.errors import DTypeError
 from twofold.ops.base import FUNCTIONS, ops, public
+from twofold.ops.docstrings import shown
 
 
 def _limit(dtype: DType, largest: bool) -> Any:
@@ -40,19 +41,26 @@ def _converted(value: Any, dtype: Any) -> Any:
     return value if value.dtype is wanted else ops.cast(value, wanted)
 
 
-def _publish(name: str, words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Publish ``masked.<name>``."""
+def _publish(
+    name: str, words: str, result: str, arguments: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Publish ``masked.<name>``, with an example that has such further ``arguments`` and prints ``result``."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__name__ = name
-        function.__doc__ = f"{words}, of the elements where ``mask`` is true."
+        function.__doc__ = shown(
+            f"{words}, of the elements where ``mask`` is true.",
+            ">>> x, mask = torch.tensor([4.0, 2.0, 1.0]), torch.tensor([True, False, True])",
+            f">>> torch.masked.{name}(x, {arguments}mask=mask)",
+            result,
+        )
         return public(f"masked.{name}")(function)
 
     return decorate
 
 
-def _total(name: str, blank: int, words: str) -> None:
-    @_publish(name, words)
+def _total(name: str, blank: int, words: str, result: str) -> None:
+    @_publish(name, words, result)
     def reduced(
         input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
     ) -> Any:
@@ -65,23 +73,23 @@ def _total(name: str, blank: int, words: str) -> None:
         return _converted(found, wanted)
 
 
-_total("sum", 0, "The sum over ``dim``")
-_total("prod", 1, "The product over ``dim``")
+_total("sum", 0, "The sum over ``dim``", "tensor(5.)")
+_total("prod", 1, "The product over ``dim``", "tensor(4.)")
 
 
-def _running(name: str, blank: int, words: str) -> None:
-    @_publish(name, words)
+def _running(name: str, blank: int, words: str, result: str) -> None:
+    @_publish(name, words, result, "dim=0, ")
     def running(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
         wanted = as_dtype(dtype) if dtype is not None else input.dtype if input.dtype.kind in "fc" else int64
         return FUNCTIONS[name](kept(_converted(input, wanted), mask, blank), dim)
 
 
-_running("cumsum", 0, "The sums up to each place along ``dim``")
-_running("cumprod", 1, "The products up to each place along ``dim``")
+_running("cumsum", 0, "The sums up to each place along ``dim``", "tensor([4., 4., 5.])")
+_running("cumprod", 1, "The products up to each place along ``dim``", "tensor([4., 4., 4.])")
 
 
-def _extreme(name: str, largest: bool, words: str) -> None:
-    @_publish(name, words)
+def _extreme(name: str, largest: bool, words: str, result: str) -> None:
+    @_publish(name, words, result)
     def extreme(
         input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
     ) -> Any:
@@ -89,13 +97,10 @@ def _extreme(name: str, largest: bool, words: str) -> None:
         return _converted(FUNCTIONS[name](value, None if dim == () else dim, keepdim), dtype or input.dtype)
 
 
-for _name, _largest, _words in (
-    ("amax", True, "The largest over ``dim``"),
-    ("amin", False, "The smallest over ``dim``"),
-    ("argmax", True, "The place of the largest over ``dim``, in the input's dtype"),
-    ("argmin", False, "The place of the smallest over ``dim``, in the input's dtype"),
-):
-    _extreme(_name, _largest, _words)
+_extreme("amax", True, "The largest over ``dim``", "tensor(4.)")
+_extreme("amin", False, "The smallest over ``dim``", "tensor(1.)")
+_extreme("argmax", True, "The place of the largest over ``dim``, in the input's dtype", "tensor(0.)")
+_extreme("argmin", False, "The place of the smallest over ``dim``, in the input's dtype", "tensor(2.)")
 
 
 def _count(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
@@ -104,7 +109,7 @@ def _count(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
     return FUNCTIONS["masked.sum"](ones, dim, keepdim=keepdim, mask=mask)
 
 
-@_publish("mean", "The average over ``dim``")
+@_publish("mean", "The average over ``dim``", "tensor(2.5000)")
 def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     wanted = as_dtype(dtype or input.dtype)
     if wanted.kind not in "fc":
@@ -113,15 +118,15 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return ops.divide(total, _count(input, dim, keepdim, mask))
 
 
-@_publish("median", "The lower median along ``dim``")
+@_publish("median", "The lower median along ``dim``", "tensor(1.)", "dim=0, ")
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     value = input if input.dtype.kind == "f" else ops.cast(input, float32)
     found = ops.nanmedian(kept(value, mask, math.nan), dim, keepdim).values
     return found if input.dtype.kind == "f" else _converted(found, dtype or input.dtype)
 
 
-def _deviation(name: str, words: str) -> None:
-    @_publish(name, words)
+def _deviation(name: str, words: str, result: str) -> None:
+    @_publish(name, words, result)
     def deviation(
         input: Any,
         dim: Any = None,
@@ -147,11 +152,11 @@ def _deviation(name: str, words: str) -> None:
         return ops.sqrt(found) if name == "std" else found
 
 
-_deviation("var", "The variance over ``dim``")
-_deviation("std", "The standard deviation over ``dim``")
+_deviation("var", "The variance over ``dim``", "tensor(4.5000)")
+_deviation("std", "The standard deviation over ``dim``", "tensor(2.1213)")
 
 
-@_publish("norm", "The ``ord``-norm over ``dim``")
+@_publish("norm", "The ``ord``-norm over ``dim``", "tensor(5.)", "ord=1, ")
 def norm(
     input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
@@ -160,7 +165,12 @@ def norm(
     return _converted(found, dtype or input.dtype)
 
 
-@_publish("normalize", "The input over its ``ord``-norm along ``dim`` (at least ``eps``)")
+@_publish(
+    "normalize",
+    "The input over its ``ord``-norm along ``dim`` (at least ``eps``)",
+    "tensor([0.8000, 0.0000, 0.2000])",
+    "ord=1, dim=0, ",
+)
 def normalize(
     input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
 ) -> Any:
@@ -170,18 +180,28 @@ def normalize(
     return ops.divide(kept(input, mask, 0), ops.maximum(length, eps))
 
 
-def _exponential(name: str, blank: float, words: str) -> None:
-    @_publish(name, words)
+def _exponential(name: str, blank: float, words: str, result: str) -> None:
+    @_publish(name, words, result, "dim=0, ")
     def normalized(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
         return FUNCTIONS[name](kept(_converted(input, dtype or input.dtype), mask, blank), dim)
 
 
-_exponential("softmax", -math.inf, "The softmax along ``dim``")
-_exponential("log_softmax", -math.inf, "The logarithm of the softmax along ``dim``")
-_exponential("softmin", math.inf, "The softmax of the negative input along ``dim``")
+_exponential("softmax", -math.inf, "The softmax along ``dim``", "tensor([0.9526, 0.0000, 0.0474])")
+_exponential(
+    "log_softmax",
+    -math.inf,
+    "The logarithm of the softmax along ``dim``",
+    "tensor([-0.0486,    -inf, -3.0486])",
+)
+_exponential(
+    "softmin",
+    math.inf,
+    "The softmax of the negative input along ``dim``",
+    "tensor([0.0474, 0.0000, 0.9526])",
+)
 
 
-@_publish("logsumexp", "``log(sum(exp(input)))`` over ``dim``")
+@_publish("logsumexp", "``log(sum(exp(input)))`` over ``dim``", "tensor(4.0486)", "dim=0, ")
 def logsumexp(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:

@@ -12,6 +12,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ops import shapes
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.composite import floating, total
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import sum_to
 
@@ -152,18 +153,25 @@ def _complex_rms_norm(x: Any, *rest: Any) -> Any:
 layer_norm = _last(
     "layer_norm",
     True,
-    """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axes, ``normalized_shape``.
-
-    Source: Ba, Kiros, Hinton, Layer Normalization, 2016.
-    """,
+    shown(
+        "``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axes, ``normalized_shape``.\n\n"
+        "Raises ShapeError where these, the weight or the bias do not fit.\n"
+        "Source: Ba, Kiros, Hinton, Layer Normalization, 2016.",
+        ">>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0], [5.0, 9.0]]), (2,))",
+        "tensor([[-1.0000,  1.0000],",
+        "        [-1.0000,  1.0000]])",
+    ),
 )
 rms_norm = _last(
     "rms_norm",
     False,
-    """``x / sqrt(mean(x**2) + eps) * weight`` over the last axes, ``normalized_shape``.
-
-    Source: Zhang, Sennrich, Root Mean Square Layer Normalization, 2019.
-    """,
+    shown(
+        "``x / sqrt(mean(x**2) + eps) * weight`` over the last axes, ``normalized_shape``.\n\n"
+        "Raises ShapeError where these or the weight do not fit.\n"
+        "Source: Zhang, Sennrich, Root Mean Square Layer Normalization, 2019.",
+        ">>> torch.nn.functional.rms_norm(torch.tensor([1.0, 7.0]), (2,))",
+        "tensor([0.2000, 1.4000])",
+    ),
 )
 
 

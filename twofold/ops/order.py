@@ -26,6 +26,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import slice_axis
 from twofold.ops.reduction import ValuesAndIndices
@@ -101,7 +102,7 @@ class median_place:
     ]
 
 
-def _median(name: str, ignore: bool, words: str) -> Any:
+def _median(name: str, ignore: bool, words: str, result: str) -> Any:
     def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return apply("whole_median", input, attrs=(ignore,))
@@ -110,15 +111,19 @@ def _median(name: str, ignore: bool, words: str) -> Any:
         return _selected(input, axis, apply("median_place", input, attrs=(axis, ignore)), keepdim)
 
     median.__name__ = name
-    median.__doc__ = f"""The middle element in order, {words}; of an even number the lower one.
-
-    Along ``dim`` also its place. The median of no elements at all is NaN.
-    """
+    median.__doc__ = shown(
+        f"The middle element in order, {words}; of an even number the lower one.\n\n"
+        "Along ``dim`` also its place. The median of no elements at all is NaN.",
+        f">>> torch.{name}(torch.tensor([4.0, 1.0, float('nan'), 3.0]))",
+        result,
+        f">>> torch.{name}(torch.tensor([[4.0, 1.0, 3.0]]), dim=1)",
+        "ValuesAndIndices(values=tensor([3.]), indices=tensor([2]))",
+    )
     return public(name, methods=(name,))(median)
 
 
-median = _median("median", False, "NaN if there is one")
-nanmedian = _median("nanmedian", True, "leaving out NaN")
+median = _median("median", False, "NaN if there is one", "tensor(nan)")
+nanmedian = _median("nanmedian", True, "leaving out NaN", "tensor(3.)")
 
 
 @composite
@@ -240,7 +245,7 @@ class quantiles:
     ]
 
 
-def _quantile(name: str, ignore: bool, words: str) -> Callable[..., Any]:
+def _quantile(name: str, ignore: bool, words: str, result: str) -> Callable[..., Any]:
     def quantile(
         input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Any:
@@ -275,13 +280,17 @@ def _quantile(name: str, ignore: bool, words: str) -> Callable[..., Any]:
         return ops.reshape(ops.movedim(found, -1, 0), (found.shape[-1], *rest))
 
     quantile.__name__ = name
-    quantile.__doc__ = f"""The elements at the fraction(s) ``q`` of the sorted elements, {words}.
-
-    Between two elements ``interpolation`` decides: linear, lower, higher, midpoint or nearest. Several
-    fractions make a new first axis. Raises DTypeError for integers.
-    """
+    quantile.__doc__ = shown(
+        f"The elements at the fraction(s) ``q`` of the sorted elements, {words}.\n\n"
+        "Between two elements ``interpolation`` decides: linear, lower, higher, midpoint or nearest. Several\n"
+        "fractions make a new first axis. Raises DTypeError for integers.",
+        f">>> torch.{name}(torch.tensor([4.0, 1.0, 3.0]), torch.tensor([0.25, 0.5]))",
+        "tensor([2., 3.])",
+        f">>> torch.{name}(torch.tensor([1.0, 2.0, float('nan')]), 0.5)",
+        result,
+    )
     return public(name, methods=(name,))(quantile)
 
 
-quantile = _quantile("quantile", False, "NaN if there is one")
-nanquantile = _quantile("nanquantile", True, "leaving out NaN")
+quantile = _quantile("quantile", False, "NaN if there is one", "tensor(nan)")
+nanquantile = _quantile("nanquantile", True, "leaving out NaN", "tensor(1.5000)")

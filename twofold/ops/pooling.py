@@ -13,6 +13,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, convert, ops, public, strong
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.resampling import along, share_line
 from twofold.ops.window_loops import Span, Spans
@@ -193,15 +194,28 @@ def _max_pool(count: int) -> Any:
         return ValuesAndPlaces(values, apply("max_pool_places", input, attrs=(spans,)))
 
     call.__name__ = f"max_pool{count}d"
-    call.__doc__ = f"""The largest element of each window that slides over the last {_AXES[count]}.
-
-    NaN counts as largest. With ``return_indices`` also the place of each in its plane (of equal elements the
-    first), for ``max_unpool{count}d``. ``ceil_mode`` keeps a last window that reaches over the end.
-    """
+    call.__doc__ = shown(
+        f"The largest element of each window that slides over the last {_AXES[count]}.\n\n"
+        "NaN counts as largest. With ``return_indices`` also the place of each in its plane (of equal elements the\n"
+        f"first), for ``max_unpool{count}d``. ``ceil_mode`` keeps a last window that reaches over the end.",
+        *_example(count, f"max_pool{count}d(x, {WINDOW[count]})", "tensor([3., 4.])"),
+    )
     return call
 
 
 _AXES = {1: "axis", 2: "two axes", 3: "three axes"}
+WINDOW = {1: "2", 2: "(1, 2)", 3: "(1, 1, 2)"}
+"""The window of the examples, by the number of axes."""
+
+
+def _example(count: int, call: str, result: str) -> tuple[str, ...]:
+    """A pooling of four numbers along the last axis, and what comes out."""
+    sizes = "1, " * count
+    return (
+        f">>> x = torch.tensor([1.0, 3.0, 4.0, 2.0]).reshape(1, {sizes}4)",
+        f">>> torch.nn.functional.{call}.flatten()",
+        result,
+    )
 
 
 def _uniform(spans: Sequence[Span], sizes: Shape, divisor: int) -> bool:
@@ -238,11 +252,12 @@ def _avg_pool(count: int) -> Any:
         return apply("avg_pool", input, attrs=(spans, divisor))
 
     call.__name__ = f"avg_pool{count}d"
-    call.__doc__ = f"""The mean over each window that slides over the last {_AXES[count]}.
-
-    Places in the padding count as zeros, or with ``count_include_pad=False`` not at all;
-    ``divisor_override`` divides the sums by a number of its own.
-    """
+    call.__doc__ = shown(
+        f"The mean over each window that slides over the last {_AXES[count]}.\n\n"
+        "Places in the padding count as zeros, or with ``count_include_pad=False`` not at all;\n"
+        "``divisor_override`` divides the sums by a number of its own.",
+        *_example(count, f"avg_pool{count}d(x, {WINDOW[count]})", "tensor([2., 3.])"),
+    )
     return call
 
 
@@ -256,7 +271,10 @@ def _lp_pool(count: int) -> Any:
         return ops.pow(total, 1.0 / norm_type)
 
     call.__name__ = f"lp_pool{count}d"
-    call.__doc__ = f"""``sum(x**p)**(1/p)`` over each window that slides over the last {_AXES[count]}."""
+    call.__doc__ = shown(
+        f"``sum(x**p)**(1/p)`` over each window that slides over the last {_AXES[count]}; p is ``norm_type``.",
+        *_example(count, f"lp_pool{count}d(x, 2, {WINDOW[count]})", "tensor([3.1623, 4.4721])"),
+    )
     return call
 
 
@@ -364,11 +382,12 @@ def _adaptive_avg_pool(count: int) -> Any:
         return apply("adaptive_avg_pool", input, attrs=(_wanted(input, output_size, count),))
 
     call.__name__ = f"adaptive_avg_pool{count}d"
-    call.__doc__ = f"""The mean over windows that cover the last {_AXES[count]} in ``output_size`` steps.
-
-    Window ``o`` of an axis of size ``n`` is ``floor(o*n/output) ... ceil((o+1)*n/output) - 1``; an
-    ``output_size`` of None keeps the size of its axis.
-    """
+    call.__doc__ = shown(
+        f"The mean over windows that cover the last {_AXES[count]} in ``output_size`` steps.\n\n"
+        "Window ``o`` of an axis of size ``n`` is ``floor(o*n/output) ... ceil((o+1)*n/output) - 1``; an\n"
+        "``output_size`` of None keeps the size of its axis.",
+        *_example(count, f"adaptive_avg_pool{count}d(x, {WINDOW[count]})", "tensor([2., 3.])"),
+    )
     return call
 
 
@@ -381,7 +400,11 @@ def _adaptive_max_pool(count: int) -> Any:
         return ValuesAndPlaces(values, apply("adaptive_max_pool_places", input, attrs=attrs))
 
     call.__name__ = f"adaptive_max_pool{count}d"
-    call.__doc__ = f"""The largest element of each of the windows of ``adaptive_avg_pool{count}d``."""
+    call.__doc__ = shown(
+        f"The largest element of each of the windows of ``adaptive_avg_pool{count}d``.\n\n"
+        "With ``return_indices`` also the place of each in its plane.",
+        *_example(count, f"adaptive_max_pool{count}d(x, {WINDOW[count]})", "tensor([3., 4.])"),
+    )
     return call
 
 

@@ -16,6 +16,7 @@ from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType
 from twofold.ops.base import Custom, apply, composite, convert, custom, normalize_axis, ops, strong
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import slice_axis
 
@@ -236,12 +237,21 @@ cumsum = _along_axis(
     "cumulative_sum",
     _complex_sums,
     numpy.cumsum,
-    "Sums of the elements up to each place along ``dim``.",
+    shown(
+        "Sums of the elements up to each place along ``dim``; integers and bools are summed in int64.",
+        ">>> torch.cumsum(torch.tensor([[1, 2, 3], [4, 5, 6]]), dim=1)",
+        "tensor([[ 1,  3,  6],",
+        "        [ 4,  9, 15]])",
+    ),
 )
 cumprod = _along_axis(
     "cumprod",
     "cumulative_product",
     lambda z: doubled(z, "multiply"),
     numpy.cumprod,
-    "Products of the elements up to each place along ``dim``.",
+    shown(
+        "Products of the elements up to each place along ``dim``; integers are multiplied in int64.",
+        ">>> torch.cumprod(torch.tensor([1, 2, 3, 4]), dim=0)",
+        "tensor([ 1,  2,  6, 24])",
+    ),
 )

@@ -24,6 +24,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import axis_numbers, slice_axis, sum_to
 
@@ -232,7 +233,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     return sum_to(input, wanted) if wanted else ops.sum(input)
 
 
-def _as_new(name: str) -> Callable[..., Any]:
+def _as_new(name: str, arguments: str, result: str) -> Callable[..., Any]:
     """The form of a view that returns new tensors."""
 
     def copied(*args: Any, **kwargs: Any) -> Any:
@@ -240,29 +241,36 @@ def _as_new(name: str) -> Callable[..., Any]:
         return tuple(map(ops.positive, result)) if isinstance(result, tuple) else ops.positive(result)
 
     copied.__name__ = f"{name}_copy"
-    copied.__doc__ = f"``{name}``, as a new tensor that shares nothing with the input."
+    copied.__doc__ = shown(
+        f"``{name}``, as a new tensor that shares nothing with the input.",
+        ">>> x = torch.tensor([[1, 2, 3]])",
+        f">>> torch.{name}_copy({arguments})",
+        result,
+    )
     return copied
 
 
 _VIEWS = (
-    "alias",
-    "as_strided",
-    "diagonal",
-    "expand",
-    "permute",
-    "select",
-    "split",
-    "split_with_sizes",
-    "squeeze",
-    "t",
-    "transpose",
-    "unbind",
-    "unfold",
-    "unsqueeze",
-    "view",
+    ("alias", "x", "tensor([[1, 2, 3]])"),
+    ("as_strided", "x, (2, 2), (1, 1)", "tensor([[1, 2], [2, 3]])"),
+    ("diagonal", "x, offset=1", "tensor([2])"),
+    ("expand", "x, (2, 3)", "tensor([[1, 2, 3], [1, 2, 3]])"),
+    ("permute", "x, (1, 0)", "tensor([[1], [2], [3]])"),
+    ("select", "x, 1, 2", "tensor([3])"),
+    ("split", "x, 2, 1", "(tensor([[1, 2]]), tensor([[3]]))"),
+    ("split_with_sizes", "x, (1, 2), 1", "(tensor([[1]]), tensor([[2, 3]]))"),
+    ("squeeze", "x", "tensor([1, 2, 3])"),
+    ("t", "x", "tensor([[1], [2], [3]])"),
+    ("transpose", "x, 0, 1", "tensor([[1], [2], [3]])"),
+    ("unbind", "x", "(tensor([1, 2, 3]),)"),
+    ("unfold", "x, 1, 2, 1", "tensor([[[1, 2], [2, 3]]])"),
+    ("unsqueeze", "x, 0", "tensor([[[1, 2, 3]]])"),
+    ("view", "x, (3, 1)", "tensor([[1], [2], [3]])"),
 )
-for _name in _VIEWS:
-    public(f"{_name}_copy")(_as_new(_name))
+"""Views that have such a form; its arguments in the example, and the result."""
+
+for _name, _arguments, _result in _VIEWS:
+    public(f"{_name}_copy")(_as_new(_name, _arguments, _result))
 
 
 @public()

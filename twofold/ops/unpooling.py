@@ -10,8 +10,9 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, convert, filled, iota, ops, public, strong
+from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
-from twofold.ops.pooling import ValuesAndPlaces, each, need_planes, planes, sliding, unfolded
+from twofold.ops.pooling import WINDOW, ValuesAndPlaces, each, need_planes, planes, sliding, unfolded
 from twofold.ops.window_tables import chosen
 
 
@@ -173,7 +174,14 @@ def _max_unpool(count: int) -> Any:
         sizes = _unpooled_sizes(need_planes(input, count), kernel_size, stride, padding, output_size)
         return apply("max_unpool", input, indices, attrs=(sizes,))
 
-    call.__doc__ = f"""Zeros with the values of ``max_pool{count}d`` laid back to the places it returned."""
+    sizes = ", ".join("1" * count)
+    call.__doc__ = shown(
+        f"Zeros with the values of ``max_pool{count}d`` laid back to the places it returned.",
+        f">>> x = torch.tensor([1.0, 3.0, 4.0, 2.0]).reshape(1, {sizes}, 4)",
+        f">>> y, places = torch.nn.functional.max_pool{count}d(x, {WINDOW[count]}, return_indices=True)",
+        f">>> torch.nn.functional.max_unpool{count}d(y, places, {WINDOW[count]}).flatten()",
+        "tensor([0., 3., 4., 0.])",
+    )
     call.__name__ = f"max_unpool{count}d"
     return call
 
