@@ -191,7 +191,7 @@ class eigh_packed(Packed):
         (gl, gv), (values, v) = ct, y
         values = real(values)
         apart = safe_reciprocal(ops.unsqueeze(values, -2) - ops.unsqueeze(values, -1))
-        inner = (adjoint(v) @ gv) * apart + diagonal_matrix(real(gl))
+        inner = _skew(adjoint(v) @ gv) * 0.5 * apart + diagonal_matrix(real(gl))  # of a Hermitian argument
         return (v @ inner @ adjoint(v),)
 
     def samples(self) -> Sequence[Sample]:
