@@ -42,6 +42,7 @@ from twofold.static import (
     contrib,
     coordination,
     datasets,
+    distributions,
     image,
     initializers,
     layers,

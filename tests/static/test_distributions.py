@@ -1,0 +1,104 @@
+"""Distributions against SciPy."""
+
+import numpy
+import pytest
+from scipy import stats
+
+import twofold.static as tf
+
+distributions = tf.distributions
+LOC, SCALE = numpy.array([0.5, -1.0, 2.0], "f"), numpy.array([1.5, 0.25, 3.0], "f")
+P = numpy.array([0.2, 0.5, 0.9], "f")
+VALUES = numpy.array([[0.7], [1.25]], "f")
+BITS = numpy.array([[1], [0]], "i4")
+
+CASES = {
+    "Normal": (lambda: distributions.Normal(LOC, SCALE), stats.norm(LOC, SCALE), VALUES),
+    "Laplace": (lambda: distributions.Laplace(LOC, SCALE), stats.laplace(LOC, SCALE), VALUES),
+    "Uniform": (lambda: distributions.Uniform(LOC, LOC + SCALE), stats.uniform(LOC, SCALE), VALUES),
+    "Exponential": (lambda: distributions.Exponential(SCALE), stats.expon(scale=1 / SCALE), VALUES),
+    "Bernoulli": (lambda: distributions.Bernoulli(probs=P), stats.bernoulli(P), BITS),
+    "logits": (lambda: distributions.Bernoulli(numpy.log(P / (1 - P))), stats.bernoulli(P), BITS),
+}
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_are_those_of_scipy(session, name):
+    make, reference, values = CASES[name]
+    found = make()
+    probability = reference.pdf if hasattr(reference.dist, "pdf") else reference.pmf
+    with numpy.errstate(divide="ignore"):
+        expected = [probability(values), numpy.log(probability(values)), reference.mean(), reference.std()]
+    expected.append(reference.entropy())
+    declared = [found.prob(values), found.log_prob(values), found.mean(), found.stddev(), found.entropy()]
+    for mine, theirs in zip(session.run(declared), expected, strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+    if name in ("Normal", "Uniform", "Exponential"):
+        numpy.testing.assert_allclose(session.run(found.cdf(values)), reference.cdf(values), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_samples(session, name):
+    tf.set_random_seed(3)
+    make, reference, _ = CASES[name]
+    sample = make().sample(4000)
+    found = session.run(sample)
+    assert found.shape == (4000, 3) and session.run(make().sample()).shape == (3,)
+    numpy.testing.assert_allclose(found.mean(0), reference.mean(), atol=4 * float(max(reference.std())) / 60)
+    numpy.testing.assert_allclose(found.std(0), reference.std(), rtol=0.1)
+    assert (session.run(sample) != found).any()
+
+
+def test_classes(session):
+    tf.set_random_seed(1)
+    logits = numpy.array([[0.0, 1.0, -1.0], [2.0, 2.0, -9.0]], "f")
+    p = numpy.exp(logits) / numpy.exp(logits).sum(1, keepdims=True)
+    found = distributions.Categorical(logits)
+    assert found.event_size == 3
+    one, two, mode, entropy, drawn = session.run(
+        [found.log_prob([1, 2]), found.prob(1), found.mode(), found.entropy(), found.sample([500, 4])]
+    )
+    numpy.testing.assert_allclose(one, numpy.log(p[[0, 1], [1, 2]]), rtol=1e-5)
+    numpy.testing.assert_allclose(two, p[:, 1], rtol=1e-5)
+    numpy.testing.assert_allclose(entropy, [stats.entropy(row) for row in p], rtol=1e-4)
+    assert mode.tolist()[0] == 1
+    assert drawn.shape == (500, 4, 2)
+    shares = numpy.stack([numpy.bincount(drawn[..., k].ravel(), minlength=3) / 2000 for k in range(2)])
+    numpy.testing.assert_allclose(shares, p, atol=0.05)
+
+
+def test_divergences(session):
+    for make, reference in (
+        (lambda s: distributions.Normal(0.5 * s, 1.5 * s), lambda s: stats.norm(0.5 * s, 1.5 * s)),
+        (lambda s: distributions.Uniform(0.0, 2.0 * s), lambda s: stats.uniform(0, 2 * s)),
+    ):
+        x = numpy.linspace(-20, 20, 400001)
+        p, q = reference(1).pdf(x), reference(2).pdf(x)
+        inside = p > 0
+        expected = (p[inside] * numpy.log(p[inside] / q[inside])).sum() * (x[1] - x[0])
+        found = session.run(distributions.kl_divergence(make(1.0), make(2.0)))
+        assert found == pytest.approx(expected, rel=1e-3)
+    coins = [distributions.Bernoulli(probs=p) for p in (0.2, 0.7)]
+    sides = [distributions.Categorical(probs=[1 - p, p]) for p in (0.2, 0.7)]
+    one, two = session.run([coins[0].kl_divergence(coins[1]), sides[0].kl_divergence(sides[1])])
+    assert one == pytest.approx(stats.entropy([0.8, 0.2], [0.3, 0.7]), rel=1e-5)
+    assert two == pytest.approx(one, rel=1e-5)
+    with pytest.raises(NotImplementedError, match="Normal from Bernoulli"):
+        distributions.kl_divergence(distributions.Normal(0.0, 1.0), coins[0])
+    with pytest.raises(ValueError, match="exactly one of logits and probs"):
+        distributions.Categorical()
+
+
+def test_a_policy_is_trained_by_its_log_probability(session):
+    mean = tf.Variable(0.0)
+    policy = distributions.Normal(tf.squeeze(mean), 1.0)
+    action = tf.placeholder(tf.float32, None)
+    slope = tf.gradients(policy.log_prob(action), mean)[0]
+    session.run(tf.global_variables_initializer())
+    assert session.run(slope, {action: 2.0}) == 2.0
