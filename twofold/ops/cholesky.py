@@ -94,7 +94,13 @@ class cholesky_packed(Packed):
 
 @linalg_function()
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
-    """The Cholesky factor of each matrix, and info: 0, or the order of the first minor that is not positive."""
+    """The Cholesky factor of each matrix, and info: 0, or the order of the first minor that is not positive.
+
+    >>> import twofold as torch
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    CholeskyInfo(L=tensor([[2., 0.],
+            [1., 2.]]), info=tensor(0, dtype=twofold.int32))
+    """
     factor, info = cholesky_packed.results(input, attrs=(bool(upper), bool(check_errors)))
     return CholeskyInfo(factor, as_int32(info))
 
@@ -116,7 +122,13 @@ def cholesky(input: Any, *, upper: bool = False) -> Any:
 @public("cholesky", methods=("cholesky",))
 @observed
 def cholesky_(input: Any, upper: bool = False) -> Any:
-    """The Cholesky factor; see ``linalg.cholesky``."""
+    """The Cholesky factor; see ``linalg.cholesky``.
+
+    >>> import twofold as torch
+    >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
 
 
@@ -133,7 +145,13 @@ def _factor_gradient(of_product: Any, factor: Any, upper: bool) -> Any:
 
 @composite
 class cholesky_solve:
-    """X with ``A X = input``, from the Cholesky factor ``L`` of A (``upper``: the upper one)."""
+    """X with ``A X = input``, from the Cholesky factor ``L`` of A (``upper``: the upper one).
+
+    >>> import twofold as torch
+    >>> torch.cholesky_solve(torch.tensor([[8.0], [12.0]]), torch.tensor([[2.0, 0.0], [1.0, 2.0]]))
+    tensor([[1.],
+            [2.]])
+    """
 
     signature = "input, L"
     complex_rule = True
@@ -158,7 +176,13 @@ class cholesky_solve:
 
 @composite
 class cholesky_inverse:
-    """The inverse of the matrix with the Cholesky factor ``input`` (``upper``: the upper one)."""
+    """The inverse of the matrix with the Cholesky factor ``input`` (``upper``: the upper one).
+
+    >>> import twofold as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.0625]])
+    """
 
     signature = "input"
     complex_rule = True

@@ -109,5 +109,10 @@ def eig(A: Any) -> Eigen:
 
 @linalg_function()
 def eigvals(A: Any) -> Any:
-    """The complex eigenvalues of square matrices, in no particular order."""
+    """The complex eigenvalues of square matrices, in no particular order.
+
+    >>> import twofold as torch
+    >>> torch.linalg.eigvals(torch.tensor([[0.0, -1.0], [1.0, 0.0]])).imag.sort().values.round()
+    tensor([-1.,  1.])
+    """
     return apply("eigenvalues_alone", A)

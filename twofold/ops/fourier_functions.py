@@ -16,6 +16,7 @@ import numpy
 from twofold.dtypes import DType, as_dtype, float32, float64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, convert, iota, ops, publish
+from twofold.ops.docstrings import shown
 from twofold.ops.fourier import TURNED, resized
 from twofold.ops.matrices import to_dtype
 from twofold.ops.samples import Sample
@@ -141,9 +142,42 @@ def _many(name: str, compute: Compute, forward: bool, doc: str) -> None:
 
 def _publish(name: str, function: Callable[..., Any], doc: str) -> None:
     function.__name__ = function.__qualname__ = "fft." + name
-    function.__doc__ = doc
+    expression, result = _EXAMPLES[name]
+    function.__doc__ = shown(doc, f">>> torch.fft.{name}({expression}", result)
     publish(function, ("fft." + name,))
 
+
+_EXAMPLES = {
+    "fft": ("torch.tensor([1.0, 2.0, 3.0, 4.0]))", "tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])"),
+    "fft2": ("torch.tensor([[1.0, 2.0], [3.0, 4.0]]))", "tensor([[10.+0.j, -2.+0.j], [-4.+0.j, 0.+0.j]])"),
+    "fftn": ("torch.ones(2, 2))", "tensor([[4.+0.j, 0.+0.j], [0.+0.j, 0.+0.j]])"),
+    "ifft": ("torch.tensor([4.0, 0.0]))", "tensor([2.+0.j, 2.+0.j])"),
+    "ifft2": ("torch.tensor([[4.0, 0.0], [0.0, 0.0]])).real", "tensor([[1., 1.], [1., 1.]])"),
+    "ifftn": ("torch.tensor([[4.0, 0.0], [4.0, 0.0]])).real", "tensor([[2., 2.], [0., 0.]])"),
+    "rfft": ("torch.tensor([1.0, 2.0, 3.0, 4.0]))", "tensor([10.+0.j, -2.+2.j, -2.+0.j])"),
+    "rfft2": ("torch.ones(2, 3)).real", "tensor([[6., 0.], [0., 0.]])"),
+    "rfftn": ("torch.ones(2, 2, 3)).shape", "twofold.Size([2, 2, 2])"),
+    "irfft": ("torch.tensor([4.0, 0.0, 0.0]))", "tensor([1., 1., 1., 1.])"),
+    "irfft2": ("torch.tensor([[6.0, 0.0], [0.0, 0.0]]), (2, 3))", "tensor([[1., 1., 1.], [1., 1., 1.]])"),
+    "irfftn": ("torch.tensor([[4.0, 0.0], [4.0, 0.0]]))", "tensor([[2., 2.], [0., 0.]])"),
+    "hfft": ("torch.tensor([2.0, 1.0, 0.0]))", "tensor([4., 2., 0., 2.])"),
+    "hfft2": ("torch.tensor([[1.0, 2.0], [3.0, 4.0]]))", "tensor([[10., -2.], [-4., 0.]])"),
+    "hfftn": ("torch.ones(2, 2))", "tensor([[4., 0.], [0., 0.]])"),
+    "ihfft": ("torch.tensor([4.0, 2.0, 0.0, 2.0])).real", "tensor([2., 1., 0.])"),
+    "ihfft2": ("torch.tensor([[10.0, -2.0], [-4.0, 0.0]])).real", "tensor([[1., 2.], [3., 4.]])"),
+    "ihfftn": ("torch.tensor([[4.0, 0.0], [4.0, 0.0]])).real", "tensor([[2., 2.], [0., 0.]])"),
+    "fftshift": ("torch.fft.fftfreq(4))", "tensor([-0.5000, -0.2500,  0.0000,  0.2500])"),
+    "ifftshift": ("torch.tensor([-2, -1, 0, 1]))", "tensor([ 0,  1, -2, -1])"),
+}
+"""For each function an expression behind its name and the parenthesis, and what it prints."""
+
+
+_SETTINGS = """
+
+Each axis is cut off or filled up with zeros to the size given, if any. ``norm``: "backward" (the default) scales
+the inverse by one over that size, "forward" the other way, "ortho" both by its square root. Raises ArgumentError
+for another ``norm``, DTypeError for half types.
+"""
 
 for _prefix, _compute, _forward, _what in (
     ("", _whole, True, "The discrete Fourier transform"),
@@ -153,9 +187,9 @@ for _prefix, _compute, _forward, _what in (
     ("h", _back, True, "The real discrete Fourier transform of values of which the first half is given"),
     ("ih", _half, False, "The first half of the inverse discrete Fourier transform of real values"),
 ):
-    _one(_prefix + "fft", _compute, _forward, _what + " along ``dim``.")
-    _two(_prefix + "fft2", _compute, _forward, _what + " over two axes.")
-    _many(_prefix + "fftn", _compute, _forward, _what + " over ``dim``, by default all axes.")
+    _one(_prefix + "fft", _compute, _forward, _what + " along ``dim``." + _SETTINGS)
+    _two(_prefix + "fft2", _compute, _forward, _what + " over two axes." + _SETTINGS)
+    _many(_prefix + "fftn", _compute, _forward, _what + " over ``dim``, by default all axes." + _SETTINGS)
 
 
 def _frequencies(spacing: Any, count: int, dtype: DType, half: bool) -> Any:
@@ -177,7 +211,12 @@ def _spaced() -> list[Sample]:
 
 @composite
 class frequencies:
-    """The frequencies of the elements of a transform of ``n`` samples that are ``d`` apart."""
+    """The frequencies of the elements of a transform of ``n`` samples that are ``d`` apart.
+
+    >>> import twofold as torch
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
 
     functions = ("fft.fftfreq",)
     methods = ()
@@ -194,7 +233,12 @@ class frequencies:
 
 @composite
 class half_frequencies:
-    """The frequencies of the elements of the half transform of ``n`` real samples that are ``d`` apart."""
+    """The frequencies of the elements of the half transform of ``n`` real samples that are ``d`` apart.
+
+    >>> import twofold as torch
+    >>> torch.fft.rfftfreq(4, d=0.5)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
 
     functions = ("fft.rfftfreq",)
     methods = ()

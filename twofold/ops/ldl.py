@@ -126,7 +126,12 @@ class ldl_system(MatrixOperation):
 
 @linalg_function()
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorInfo:
-    """LD and pivots of ``ldl_factor``, and info: 0, or the number of the first zero block."""
+    """LD and pivots of ``ldl_factor``, and info: 0, or the number of the first zero block.
+
+    >>> import twofold as torch
+    >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0, 2.0], [2.0, 5.0]])).info
+    tensor(0, dtype=twofold.int32)
+    """
     packed, pivots, info = ldl_packed.results(A, attrs=(bool(hermitian), bool(check_errors)))
     return LDLFactorInfo(packed, as_int32(pivots), as_int32(info))
 
@@ -137,6 +142,11 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> LDLFactor:
     """The factorisation ``A = L D L^T`` (``hermitian``: ``L D L^H``) in the compact form of LAPACK's ``sytrf``.
 
     Raises LinAlgError where a block of D is zero. There is no gradient.
+
+    >>> import twofold as torch
+    >>> torch.linalg.ldl_factor(torch.tensor([[5.0, 1.0], [1.0, 2.0]])).LD
+    tensor([[5.0000, 0.0000],
+            [0.2000, 1.8000]])
     """
     packed, pivots, _ = ldl_packed.results(A, attrs=(bool(hermitian), True))
     return LDLFactor(packed, as_int32(pivots))
@@ -144,5 +154,12 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> LDLFactor:
 
 @linalg_function()
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
-    """X with ``A X = B`` from ``ldl_factor(A)``. There is no gradient."""
+    """X with ``A X = B`` from ``ldl_factor(A)``. There is no gradient.
+
+    >>> import twofold as torch
+    >>> factor = torch.linalg.ldl_factor(torch.tensor([[5.0, 1.0], [1.0, 2.0]]))
+    >>> torch.linalg.ldl_solve(*factor, torch.tensor([[6.0], [3.0]]))
+    tensor([[1.],
+            [1.]])
+    """
     return apply("ldl_system", LD, pivots, B, attrs=(bool(hermitian),))

@@ -186,7 +186,12 @@ def _need_pivot(pivot: bool) -> None:
 
 @linalg_function()
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> LUFactorInfo:
-    """LU and pivots of ``lu_factor``, and info: 0, or the number of the first zero pivot."""
+    """LU and pivots of ``lu_factor``, and info: 0, or the number of the first zero pivot.
+
+    >>> import twofold as torch
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).info
+    tensor(2, dtype=twofold.int32)
+    """
     _need_pivot(pivot)
     lu, pivots, info = lu_packed.results(A, attrs=(bool(check_errors),))
     return LUFactorInfo(lu, as_int32(pivots), as_int32(info))
@@ -195,7 +200,13 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
 @linalg_function()
 @observed
 def lu_factor(A: Any, *, pivot: bool = True) -> LUFactor:
-    """The LU factorisation in the compact form that ``lu_solve`` takes; raises LinAlgError for a zero pivot."""
+    """The LU factorisation in the compact form that ``lu_solve`` takes; raises LinAlgError for a zero pivot.
+
+    >>> import twofold as torch
+    >>> torch.linalg.lu_factor(torch.tensor([[2.0, 4.0], [1.0, 5.0]]))
+    LUFactor(LU=tensor([[2.0000, 4.0000],
+            [0.5000, 3.0000]]), pivots=tensor([1, 2], dtype=twofold.int32))
+    """
     _need_pivot(pivot)
     lu, pivots, _ = lu_packed.results(A, attrs=(True,))
     return LUFactor(lu, as_int32(pivots))
@@ -203,7 +214,13 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LUFactor:
 
 @public("lu", methods=("lu",))
 def lu_(A: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Any, ...]:
-    """LU and pivots, with ``get_infos`` also info; see ``linalg.lu_factor_ex``."""
+    """LU and pivots, with ``get_infos`` also info; see ``linalg.lu_factor_ex``.
+
+    >>> import twofold as torch
+    >>> torch.lu(torch.tensor([[2.0, 4.0], [1.0, 5.0]]))
+    (tensor([[2.0000, 4.0000],
+            [0.5000, 3.0000]]), tensor([1, 2], dtype=twofold.int32))
+    """
     found = lu_factor_ex(A, pivot=pivot)
     return tuple(found) if get_infos else tuple(found[:2])
 
@@ -245,7 +262,17 @@ class permutation_matrix:
 
 @public(methods=("lu_unpack",))
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> PLU:
-    """P, L and U from the compact form; what is not asked for is empty."""
+    """P, L and U from the compact form; what is not asked for is empty.
+
+    >>> import twofold as torch
+    >>> P, L, U = torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[1.0, 5.0], [2.0, 4.0]])))
+    >>> L
+    tensor([[1.0000, 0.0000],
+            [0.5000, 1.0000]])
+    >>> U
+    tensor([[2., 4.],
+            [0., 3.]])
+    """
     rows, columns = LU_data.shape[-2:]
     size, nothing = min(rows, columns), ops.zeros(0, dtype=LU_data.dtype)
     p, low, up = nothing, nothing, nothing
@@ -300,11 +327,25 @@ class lu_system:
 
 @linalg_function()
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
-    """X with ``A X = B`` from ``lu_factor(A)``; not ``left``: ``X A = B``; ``adjoint``: with ``A^H`` in A's place."""
+    """X with ``A X = B`` from ``lu_factor(A)``; not ``left``: ``X A = B``; ``adjoint``: with ``A^H`` in A's place.
+
+    >>> import twofold as torch
+    >>> factor = torch.linalg.lu_factor(torch.tensor([[2.0, 4.0], [1.0, 5.0]]))
+    >>> torch.linalg.lu_solve(*factor, torch.tensor([[6.0], [6.0]]))
+    tensor([[1.],
+            [1.]])
+    """
     return apply("lu_system", LU, pivots, B, attrs=(bool(left), bool(adjoint)))
 
 
 @public("lu_solve", methods=("lu_solve",))
 def lu_solve_(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
-    """X with ``A X = b`` from the compact LU of A."""
+    """X with ``A X = b`` from the compact LU of A.
+
+    >>> import twofold as torch
+    >>> factor = torch.linalg.lu_factor(torch.tensor([[2.0, 4.0], [1.0, 5.0]]))
+    >>> torch.lu_solve(torch.tensor([[6.0], [6.0]]), *factor)
+    tensor([[1.],
+            [1.]])
+    """
     return apply("lu_system", LU_data, LU_pivots, b, attrs=(True, False))

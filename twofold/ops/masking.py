@@ -213,6 +213,11 @@ def logsumexp(
 def logaddexp(
     input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
 ) -> Any:
-    """``log(exp(input) + exp(other))``, in which each takes part only where its mask is true."""
+    """``log(exp(input) + exp(other))``, in which each takes part only where its mask is true.
+
+    >>> import twofold as torch
+    >>> torch.masked.logaddexp(torch.zeros(2), torch.zeros(2), other_mask=torch.tensor([True, False]))
+    tensor([0.6931, 0.0000])
+    """
     sides = kept(input, input_mask, -math.inf), kept(other, other_mask, -math.inf)
     return _converted(ops.logaddexp(*sides), dtype or input.dtype)

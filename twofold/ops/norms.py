@@ -178,6 +178,12 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     """A norm of vectors (one axis in ``dim``) or matrices (two axes), as ``vector_norm`` and ``matrix_norm``.
 
     Without ``ord`` the root of the sum of squares over ``dim``; without ``dim`` the tensor is one vector or matrix.
+
+    >>> import twofold as torch
+    >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
+    tensor(4.)
     """
     if ord is None:
         return _norm_over(_in_dtype(A, dtype, "the norm"), 2, dim, keepdim)
@@ -194,7 +200,14 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
 def norm_(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Any:
-    """The ``p``-norm over ``dim`` (None: all elements) as one vector; "nuc": the sum of singular values."""
+    """The ``p``-norm over ``dim`` (None: all elements) as one vector; "nuc": the sum of singular values.
+
+    >>> import twofold as torch
+    >>> torch.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    >>> torch.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), p=1, dim=1)
+    tensor([3., 4.])
+    """
     if p == "nuc":
         return matrix_norm(input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if p is not None and p != "fro" and not isinstance(p, _NUMBERS):

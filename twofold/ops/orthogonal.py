@@ -122,7 +122,13 @@ def _count(x: Any) -> int:
 
 @public("qr", methods=("qr",))
 def qr_(input: Any, some: bool = True) -> QR:
-    """Q and R of ``linalg.qr``; without ``some`` the complete Q."""
+    """Q and R of ``linalg.qr``; without ``some`` the complete Q.
+
+    >>> import twofold as torch
+    >>> Q, R = torch.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> torch.allclose(Q @ R, torch.tensor([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5)
+    True
+    """
     return QR(*qr_packed.results(input, attrs=("reduced" if some else "complete",)))
 
 
@@ -148,7 +154,14 @@ class geqrf_packed(Packed):
 
 @public(methods=("geqrf",))
 def geqrf(input: Any) -> Reflections:
-    """The QR factorisation as reflections, for ``linalg.householder_product`` and ``ormqr``."""
+    """The QR factorisation as reflections, for ``linalg.householder_product`` and ``ormqr``.
+
+    >>> import twofold as torch
+    >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> R = torch.triu(a)
+    >>> torch.allclose(R.T @ R, torch.tensor([[25.0, 11.0], [11.0, 5.0]]), atol=1e-4)
+    True
+    """
     return Reflections(*geqrf_packed.results(input))
 
 
@@ -185,6 +198,11 @@ class householder_product:
 
     The reflection of column k is ``I - tau[k] v v^H`` with v the column below its diagonal element, which
     counts as 1. ``orgqr`` is another name.
+
+    >>> import twofold as torch
+    >>> Q = torch.linalg.householder_product(*torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]])))
+    >>> torch.allclose(Q.T @ Q, torch.eye(2), atol=1e-5)
+    True
     """
 
     functions = ("linalg.householder_product", "orgqr")
@@ -210,7 +228,13 @@ class householder_product:
 
 @composite
 class ormqr:
-    """``Q other`` with Q the whole product of reflections; not ``left``: ``other Q``; ``transpose``: by ``Q^H``."""
+    """``Q other`` with Q the whole product of reflections; not ``left``: ``other Q``; ``transpose``: by ``Q^H``.
+
+    >>> import twofold as torch
+    >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> torch.allclose(torch.ormqr(a, tau, torch.triu(a)), torch.tensor([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5)
+    True
+    """
 
     methods = ("ormqr",)
     signature = "input, tau, other"

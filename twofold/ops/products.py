@@ -192,7 +192,13 @@ def matmul(input: Any, other: Any) -> Any:
 
 @linalg_function()
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """The diagonals of matrices as a new last axis."""
+    """The diagonals of matrices as a new last axis.
+
+    >>> import twofold as torch
+    >>> torch.linalg.diagonal(torch.tensor([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
+    tensor([[1, 4],
+            [5, 8]])
+    """
     return ops.diagonal(A, offset, dim1, dim2)
 
 
@@ -243,7 +249,12 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:
 
 @public("cross", methods=("cross",))
 def cross_(input: Any, other: Any, dim: int | None = None) -> Any:
-    """The vectors at right angles to pairs of vectors along ``dim``, by default the first axis of size 3."""
+    """The vectors at right angles to pairs of vectors along ``dim``, by default the first axis of size 3.
+
+    >>> import twofold as torch
+    >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
     if dim is None:
         sizes = tuple(input.shape)
         if 3 not in sizes:

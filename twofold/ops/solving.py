@@ -166,7 +166,13 @@ def inv(A: Any) -> Any:
 
 @linalg_function()
 def inv_ex(A: Any, *, check_errors: bool = False) -> InverseInfo:
-    """The inverses, and info: 0, or the number of the zero pivot of a singular matrix, which gives NaN."""
+    """The inverses, and info: 0, or the number of the zero pivot of a singular matrix, which gives NaN.
+
+    >>> import twofold as torch
+    >>> torch.linalg.inv_ex(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    InverseInfo(inverse=tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]]), info=tensor(0, dtype=twofold.int32))
+    """
     return InverseInfo(apply("inverse_matrix", A, attrs=(bool(check_errors),)), apply("zero_pivot", A))
 
 
@@ -232,7 +238,12 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
 
 @linalg_function()
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
-    """The solution, and info: 0, or the number of the zero pivot of a singular matrix, which gives NaN."""
+    """The solution, and info: 0, or the number of the zero pivot of a singular matrix, which gives NaN.
+
+    >>> import twofold as torch
+    >>> torch.linalg.solve_ex(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([2.0, 4.0])).info
+    tensor(2, dtype=twofold.int32)
+    """
     x = apply("linear_solve", A, B, attrs=(bool(left), bool(check_errors)))
     return SolveInfo(x, apply("zero_pivot", A))
 
@@ -334,14 +345,24 @@ def det(A: Any) -> Any:
 
 @linalg_function("slogdet", methods=("slogdet",))
 def slogdet(A: Any) -> SignAndLogarithm:
-    """The sign and the logarithm of the magnitude of the determinant; a singular matrix gives 0 and -inf."""
+    """The sign and the logarithm of the magnitude of the determinant; a singular matrix gives 0 and -inf.
+
+    >>> import twofold as torch
+    >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [2.0, 0.0]]))
+    SignAndLogarithm(sign=tensor(-1.), logabsdet=tensor(0.6931))
+    """
     sign, logarithm = slogdet_packed.results(A)
     return SignAndLogarithm(sign, real(logarithm))
 
 
 @public(methods=("logdet",))
 def logdet(input: Any) -> Any:
-    """The logarithm of the determinant; NaN where that is negative, -inf where it is 0."""
+    """The logarithm of the determinant; NaN where that is negative, -inf where it is 0.
+
+    >>> import twofold as torch
+    >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(2.0794)
+    """
     sign, logarithm = slogdet_packed.results(input)
     if sign.dtype.kind == "c":
         return logarithm + ops.log(sign)

@@ -25,7 +25,12 @@ def _over_argument(y: Any, x: Any, at_zero: float) -> Any:
 
 @elementwise
 class i0:
-    """Modified Bessel function of the first kind, order 0."""
+    """Modified Bessel function of the first kind, order 0.
+
+    >>> import twofold as torch
+    >>> torch.i0(torch.tensor([0.0, 1.0, -1.0]))
+    tensor([1.0000, 1.2661, 1.2661])
+    """
 
     functions = ("i0", "special.i0", "special.modified_bessel_i0")
     result_dtype = to_float
@@ -37,7 +42,12 @@ class i0:
 
 @elementwise
 class i0e:
-    """``exp(-|input|) * i0(input)``."""
+    """``exp(-|input|) * i0(input)``.
+
+    >>> import twofold as torch
+    >>> torch.special.i0e(torch.tensor([0.0, 1.0, 100.0]))
+    tensor([1.0000, 0.4658, 0.0399])
+    """
 
     functions = ("special.i0e",)
     result_dtype = to_float
@@ -49,7 +59,12 @@ class i0e:
 
 @elementwise
 class i1:
-    """Modified Bessel function of the first kind, order 1."""
+    """Modified Bessel function of the first kind, order 1.
+
+    >>> import twofold as torch
+    >>> torch.special.i1(torch.tensor([0.0, 1.0, -1.0]))
+    tensor([ 0.0000,  0.5652, -0.5652])
+    """
 
     functions = ("special.i1", "special.modified_bessel_i1")
     result_dtype = to_float
@@ -61,7 +76,12 @@ class i1:
 
 @elementwise
 class i1e:
-    """``exp(-|input|) * i1(input)``."""
+    """``exp(-|input|) * i1(input)``.
+
+    >>> import twofold as torch
+    >>> torch.special.i1e(torch.tensor([0.0, 1.0, 100.0]))
+    tensor([0.0000, 0.2079, 0.0397])
+    """
 
     functions = ("special.i1e",)
     result_dtype = to_float
@@ -73,7 +93,12 @@ class i1e:
 
 @elementwise
 class k0:
-    """Modified Bessel function of the second kind, order 0: infinite at 0, NaN below."""
+    """Modified Bessel function of the second kind, order 0: infinite at 0, NaN below.
+
+    >>> import twofold as torch
+    >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 0.4210])
+    """
 
     functions = ("special.modified_bessel_k0",)
     result_dtype = to_float
@@ -86,7 +111,12 @@ class k0:
 
 @elementwise
 class k1:
-    """Modified Bessel function of the second kind, order 1: infinite at 0, NaN below."""
+    """Modified Bessel function of the second kind, order 1: infinite at 0, NaN below.
+
+    >>> import twofold as torch
+    >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 0.6019])
+    """
 
     functions = ("special.modified_bessel_k1",)
     result_dtype = to_float
@@ -99,7 +129,12 @@ class k1:
 
 @elementwise
 class k0e:
-    """``exp(input)`` times the modified Bessel function of the second kind, order 0."""
+    """``exp(input)`` times the modified Bessel function of the second kind, order 0.
+
+    >>> import twofold as torch
+    >>> torch.special.scaled_modified_bessel_k0(torch.tensor([1.0, 100.0]))
+    tensor([1.1445, 0.1252])
+    """
 
     functions = ("special.scaled_modified_bessel_k0",)
     result_dtype = to_float
@@ -112,7 +147,12 @@ class k0e:
 
 @elementwise
 class k1e:
-    """``exp(input)`` times the modified Bessel function of the second kind, order 1."""
+    """``exp(input)`` times the modified Bessel function of the second kind, order 1.
+
+    >>> import twofold as torch
+    >>> torch.special.scaled_modified_bessel_k1(torch.tensor([1.0, 100.0]))
+    tensor([1.6362, 0.1258])
+    """
 
     functions = ("special.scaled_modified_bessel_k1",)
     result_dtype = to_float
@@ -125,7 +165,12 @@ class k1e:
 
 @elementwise
 class bessel_j0:
-    """Bessel function of the first kind, order 0."""
+    """Bessel function of the first kind, order 0.
+
+    >>> import twofold as torch
+    >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.7652])
+    """
 
     functions = ("special.bessel_j0",)
     result_dtype = to_float
@@ -138,7 +183,12 @@ class bessel_j0:
 
 @elementwise
 class bessel_j1:
-    """Bessel function of the first kind, order 1."""
+    """Bessel function of the first kind, order 1.
+
+    >>> import twofold as torch
+    >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.4401])
+    """
 
     functions = ("special.bessel_j1",)
     result_dtype = to_float
@@ -151,7 +201,12 @@ class bessel_j1:
 
 @elementwise
 class bessel_y0:
-    """Bessel function of the second kind, order 0: minus infinity at 0, NaN below."""
+    """Bessel function of the second kind, order 0: minus infinity at 0, NaN below.
+
+    >>> import twofold as torch
+    >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0]))
+    tensor([  -inf, 0.0883])
+    """
 
     functions = ("special.bessel_y0",)
     result_dtype = to_float
@@ -165,7 +220,12 @@ class bessel_y0:
 
 @elementwise
 class bessel_y1:
-    """Bessel function of the second kind, order 1: minus infinity at 0, NaN below."""
+    """Bessel function of the second kind, order 1: minus infinity at 0, NaN below.
+
+    >>> import twofold as torch
+    >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0]))
+    tensor([   -inf, -0.7812])
+    """
 
     functions = ("special.bessel_y1",)
     result_dtype = to_float
@@ -179,7 +239,12 @@ class bessel_y1:
 
 @elementwise
 class airy_ai:
-    """Airy function Ai; its gradient is not defined here."""
+    """Airy function Ai; its gradient is not defined here.
+
+    >>> import twofold as torch
+    >>> torch.special.airy_ai(torch.tensor([0.0, 1.0]))
+    tensor([0.3550, 0.1353])
+    """
 
     functions = ("special.airy_ai",)
     result_dtype = to_float
@@ -195,7 +260,12 @@ class airy_ai:
 
 @composite
 class spherical_bessel_j0:
-    """Spherical Bessel function of the first kind, order 0: ``sin(input) / input``, 1 at 0."""
+    """Spherical Bessel function of the first kind, order 0: ``sin(input) / input``, 1 at 0.
+
+    >>> import twofold as torch
+    >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.8415])
+    """
 
     functions = ("special.spherical_bessel_j0",)
     methods = ()

@@ -17,7 +17,12 @@ _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 @elementwise
 class erf:
-    """Error function: the integral of ``2 / sqrt(pi) * exp(-t**2)`` from 0 to ``input``."""
+    """Error function: the integral of ``2 / sqrt(pi) * exp(-t**2)`` from 0 to ``input``.
+
+    >>> import twofold as torch
+    >>> torch.erf(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.5205, 0.8427])
+    """
 
     functions = ("erf", "special.erf")
     result_dtype = to_float
@@ -28,7 +33,12 @@ class erf:
 
 @elementwise
 class erfc:
-    """``1 - erf(input)``, accurate where it is small."""
+    """``1 - erf(input)``, accurate where it is small.
+
+    >>> import twofold as torch
+    >>> torch.erfc(torch.tensor([0.0, 0.5, 5.0]))
+    tensor([1.0000e+00, 4.7950e-01, 1.5375e-12])
+    """
 
     functions = ("erfc", "special.erfc")
     result_dtype = to_float
@@ -39,7 +49,12 @@ class erfc:
 
 @elementwise
 class erfcx:
-    """``exp(input**2) * erfc(input)``, which neither overflows nor vanishes where ``input`` is large."""
+    """``exp(input**2) * erfc(input)``, which neither overflows nor vanishes where ``input`` is large.
+
+    >>> import twofold as torch
+    >>> torch.special.erfcx(torch.tensor([0.0, 1.0, 100.0]))
+    tensor([1.0000, 0.4276, 0.0056])
+    """
 
     functions = ("special.erfcx",)
     result_dtype = to_float
@@ -50,7 +65,12 @@ class erfcx:
 
 @elementwise
 class erfinv:
-    """Inverse of the error function: infinite at -1 and 1, NaN outside."""
+    """Inverse of the error function: infinite at -1 and 1, NaN outside.
+
+    >>> import twofold as torch
+    >>> torch.erfinv(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.4769,    inf])
+    """
 
     functions = ("erfinv", "special.erfinv")
     result_dtype = to_float
@@ -63,7 +83,12 @@ class erfinv:
 
 @elementwise
 class ndtr:
-    """Probability that a standard normal number is at most ``input``."""
+    """Probability that a standard normal number is at most ``input``.
+
+    >>> import twofold as torch
+    >>> torch.special.ndtr(torch.tensor([0.0, 1.96, -1.96]))
+    tensor([0.5000, 0.9750, 0.0250])
+    """
 
     functions = ("special.ndtr",)
     result_dtype = to_float
@@ -75,7 +100,12 @@ class ndtr:
 
 @elementwise
 class log_ndtr:
-    """Logarithm of ``ndtr(input)``, accurate in both tails."""
+    """Logarithm of ``ndtr(input)``, accurate in both tails.
+
+    >>> import twofold as torch
+    >>> torch.special.log_ndtr(torch.tensor([0.0, -20.0]))
+    tensor([  -0.6931, -203.9172])
+    """
 
     functions = ("special.log_ndtr",)
     result_dtype = to_float
@@ -87,7 +117,12 @@ class log_ndtr:
 
 @elementwise
 class ndtri:
-    """The x with ``ndtr(x) = input``: infinite at 0 and 1, NaN outside."""
+    """The x with ``ndtr(x) = input``: infinite at 0 and 1, NaN outside.
+
+    >>> import twofold as torch
+    >>> torch.special.ndtri(torch.tensor([0.5, 0.975, 1.0]))
+    tensor([0.0000, 1.9600,    inf])
+    """
 
     functions = ("special.ndtri",)
     result_dtype = to_float
@@ -106,7 +141,12 @@ def _lower_entr(b: Any, x: Any) -> Any:
 
 @elementwise
 class entr:
-    """``-input * log(input)``, 0 at 0 and minus infinity below."""
+    """``-input * log(input)``, 0 at 0 and minus infinity below.
+
+    >>> import twofold as torch
+    >>> torch.special.entr(torch.tensor([0.0, 0.5, -1.0]))
+    tensor([0.0000, 0.3466,   -inf])
+    """
 
     functions = ("special.entr",)
     result_dtype = to_float
@@ -125,7 +165,12 @@ def _masked_product(b: Any, x: Any, y: Any, logarithm: str) -> Any:
 
 @elementwise
 class xlogy:
-    """``input * log(other)``; 0 where ``input`` is 0 and ``other`` is not NaN."""
+    """``input * log(other)``; 0 where ``input`` is 0 and ``other`` is not NaN.
+
+    >>> import twofold as torch
+    >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 3.0]))
+    tensor([0.0000, 2.1972])
+    """
 
     functions = ("xlogy", "special.xlogy")
     signature = "input, other"
@@ -141,7 +186,12 @@ class xlogy:
 
 @elementwise
 class xlog1py:
-    """``input * log(1 + other)``; 0 where ``input`` is 0 and ``other`` is not NaN."""
+    """``input * log(1 + other)``; 0 where ``input`` is 0 and ``other`` is not NaN.
+
+    >>> import twofold as torch
+    >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 3.0]))
+    tensor([0.0000, 2.7726])
+    """
 
     functions = ("special.xlog1py",)
     signature = "input, other"

@@ -16,7 +16,12 @@ from twofold.ops.samples import reals
 
 @elementwise
 class lgamma:
-    """Logarithm of the magnitude of the gamma function."""
+    """Logarithm of the magnitude of the gamma function.
+
+    >>> import twofold as torch
+    >>> torch.lgamma(torch.tensor([5.0, 0.5]))
+    tensor([3.1781, 0.5724])
+    """
 
     functions = ("lgamma", "special.gammaln")
     methods = ("lgamma",)
@@ -31,7 +36,12 @@ class lgamma:
 
 @elementwise
 class digamma:
-    """Derivative of ``lgamma``: of 0 an infinity of the opposite sign, of negative integers NaN."""
+    """Derivative of ``lgamma``: of 0 an infinity of the opposite sign, of negative integers NaN.
+
+    >>> import twofold as torch
+    >>> torch.digamma(torch.tensor([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    """
 
     functions = ("digamma", "special.digamma", "special.psi")
     methods = ("digamma",)
@@ -49,6 +59,10 @@ class zeta:
     """Zeta function of Hurwitz: the sum of ``(other + k)**-input`` over k = 0, 1, ...
 
     Its gradient for ``input`` is not defined here.
+
+    >>> import twofold as torch
+    >>> torch.special.zeta(torch.tensor([2.0, 4.0]), torch.tensor([1.0, 1.0]))
+    tensor([1.6449, 1.0823])
     """
 
     functions = ("special.zeta",)
@@ -78,7 +92,12 @@ def _polygamma(x: Any, n: int) -> Any:
 
 @composite
 class polygamma:
-    """The ``n``-th derivative of ``digamma``."""
+    """The ``n``-th derivative of ``digamma``.
+
+    >>> import twofold as torch
+    >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))
+    tensor([1.6449, 0.6449])
+    """
 
     functions = ("polygamma", "special.polygamma")
     methods = ()
@@ -105,7 +124,13 @@ publish(lambda input, n: ops.polygamma(n, input), (), ("polygamma",))
 
 @composite
 class multigammaln:
-    """Logarithm of the gamma function of dimension ``p``: a constant plus ``lgamma(input - j / 2)`` for j < p."""
+    """Logarithm of the gamma function of dimension ``p``: a constant plus ``lgamma(input - j / 2)`` for
+    ``j < p``. Raises ArgumentError for a ``p`` below 1.
+
+    >>> import twofold as torch
+    >>> torch.mvlgamma(torch.tensor([2.0, 3.0]), 2)
+    tensor([0.4516, 1.5502])
+    """
 
     functions = ("mvlgamma", "special.multigammaln")
     methods = ("mvlgamma",)
@@ -137,7 +162,12 @@ def _density(ct: Any, a: Any, x: Any) -> Any:
 
 @elementwise
 class igamma:
-    """Regularised lower incomplete gamma function; its gradient for ``input`` is not defined here."""
+    """Regularised lower incomplete gamma function; its gradient for ``input`` is not defined here.
+
+    >>> import twofold as torch
+    >>> torch.igamma(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    tensor([0.6321, 0.2642])
+    """
 
     functions = ("igamma", "special.gammainc")
     methods = ("igamma",)
@@ -156,7 +186,12 @@ class igamma:
 
 @elementwise
 class igammac:
-    """Regularised upper incomplete gamma function; its gradient for ``input`` is not defined here."""
+    """Regularised upper incomplete gamma function; its gradient for ``input`` is not defined here.
+
+    >>> import twofold as torch
+    >>> torch.igammac(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    tensor([0.3679, 0.7358])
+    """
 
     functions = ("igammac", "special.gammaincc")
     methods = ("igammac",)

@@ -41,7 +41,12 @@ def _moderate(x: Any, n: Any) -> Any:
 
 @elementwise
 class chebyshev_polynomial_t:
-    """Chebyshev polynomial of the first kind."""
+    """Chebyshev polynomial of the first kind of degree ``n``: ``cos(n * t)`` for ``input = cos(t)``.
+
+    >>> import twofold as torch
+    >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 2.0]), 2)
+    tensor([-0.5000,  7.0000])
+    """
 
     functions = ("special.chebyshev_polynomial_t",)
     signature = "input, n"
@@ -59,7 +64,12 @@ class chebyshev_polynomial_t:
 
 @elementwise
 class chebyshev_polynomial_u:
-    """Chebyshev polynomial of the second kind."""
+    """Chebyshev polynomial of the second kind: ``sin((n + 1) * t) / sin(t)`` for ``input = cos(t)``.
+
+    >>> import twofold as torch
+    >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.5, 2.0]), 2)
+    tensor([ 0., 15.])
+    """
 
     functions = ("special.chebyshev_polynomial_u",)
     signature = "input, n"
@@ -77,7 +87,12 @@ class chebyshev_polynomial_u:
 
 @elementwise
 class chebyshev_polynomial_v:
-    """Chebyshev polynomial of the third kind."""
+    """Chebyshev polynomial of the third kind: ``cos((n + 1/2) * t) / cos(t / 2)`` for ``input = cos(t)``.
+
+    >>> import twofold as torch
+    >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 2.0]), 2)
+    tensor([-1., 11.])
+    """
 
     functions = ("special.chebyshev_polynomial_v",)
     signature = "input, n"
@@ -95,7 +110,12 @@ class chebyshev_polynomial_v:
 
 @elementwise
 class chebyshev_polynomial_w:
-    """Chebyshev polynomial of the fourth kind."""
+    """Chebyshev polynomial of the fourth kind: ``sin((n + 1/2) * t) / sin(t / 2)`` for ``input = cos(t)``.
+
+    >>> import twofold as torch
+    >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 2.0]), 2)
+    tensor([ 1., 19.])
+    """
 
     functions = ("special.chebyshev_polynomial_w",)
     signature = "input, n"
@@ -113,7 +133,12 @@ class chebyshev_polynomial_w:
 
 @elementwise
 class hermite_polynomial_h:
-    """Hermite polynomial of the physicists; NaN from degree 513 on."""
+    """Hermite polynomial of the physicists, ``H[n+1] = 2 x H[n] - 2 n H[n-1]``; NaN from degree 513 on.
+
+    >>> import twofold as torch
+    >>> torch.special.hermite_polynomial_h(torch.tensor([0.0, 1.0, 2.0]), 2)
+    tensor([-2.,  2., 14.])
+    """
 
     functions = ("special.hermite_polynomial_h",)
     signature = "input, n"
@@ -131,7 +156,12 @@ class hermite_polynomial_h:
 
 @elementwise
 class hermite_polynomial_he:
-    """Hermite polynomial of the probabilists; NaN from degree 513 on."""
+    """Hermite polynomial of the probabilists, ``He[n+1] = x He[n] - n He[n-1]``; NaN from degree 513 on.
+
+    >>> import twofold as torch
+    >>> torch.special.hermite_polynomial_he(torch.tensor([0.0, 1.0, 2.0]), 2)
+    tensor([-1.,  0.,  3.])
+    """
 
     functions = ("special.hermite_polynomial_he",)
     signature = "input, n"
@@ -149,7 +179,12 @@ class hermite_polynomial_he:
 
 @elementwise
 class laguerre_polynomial_l:
-    """Laguerre polynomial."""
+    """Laguerre polynomial: ``(n + 1) L[n+1] = (2 n + 1 - x) L[n] - n L[n-1]``, from 1 and ``1 - x``.
+
+    >>> import twofold as torch
+    >>> torch.special.laguerre_polynomial_l(torch.tensor([0.0, 2.0]), 2)
+    tensor([ 1., -1.])
+    """
 
     functions = ("special.laguerre_polynomial_l",)
     signature = "input, n"
@@ -167,7 +202,12 @@ class laguerre_polynomial_l:
 
 @elementwise
 class legendre_polynomial_p:
-    """Legendre polynomial."""
+    """Legendre polynomial: ``(n + 1) P[n+1] = (2 n + 1) x P[n] - n P[n-1]``, from 1 and ``x``.
+
+    >>> import twofold as torch
+    >>> torch.special.legendre_polynomial_p(torch.tensor([0.0, 1.0, 2.0]), 2)
+    tensor([-0.5000,  1.0000,  5.5000])
+    """
 
     functions = ("special.legendre_polynomial_p",)
     signature = "input, n"
@@ -185,7 +225,12 @@ class legendre_polynomial_p:
 
 @elementwise
 class shifted_chebyshev_polynomial_t:
-    """Chebyshev polynomial of the first kind at ``2 * input - 1``."""
+    """Chebyshev polynomial of the first kind at ``2 * input - 1``.
+
+    >>> import twofold as torch
+    >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.75, 1.5]), 2)
+    tensor([-0.5000,  7.0000])
+    """
 
     functions = ("special.shifted_chebyshev_polynomial_t",)
     signature = "input, n"
@@ -203,7 +248,12 @@ class shifted_chebyshev_polynomial_t:
 
 @elementwise
 class shifted_chebyshev_polynomial_u:
-    """Chebyshev polynomial of the second kind at ``2 * input - 1``."""
+    """Chebyshev polynomial of the second kind at ``2 * input - 1``.
+
+    >>> import twofold as torch
+    >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.75, 1.5]), 2)
+    tensor([ 0., 15.])
+    """
 
     functions = ("special.shifted_chebyshev_polynomial_u",)
     signature = "input, n"
@@ -221,7 +271,12 @@ class shifted_chebyshev_polynomial_u:
 
 @elementwise
 class shifted_chebyshev_polynomial_v:
-    """Chebyshev polynomial of the third kind at ``2 * input - 1``."""
+    """Chebyshev polynomial of the third kind at ``2 * input - 1``.
+
+    >>> import twofold as torch
+    >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.75, 1.5]), 2)
+    tensor([-1., 11.])
+    """
 
     functions = ("special.shifted_chebyshev_polynomial_v",)
     signature = "input, n"
@@ -239,7 +294,12 @@ class shifted_chebyshev_polynomial_v:
 
 @elementwise
 class shifted_chebyshev_polynomial_w:
-    """Chebyshev polynomial of the fourth kind at ``2 * input - 1``."""
+    """Chebyshev polynomial of the fourth kind at ``2 * input - 1``.
+
+    >>> import twofold as torch
+    >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.75, 1.5]), 2)
+    tensor([ 1., 19.])
+    """
 
     functions = ("special.shifted_chebyshev_polynomial_w",)
     signature = "input, n"

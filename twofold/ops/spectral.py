@@ -155,13 +155,24 @@ def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> SVD:
 
 @linalg_function()
 def svdvals(A: Any, *, driver: Any = None) -> Any:
-    """The singular values in descending order."""
+    """The singular values in descending order.
+
+    >>> import twofold as torch
+    >>> torch.linalg.svdvals(torch.tensor([[0.0, 3.0], [4.0, 0.0]])).round()
+    tensor([4., 3.])
+    """
     return apply("singular_values", A)
 
 
 @public("svd", methods=("svd",))
 def svd_(input: Any, some: bool = True, compute_uv: bool = True) -> SVDColumns:
-    """U, S and V with ``A = U diag(S) V^H``; without ``some`` square U and V; without ``compute_uv`` zeros."""
+    """U, S and V with ``A = U diag(S) V^H``; without ``some`` square U and V; without ``compute_uv`` zeros.
+
+    >>> import twofold as torch
+    >>> U, S, V = torch.svd(torch.tensor([[0.0, 3.0], [4.0, 0.0], [0.0, 0.0]]))
+    >>> torch.allclose(U @ torch.diag(S) @ V.T, torch.tensor([[0.0, 3.0], [4.0, 0.0], [0.0, 0.0]]), atol=1e-5)
+    True
+    """
     if not compute_uv:
         shape, rows, columns = tuple(input.shape), input.shape[-2], input.shape[-1]
         u, v = (ops.zeros(*shape[:-2], size, size, dtype=input.dtype) for size in (rows, columns))
@@ -251,5 +262,10 @@ def eigh(A: Any, UPLO: str = "L") -> Eigen:
 
 @linalg_function()
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
-    """The eigenvalues of symmetric (Hermitian) matrices in ascending order."""
+    """The eigenvalues of symmetric (Hermitian) matrices in ascending order.
+
+    >>> import twofold as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 2.0]])).round()
+    tensor([1., 3.])
+    """
     return apply("eigenvalues_symmetric", A, attrs=(_triangle(UPLO),))

@@ -142,7 +142,13 @@ class solve_triangular:
 def triangular_solve(
     input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> TriangularSolve:
-    """X with ``A X = input`` (``transpose``: of the transposed A) for triangular A, and A."""
+    """X with ``A X = input`` (``transpose``: of the transposed A) for triangular A, and A.
+
+    >>> import twofold as torch
+    >>> torch.triangular_solve(torch.tensor([[4.0], [2.0]]), torch.tensor([[1.0, 1.0], [0.0, 2.0]])).solution
+    tensor([[3.],
+            [1.]])
+    """
     if transpose:
         turned = ops.transpose(A, -2, -1)
         solution = apply("solve_triangular", turned, input, attrs=(not upper, True, bool(unitriangular)))
