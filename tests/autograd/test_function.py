@@ -145,7 +145,7 @@ def _broken(backward):
     ("backward", "text"),
     [
         (lambda ctx, g: g * g.sum().item(), r"Broken\.backward asks for a value of a cotangent"),
-        (lambda ctx, g: (g, g), r"returned an incorrect number of gradients \(expected 1, got 2\)"),
+        (lambda ctx, g: (g, g), "2 gradients for 1 arguments of forward"),
         (lambda ctx, g: g.sum(), r"Broken\.backward: the gradient of float64\[1\].* is float64\[\]"),
         (lambda ctx, g: 3, r"Broken\.backward: the gradient of float64\[1\].* is a int"),
     ],

@@ -35,7 +35,9 @@ class FunctionCtx:
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, not a {type(tensor).__name__}.")
+                raise TypeError(
+                    f"save_for_backward: a {type(tensor).__name__} is no tensor. Set it as an attribute of ctx."
+                )
         self._saved = tensors
 
     save_for_forward = save_for_backward
@@ -95,14 +97,13 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the results."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError("a Function needs a static method forward: define it in the class.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Compute the cotangents of the arguments."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
-            "with backward mode AD."
+            "a gradient flows through a Function without a static method backward: define it in the class."
         )
 
     @classmethod
@@ -178,8 +179,8 @@ def _shares(cls: Any, args: Sequence[Any], found: Any, places: list[int]) -> lis
         shares.pop()
     if len(shares) != len(args):
         raise RuntimeError(
-            f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {len(args)}, got "
-            f"{len(shares)})"
+            f"{cls.__name__}.backward: {len(shares)} gradients for {len(args)} arguments of forward. Return one for "
+            "each, None for those that are no tensors."
         )
     kept: list[Tensor] = []
     place = 0
