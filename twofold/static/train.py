@@ -5,167 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.dtypes import float32, float64, int64
+from twofold.dtypes import float64, int64
 from twofold.errors import GraphError
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
-from twofold.runtime.tracing import here
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
-from twofold.static.gradients import gradients
 from twofold.static.graph import GraphKeys, Operation, get_default_graph
+from twofold.static.optimizer import Optimizer
+from twofold.static.optimizer_rules import AdadeltaOptimizer as AdadeltaOptimizer
+from twofold.static.optimizer_rules import FtrlOptimizer as FtrlOptimizer
+from twofold.static.optimizer_rules import ProximalAdagradOptimizer as ProximalAdagradOptimizer
+from twofold.static.optimizer_rules import (
+    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
+)
 from twofold.static.saver import (
     Saver,
     checkpoint_exists,
     get_checkpoint_state,
     latest_checkpoint,
 )
+from twofold.static.schedules import cosine_decay as cosine_decay
+from twofold.static.schedules import cosine_decay_restarts as cosine_decay_restarts
+from twofold.static.schedules import exponential_decay as exponential_decay
+from twofold.static.schedules import inverse_time_decay as inverse_time_decay
+from twofold.static.schedules import linear_cosine_decay as linear_cosine_decay
+from twofold.static.schedules import natural_exp_decay as natural_exp_decay
+from twofold.static.schedules import piecewise_constant as piecewise_constant
+from twofold.static.schedules import piecewise_constant_decay as piecewise_constant_decay
+from twofold.static.schedules import polynomial_decay as polynomial_decay
 from twofold.static.variables import Variable, assign_add, trainable_variables, update
 
 __all__ = ["Saver", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]
-
-
-class Optimizer:
-    """Base of all optimisers: gradients of a loss, and what they do to the variables."""
-
-    GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
-
-    def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
-        self._name = name
-        self._slots: dict[tuple[Variable, str], Variable] = {}
-
-    def get_name(self) -> str:
-        """The name of the operation that updates."""
-        return self._name
-
-    def minimize(
-        self,
-        loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
-        gate_gradients: Any = 1,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
-        grad_loss: Any = None,
-    ) -> Operation:
-        """An operation that takes one step; raises ValueError where no variable influences ``loss``."""
-        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
-        if all(gradient is None for gradient, _ in pairs):
-            names = ", ".join(variable.name for _, variable in pairs)
-            raise ValueError(
-                f"minimize: the loss depends on none of the variables {names}, at {here()}. Give others as var_list."
-            )
-        return self.apply_gradients(pairs, global_step, name)
-
-    def compute_gradients(
-        self,
-        loss: Any,
-        var_list: Any = None,
-        gate_gradients: Any = 1,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> list[tuple[Any, Variable]]:
-        """Pairs of gradient (None without a path) and variable; of all trainable variables unless given."""
-        loss = loss() if callable(loss) and not hasattr(loss, "type_") else loss
-        chosen = (
-            trainable_variables()
-            if var_list is None
-            else list(var_list)
-            if isinstance(var_list, (list, tuple))
-            else [var_list]
-        )
-        if not chosen:
-            raise ValueError(
-                f"minimize: there are no variables to change, at {here()}. Declare a trainable tf.Variable first."
-            )
-        found = gradients(loss, chosen, grad_loss)
-        return list(zip(found, chosen))
-
-    def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Operation:
-        """An operation that changes the variables by their gradients and counts ``global_step`` up."""
-        pairs = [
-            (as_tensor(gradient), variable) for gradient, variable in grads_and_vars if gradient is not None
-        ]
-        if not pairs:
-            raise ValueError(f"apply_gradients: no gradient is given, at {here()}.")
-        graph = get_default_graph()
-        for _, variable in pairs:
-            for slot, value in self._slot_values().items():
-                self._slot(variable, slot, value)
-        self._prepare(pairs[0][1])
-        with graph.name_scope(name or self._name) as scope:
-            updates: list[Any] = [self._apply(gradient, variable) for gradient, variable in pairs]
-            updates += self._finish()
-            if global_step is not None:
-                updates.append(assign_add(global_step, 1))
-        made = group(*updates, name=scope)
-        graph.add_to_collection(GraphKeys.TRAIN_OP, made)
-        return made
-
-    def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """A variable that this optimiser keeps beside ``var``."""
-        return self._slots.get((var, name))
-
-    def get_slot_names(self) -> list[str]:
-        """Names of what is kept beside each variable."""
-        return sorted(self._slot_values())
-
-    def variables(self) -> list[Variable]:
-        """All variables that this optimiser keeps."""
-        return list(self._slots.values())
-
-    def _slot_values(self) -> dict[str, float]:
-        return {}
-
-    def _slot(self, variable: Variable, slot: str, value: float) -> Variable:
-        found = self._slots.get((variable, slot))
-        if found is None:
-            graph = variable.graph
-            with graph.name_scope(None), graph.control_dependencies(None):
-                initial = constant(
-                    value,
-                    variable.dtype,
-                    variable.type_.shape,
-                    name=f"{variable.op.name}/{self._name}/Initializer",
-                )
-                label = (
-                    self._name
-                    if slot in ("momentum", "accumulator")
-                    else f"{self._name}_{slot}"
-                    if slot == "v"
-                    else self._name
-                )
-                found = Variable(initial, False, name=f"{variable.op.name}/{label}")
-            self._slots[variable, slot] = found
-        return found
-
-    def _prepare(self, first: Variable) -> None:
-        """Make what all variables share."""
-
-    def _finish(self) -> list[Any]:
-        """Updates that come after those of the variables."""
-        return []
-
-    def _apply(self, gradient: Any, variable: Variable) -> Operation:
-        raise NotImplementedError
-
-    def _update(
-        self, type: str, variable: Variable, slots: Sequence[str], body: Any, gradient: Any, **numbers: Any
-    ) -> Operation:
-        states = [variable, *[self._slots[variable, slot] for slot in slots]]
-        return update(
-            type,
-            states,
-            body,
-            [gradient],
-            {key: as_tensor(value) for key, value in numbers.items()},
-            f"update_{variable.op.name}/{type}",
-        )
 
 
 def _descended(p: Any, g: Any, lr: Any) -> list[Any]:
@@ -413,30 +285,6 @@ class RMSPropOptimizer(Optimizer):
             momentum=self._momentum,
             epsilon=self._epsilon,
         )
-
-
-def _decayed(rate: Any, step: Any, steps: Any, factor: Any, staircase: bool) -> Any:
-    power = ops.divide(ops.cast(step, float32), steps)
-    return ops.multiply(ops.pow(factor, ops.floor(power) if staircase else power), rate)
-
-
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Any:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` the exponent is whole."""
-    keywords = {"steps": as_tensor(decay_steps), "factor": as_tensor(decay_rate), "staircase": staircase}
-    return define(
-        "ExponentialDecay",
-        _decayed,
-        (as_tensor(learning_rate), as_tensor(global_step)),
-        keywords,
-        name or "ExponentialDecay",
-    ).outputs[0]
 
 
 def create_global_step(graph: Any = None) -> Variable:

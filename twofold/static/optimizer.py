@@ -1,0 +1,155 @@
+"""The base of all optimisers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.runtime.tracing import here
+from twofold.static.control import group
+from twofold.static.define import as_tensor, constant
+from twofold.static.gradients import gradients
+from twofold.static.graph import GraphKeys, Operation, get_default_graph
+from twofold.static.variables import Variable, assign_add, trainable_variables, update
+
+
+class Optimizer:
+    """Base of all optimisers: gradients of a loss, and what they do to the variables."""
+
+    GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
+
+    def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
+        self._name = name
+        self._slots: dict[tuple[Variable, str], Variable] = {}
+
+    def get_name(self) -> str:
+        """The name of the operation that updates."""
+        return self._name
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: Any = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """An operation that takes one step; raises ValueError where no variable influences ``loss``."""
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        if all(gradient is None for gradient, _ in pairs):
+            names = ", ".join(variable.name for _, variable in pairs)
+            raise ValueError(
+                f"minimize: the loss depends on none of the variables {names}, at {here()}. Give others as var_list."
+            )
+        return self.apply_gradients(pairs, global_step, name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: Any = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Variable]]:
+        """Pairs of gradient (None without a path) and variable; of all trainable variables unless given."""
+        loss = loss() if callable(loss) and not hasattr(loss, "type_") else loss
+        chosen = (
+            trainable_variables()
+            if var_list is None
+            else list(var_list)
+            if isinstance(var_list, (list, tuple))
+            else [var_list]
+        )
+        if not chosen:
+            raise ValueError(
+                f"minimize: there are no variables to change, at {here()}. Declare a trainable tf.Variable first."
+            )
+        found = gradients(loss, chosen, grad_loss)
+        return list(zip(found, chosen))
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """An operation that changes the variables by their gradients and counts ``global_step`` up."""
+        pairs = [
+            (as_tensor(gradient), variable) for gradient, variable in grads_and_vars if gradient is not None
+        ]
+        if not pairs:
+            raise ValueError(f"apply_gradients: no gradient is given, at {here()}.")
+        graph = get_default_graph()
+        for _, variable in pairs:
+            for slot, value in self._slot_values().items():
+                self._slot(variable, slot, value)
+        self._prepare(pairs[0][1])
+        with graph.name_scope(name or self._name) as scope:
+            updates: list[Any] = [self._apply(gradient, variable) for gradient, variable in pairs]
+            updates += self._finish()
+            if global_step is not None:
+                updates.append(assign_add(global_step, 1))
+        made = group(*updates, name=scope)
+        graph.add_to_collection(GraphKeys.TRAIN_OP, made)
+        return made
+
+    def get_slot(self, var: Variable, name: str) -> Variable | None:
+        """A variable that this optimiser keeps beside ``var``."""
+        return self._slots.get((var, name))
+
+    def get_slot_names(self) -> list[str]:
+        """Names of what is kept beside each variable."""
+        return sorted(self._slot_values())
+
+    def variables(self) -> list[Variable]:
+        """All variables that this optimiser keeps."""
+        return list(self._slots.values())
+
+    def _slot_values(self) -> dict[str, float]:
+        return {}
+
+    def _slot(self, variable: Variable, slot: str, value: float) -> Variable:
+        found = self._slots.get((variable, slot))
+        if found is None:
+            graph = variable.graph
+            with graph.name_scope(None), graph.control_dependencies(None):
+                initial = constant(
+                    value,
+                    variable.dtype,
+                    variable.type_.shape,
+                    name=f"{variable.op.name}/{self._name}/Initializer",
+                )
+                label = (
+                    self._name
+                    if slot in ("momentum", "accumulator")
+                    else f"{self._name}_{slot}"
+                    if slot == "v"
+                    else self._name
+                )
+                found = Variable(initial, False, name=f"{variable.op.name}/{label}")
+            self._slots[variable, slot] = found
+        return found
+
+    def _prepare(self, first: Variable) -> None:
+        """Make what all variables share."""
+
+    def _finish(self) -> list[Any]:
+        """Updates that come after those of the variables."""
+        return []
+
+    def _apply(self, gradient: Any, variable: Variable) -> Operation:
+        raise NotImplementedError
+
+    def _update(
+        self, type: str, variable: Variable, slots: Sequence[str], body: Any, gradient: Any, **numbers: Any
+    ) -> Operation:
+        states = [variable, *[self._slots[variable, slot] for slot in slots]]
+        return update(
+            type,
+            states,
+            body,
+            [gradient],
+            {key: as_tensor(value) for key, value in numbers.items()},
+            f"update_{variable.op.name}/{type}",
+        )
