@@ -57,8 +57,10 @@ from twofold.static import (
     sampling,
     segments,
     selection,
+    special,
     summary,
     train,
+    variable_rows,
 )
 from twofold.static.control import (
     Assert,
@@ -156,7 +158,7 @@ from twofold.static.variables import (
 _install()
 # these themselves need the functions of nn
 vars(nn).update(rnn_cell=rnn_cell, **{name: getattr(sampling, name) for name in sampling.PUBLISHED})
-for _module in (selection, array, math, linalg, reordering, segments):
+for _module in (selection, array, math, linalg, reordering, segments, special, variable_rows):
     for _name, _value in vars(_module).items():
         if (
             callable(_value)

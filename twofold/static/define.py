@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, float32
+from twofold.dtypes import DType, finfo, float32, iinfo
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
@@ -325,6 +325,14 @@ def full_of(value: Any, shape: Sequence[int], dtype: DType, beside: Any) -> Any:
     if isinstance(beside, Node):
         return filled(value, dtype, tuple(shape))
     return ops.full(tuple(shape), value, dtype=dtype)
+
+
+def limits_of(dtype: DType) -> tuple[Any, Any]:
+    """The smallest and the largest number of a dtype."""
+    if dtype.kind == "b":
+        return 0, 1
+    found: Any = finfo(dtype) if dtype.kind == "f" else iinfo(dtype)
+    return found.min, found.max
 
 
 def axis_of(value: Any) -> Any:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold.dtypes import DType, finfo, iinfo, int64
+from twofold.dtypes import DType, int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.static.array import _indices
-from twofold.static.define import Number, Tensors, convert_to_tensor, full_of, numbers, operation, sizes
+from twofold.static.define import (
+    Number,
+    Tensors,
+    convert_to_tensor,
+    full_of,
+    limits_of,
+    numbers,
+    operation,
+    sizes,
+)
 
 
 @operation("Max")
@@ -17,10 +26,6 @@ def count_up_to(indices: Tensors) -> Any:
     """One more than the largest of the numbers, 0 if there are none."""
     flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
     return ops.add(ops.amax(ops.concat([*flat, full_of(-1, (1,), int64, flat[0])], 0)), 1)
-
-
-def _limits(dtype: DType) -> Any:
-    return finfo(dtype) if dtype.kind == "f" else iinfo(dtype)
 
 
 def _flat(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
@@ -65,8 +70,8 @@ def _over_root(data: Any, ids: Any, count: int) -> Any:
 _COMBINATIONS: dict[str, Callable[[Any, Any, int], Any]] = {
     "sum": _added,
     "prod": _reduced("prod", lambda dtype: 1),
-    "max": _reduced("amax", lambda dtype: _limits(dtype).min),
-    "min": _reduced("amin", lambda dtype: _limits(dtype).max),
+    "max": _reduced("amax", lambda dtype: limits_of(dtype)[0]),
+    "min": _reduced("amin", lambda dtype: limits_of(dtype)[1]),
     "mean": _averaged,
     "sqrt_n": _over_root,
 }
@@ -145,10 +150,11 @@ def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
 def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
     """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``."""
     wanted = sizes(shape)
-    return _scattered(full_of(0, wanted, updates.dtype, updates), indices, updates, "add")
+    return scattered(full_of(0, wanted, updates.dtype, updates), indices, updates, "add")
 
 
-def _scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
+def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
+    """``base`` with slices put at, added at or subtracted at (set, add, sub) the positions ``indices``."""
     shape, depth = tuple(base.shape), int(indices.shape[-1])
     count = 1
     for size in shape[:depth]:
@@ -166,7 +172,7 @@ def _scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
 def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:
     @operation(type)
     def body(tensor: Any, indices: Any, updates: Any) -> Any:
-        return _scattered(tensor, indices, updates, how)
+        return scattered(tensor, indices, updates, how)
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
         data = convert_to_tensor(tensor)

@@ -1,0 +1,197 @@
+"""Functions of analysis, complex numbers, and conversions of whole tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import bfloat16, complex64, complex128, float64, int32
+from twofold.ops.base import FUNCTIONS, ops
+from twofold.static import array, math
+from twofold.static.control import Assert, control_dependencies
+from twofold.static.define import (
+    Number,
+    as_dtype,
+    axis_of,
+    convert_to_tensor,
+    full_of,
+    limits_of,
+    operation,
+    sizes,
+)
+from twofold.static.math import _binary, _unary
+from twofold.static.scopes import VariableScope, variable_scope
+from twofold.static.shapes import TensorShape
+
+acosh = _unary("Acosh", lambda x: ops.acosh(x), "Inverse hyperbolic cosine.")
+asinh = _unary("Asinh", lambda x: ops.asinh(x), "Inverse hyperbolic sine.")
+atanh = _unary("Atanh", lambda x: ops.atanh(x), "Inverse hyperbolic tangent.")
+lgamma = _unary(
+    "Lgamma", lambda x: ops.lgamma(x), "The logarithm of the absolute value of the gamma function."
+)
+digamma = _unary("Digamma", lambda x: ops.digamma(x), "The derivative of ``lgamma``.")
+igamma = _binary("Igamma", lambda a, x: ops.igamma(a, x), "The lower regularised incomplete gamma function.")
+igammac = _binary(
+    "Igammac", lambda a, x: ops.igammac(a, x), "The upper regularised incomplete gamma function."
+)
+zeta = _binary("Zeta", lambda x, q: FUNCTIONS["special.zeta"](x, q), "Hurwitz's zeta function.")
+conj = _unary("Conj", lambda input: ops.conj(input), "The complex conjugate.")
+angle = _unary("Angle", lambda input: ops.angle(input), "The angle of complex numbers.")
+
+
+@operation("Polygamma")
+def polygamma(a: Number, x: Any) -> Any:
+    """The derivative number ``a`` of ``digamma``; ``a`` is one whole number."""
+    return ops.polygamma(int(axis_of(a)), x)
+
+
+@operation("Real")
+def real(input: Any) -> Any:
+    """The real part; real numbers as they are."""
+    return ops.real(input) if input.dtype.kind == "c" else input
+
+
+@operation("Imag")
+def imag(input: Any) -> Any:
+    """The imaginary part; zeros for real numbers."""
+    return ops.imag(input) if input.dtype.kind == "c" else ops.full_like(input, 0)
+
+
+@operation("Complex")
+def complex(real: Any, imag: Any) -> Any:
+    """Complex numbers of real and imaginary parts."""
+    return ops.complex(real, imag)
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """``x`` as complex64."""
+    return math.cast(x, complex64, name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """``x`` as complex128."""
+    return math.cast(x, complex128, name)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """``x`` as bfloat16."""
+    return math.cast(x, bfloat16, name)
+
+
+@operation("Bitcast")
+def _bitcast(input: Any, dtype: Any) -> Any:
+    return ops.bitcast(input, dtype)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
+    """The same bits read as another dtype of the same size."""
+    return _bitcast(input, as_dtype(type), name=name)
+
+
+@operation("SaturateCast")
+def _saturated(value: Any, dtype: Any) -> Any:
+    low, high = limits_of(dtype)
+    first, last = limits_of(value.dtype)
+    # the largest float that is not above a limit that it cannot hold itself
+    if value.dtype.kind == "f" and dtype.kind != "f":
+        wide = ops.cast(value, float64) if value.dtype is not float64 else value
+        inside = ops.clamp(wide, float(low), float(high) if high < 2**53 else float(high // 1024 * 1024))
+        return ops.cast(inside, dtype)
+    return ops.cast(ops.clamp(value, max(low, first), min(high, last)), dtype)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+    """``value`` in another dtype, limited to what that can hold."""
+    return _saturated(convert_to_tensor(value), as_dtype(dtype), name=name or "saturate_cast")
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """``scalar * x``."""
+    return math.multiply(scalar, x, name=name)
+
+
+@operation("Lbeta")
+def lbeta(x: Any) -> Any:
+    """The logarithm of the absolute value of the beta function of the last axis."""
+    return ops.subtract(ops.sum(ops.lgamma(x), -1), ops.lgamma(ops.sum(x, -1)))
+
+
+@operation("CumulativeLogsumexp")
+def _cumulative_logsumexp(x: Any, axis: Number, exclusive: Number, reverse: Number) -> Any:
+    place = int(axis_of(axis)) % x.ndim
+    given = ops.flip(x, (place,)) if reverse else x
+    made = ops.logcumsumexp(given, place)
+    if exclusive:
+        shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
+        first = full_of(limits_of(x.dtype)[0], shape, x.dtype, x)
+        made = ops.concat([first, ops.narrow(made, place, 0, x.shape[place] - 1)], place)
+    return ops.flip(made, (place,)) if reverse else made
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """The logarithms of cumulative sums of exponentials along ``axis``."""
+    return _cumulative_logsumexp(x, axis, exclusive, reverse, name=name)
+
+
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
+    """The shapes of several tensors."""
+    return [array.shape(value, name, out_type) for value in input]
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
+    """The tensors themselves, under new names."""
+    return [array.identity(value, name=name or "IdentityN") for value in input]
+
+
+def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
+    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity."""
+    tensor = convert_to_tensor(t)
+    with control_dependencies([Assert(math.reduce_all(math.is_finite(tensor)), [msg])]):
+        return array.identity(tensor, name=name or "VerifyFinite")
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+    """``tensor``; a run raises InvalidArgumentError where it holds NaN or infinity."""
+    return verify_tensor_all_finite(tensor, message, name or "CheckNumerics")
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape of an element-wise result; raises ValueError for shapes that do not broadcast."""
+    one, two = list(reversed(TensorShape(shape_x).as_list())), list(reversed(TensorShape(shape_y).as_list()))
+    found: list[int | None] = []
+    for k in range(max(len(one), len(two))):
+        sizes = [side[k] if k < len(side) else 1 for side in (one, two)]
+        known = [size for size in sizes if size not in (None, 1)]
+        if len(set(known)) > 1:
+            raise ValueError(f"broadcast_static_shape: {shape_x} and {shape_y} do not broadcast.")
+        found.append(known[0] if known else None if None in sizes else 1)
+    return TensorShape(found[::-1])
+
+
+@operation("BroadcastArgs")
+def _broadcast_args(x: Number, y: Number) -> Any:
+    return numpy.array(numpy.broadcast_shapes(sizes(x), sizes(y)), numpy.int32)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Any:
+    """``broadcast_static_shape`` of shapes that are known when the graph runs."""
+    return _broadcast_args(shape_x, shape_y, name=name)
+
+
+def make_template(name_: str, func_: Any, create_scope_now_: bool = False, **kwargs: Any) -> Any:
+    """``func_`` in a variable scope of its own: it makes its variables when first called, and shares them then."""
+    scopes: list[VariableScope] = []
+
+    def template(*args: Any, **more: Any) -> Any:
+        if scopes:
+            with variable_scope(scopes[0], reuse=True):
+                return func_(*args, **{**kwargs, **more})
+        with variable_scope(None, name_) as made:
+            found = func_(*args, **{**kwargs, **more})
+        scopes.append(made)
+        return found
+
+    return template
