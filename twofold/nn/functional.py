@@ -55,6 +55,7 @@ def _activations() -> dict[str, Callable[..., Any]]:
         if op.arity == 1:
             made = _core.operation_callable(op, 1, made)
             made.__name__ = made.__qualname__ = op.functions[0]
+            made.__doc__ = op.call.__doc__
         for name in op.functions:
             found[name] = made
             found[name + "_"] = _in_place_form(op.call)

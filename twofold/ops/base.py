@@ -30,6 +30,7 @@ from twofold.ir.bind import bind, constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops.docstrings import with_dtypes
 from twofold.ops.gradients import NoGradient, with_own_gradient
 from twofold.ops.promotion import common_dtype, same
 from twofold.ops.promotion import logical as logical
@@ -501,8 +502,13 @@ def _publish(op: Any) -> None:
         op.call = _plain_call(op, count) if op.functions else _attribute_call(op)
     op.call.__name__ = op.functions[0].rpartition(".")[2] if op.functions else op.name
     op.call.__qualname__ = op.call.__name__
-    op.call.__doc__ = op.doc
+    op.call.__doc__ = with_dtypes(op) if _follows_its_rules(op) else op.doc
     publish(op.call, op.functions, op.methods, op.operators, op.reflected)
+
+
+def _follows_its_rules(op: Any) -> bool:
+    """Whether an entry is element-wise and its dtypes are those that its attributes say."""
+    return type(op) is Elementwise and not {"infer", "build", "operand_dtypes"} & vars(op).keys()
 
 
 def publish(

@@ -1,6 +1,13 @@
-"""Docstrings of functions that are made from a table."""
+"""Docstrings of functions that are made from entries or from tables."""
 
 from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from twofold.dtypes import bool_, float32, int64
+
+_WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
 
 def shown(text: str, *lines: str) -> str:
@@ -10,3 +17,25 @@ def shown(text: str, *lines: str) -> str:
     ['Twice it.', '', '>>> import twofold as torch', '>>> torch.tensor(4) * 2', 'tensor(8)']
     """
     return "\n".join((text.strip(), "", ">>> import twofold as torch", *lines))
+
+
+def with_dtypes(op: Any) -> str:
+    """The docstring of an element-wise entry with what its rules say of dtypes, shapes and errors."""
+    text, mark, example = inspect.cleandoc(op.doc).partition("\n\n>>>")
+    several = len(op.parameter_names()) > 1
+    said = ["Operands broadcast to one shape (else ShapeError) and meet in one dtype."] if several else []
+    if op.result_dtype(float32)[1] is bool_:
+        said.append("The result is bool.")
+    elif op.result_dtype(int64)[1] is float32 and "i" in op.kinds:
+        said.append("Integers and bools give float32.")
+    else:
+        said.append(
+            f"The result has the {'dtype of the operands' if several else 'shape and dtype of the input'}."
+        )
+    refused = [words for kind, words in _WORDS.items() if kind not in op.kinds]
+    if op.on_complex is not None and refused and refused[-1] == _WORDS["c"]:
+        refused.pop()
+    if refused:
+        *others, last = refused
+        said.append(f"Raises DTypeError for {', '.join(others)}{' and ' * bool(others)}{last}.")
+    return "\n".join((text, "", *said)) + mark + example

@@ -91,7 +91,7 @@ class multiply:
 
 @elementwise
 class divide:
-    """Quotient of ``input`` and ``other``; integers give float32.
+    """Quotient of ``input`` and ``other``.
 
     ``rounding_mode`` "floor" rounds it down, "trunc" towards zero, and integers stay integers. Raises
     ArgumentError for another mode.

@@ -86,6 +86,8 @@ def _highest(dtype: DType) -> Any:
 class sum_:
     """Sum over ``dim`` (default: all axes); integers and bools are summed in int64.
 
+    ``dim`` is an axis or several, kept with size 1 by ``keepdim``. Raises AxisError for an axis outside.
+
     >>> import twofold as torch
     >>> torch.sum(torch.tensor([[1, 2], [3, 4]]))
     tensor(10)
@@ -116,6 +118,8 @@ def _prod_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
 class prod:
     """Product over ``dim`` (default: all axes); integers and bools are multiplied in int64.
 
+    ``dim`` is an axis or several, kept with size 1 by ``keepdim``. Raises AxisError for an axis outside.
+
     >>> import twofold as torch
     >>> torch.prod(torch.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([3, 8])
@@ -143,6 +147,9 @@ def _extreme_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
 class amax:
     """Largest element over ``dim``; NaN if there is one. Equal elements share the gradient.
 
+    ``dim`` is an axis or several, kept with size 1 by ``keepdim``. Raises AxisError for an axis outside,
+    ShapeError where no elements are reduced, DTypeError for complex numbers.
+
     >>> import twofold as torch
     >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=1)
     tensor([5., 4.])
@@ -160,6 +167,9 @@ class amax:
 @reduction
 class amin:
     """Smallest element over ``dim``; NaN if there is one. Equal elements share the gradient.
+
+    ``dim`` is an axis or several, kept with size 1 by ``keepdim``. Raises AxisError for an axis outside,
+    ShapeError where no elements are reduced, DTypeError for complex numbers.
 
     >>> import twofold as torch
     >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=1)
@@ -257,6 +267,8 @@ def _index_call(name: str) -> Callable[..., Any]:
 class argmax:
     """Index of the first largest element over ``dim`` (None: of the flattened tensor); NaN wins.
 
+    The result is int64. Raises AxisError for an axis outside, ShapeError where there are no elements.
+
     >>> import twofold as torch
     >>> torch.argmax(torch.tensor([[1.0, 5.0], [5.0, 4.0]]), dim=1)
     tensor([1, 0])
@@ -276,6 +288,8 @@ class argmax:
 @reduction
 class argmin:
     """Index of the first smallest element over ``dim`` (None: of the flattened tensor); NaN wins.
+
+    The result is int64. Raises AxisError for an axis outside, ShapeError where there are no elements.
 
     >>> import twofold as torch
     >>> torch.argmin(torch.tensor([[1.0, 5.0], [5.0, 4.0]]), dim=1)
