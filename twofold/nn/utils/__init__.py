@@ -1,4 +1,4 @@
-"""Limits on gradients, and parameters as one vector."""
+"""Limits on gradients, parameters as one vector, weights computed from others, fused layers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.ir.op import REGISTRY
+from twofold.nn.utils import parametrizations, parametrize
+from twofold.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
+from twofold.nn.utils.reweighting import (
+    remove_spectral_norm,
+    remove_weight_norm,
+    spectral_norm,
+    weight_norm,
+)
 from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
@@ -103,3 +116,8 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         count = parameter.numel()
         parameter.data = vec[start : start + count].reshape(tuple(parameter.shape)).detach()
         start += count
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module whose parameters are to be set later; they are drawn all the same."""
+    return module_cls(*args, **kwargs)

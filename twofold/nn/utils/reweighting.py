@@ -1,0 +1,151 @@
+"""Weights recomputed before every forward pass by a hook: the older forms of the parametrisations.
+
+Their parameters are ``<name>_g`` and ``<name>_v``, or ``<name>_orig``, as in old files of states.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from twofold import _core
+from twofold.nn.module import Module
+from twofold.nn.parameter import Parameter
+from twofold.nn.utils.parametrizations import SpectralNorm, norm_except_dim, output_axis
+
+Tensor = _core.Tensor
+M = TypeVar("M", bound=Module)
+
+
+class _Reweighting:
+    """A hook before the forward pass; ``removed`` ends it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def attach(self, module: Module) -> None:
+        """Compute the weight now and before every forward pass."""
+        if any(type(hook) is type(self) and hook.name == self.name for hook in _hooks(module)):
+            raise RuntimeError(f"Cannot register two {self.words} hooks on the same parameter {self.name}")
+        parameter = getattr(module, self.name)
+        del module._parameters[self.name]
+        self.split(module, parameter)
+        setattr(module, self.name, self.compute(module))
+        module.register_forward_pre_hook(self)
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute(module))
+
+    words = ""
+
+    def split(self, module: Any, parameter: Parameter) -> None:
+        """Register what the weight is computed from."""
+        raise NotImplementedError
+
+    def compute(self, module: Any) -> Tensor:
+        """The weight."""
+        raise NotImplementedError
+
+    def parts(self) -> tuple[str, ...]:
+        """The names that ``split`` registered."""
+        raise NotImplementedError
+
+
+def _hooks(module: Module) -> list[Any]:
+    return [hook for hook, _ in module._forward_pre_hooks.values()]
+
+
+def _detach(module: M, name: str, kind: type[_Reweighting]) -> M:
+    for number, (hook, _) in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, kind) and hook.name == name:
+            weight = hook.compute(module).detach()
+            delattr(module, name)
+            for part in hook.parts():
+                delattr(module, part)
+            del module._forward_pre_hooks[number]
+            module.register_parameter(name, Parameter(weight))
+            return module
+    raise ValueError(f"{kind.words} of '{name}' not found in {module}")
+
+
+class WeightNorm(_Reweighting):
+    """``g * v / |v|``."""
+
+    words = "weight_norm"
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        super().__init__(name)
+        self.dim = -1 if dim is None else dim
+
+    def parts(self) -> tuple[str, ...]:
+        """Length and direction."""
+        return self.name + "_g", self.name + "_v"
+
+    def split(self, module: Any, parameter: Parameter) -> None:
+        """The length and direction of the weight."""
+        length, direction = self.parts()
+        module.register_parameter(length, Parameter(norm_except_dim(parameter.detach(), self.dim)))
+        module.register_parameter(direction, Parameter(parameter.detach()))
+
+    def compute(self, module: Any) -> Tensor:
+        """The weight."""
+        g, v = (getattr(module, part) for part in self.parts())
+        return v * (g / norm_except_dim(v, self.dim))
+
+
+class SpectralNormHook(_Reweighting):
+    """The weight over its largest singular value."""
+
+    words = "spectral_norm"
+
+    def __init__(self, name: str, rounds: int, dim: int, eps: float) -> None:
+        super().__init__(name)
+        self.rounds, self.dim, self.eps = rounds, dim, eps
+
+    def parts(self) -> tuple[str, ...]:
+        """The weight itself and the two singular vectors."""
+        return self.name + "_orig", self.name + "_u", self.name + "_v"
+
+    def split(self, module: Any, parameter: Parameter) -> None:
+        """The weight under another name, and vectors near the singular ones."""
+        own, first, second = self.parts()
+        module.register_parameter(own, parameter)
+        self._norm = SpectralNorm(parameter.detach(), self.rounds, self.dim, self.eps)
+        if parameter.ndim > 1:
+            module.register_buffer(first, self._norm._u)
+            module.register_buffer(second, self._norm._v)
+
+    def compute(self, module: Any) -> Tensor:
+        """The weight divided; in training after a step of the power iteration."""
+        own, first, second = self.parts()
+        weight = getattr(module, own)
+        if weight.ndim > 1:
+            self._norm._u, self._norm._v = getattr(module, first), getattr(module, second)
+        self._norm.train(module.training)
+        return self._norm(weight)
+
+
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
+    """Learn the length ``<name>_g`` and the direction ``<name>_v`` of a weight apart.
+
+    See ``parametrizations.weight_norm`` for the newer form.
+    """
+    WeightNorm(name, dim).attach(module)
+    return module
+
+
+def remove_weight_norm(module: M, name: str = "weight") -> M:
+    """Make the weight a parameter again; raises ValueError where it is none of ``weight_norm``."""
+    return _detach(module, name, WeightNorm)
+
+
+def spectral_norm(
+    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> M:
+    """Divide a weight by its largest singular value; see ``parametrizations.spectral_norm`` for the newer form."""
+    SpectralNormHook(name, n_power_iterations, output_axis(module, dim), eps).attach(module)
+    return module
+
+
+def remove_spectral_norm(module: M, name: str = "weight") -> M:
+    """Make the weight a parameter again; raises ValueError where it is none of ``spectral_norm``."""
+    return _detach(module, name, SpectralNormHook)
