@@ -170,6 +170,19 @@ def test_both_declarations_draw_the_same() -> None:
             assert (order == rates[random_families.draw_permutation(keys[2], run, 3).numpy()]).all()
 
 
+def test_declared_gamma_and_truncated_numbers() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        alpha = tf.constant([0.5, 3.0], "float64")
+        drawn = tf.random_gamma([2000], alpha, 2.0, "float64", seed=5)
+        slope = tf.gradients(tf.reduce_mean(drawn, 0), alpha)[0]
+        cut = tf.truncated_normal([3000], 1.0, 2.0, seed=7)
+        values, slopes, inside = session.run((drawn, slope, cut))
+    for column, shape in enumerate((0.5, 3.0)):
+        assert stats.kstest(values[:, column], stats.gamma(shape, scale=0.5).cdf).pvalue > 0.01
+    numpy.testing.assert_allclose(slopes, 0.5, rtol=0.1)
+    assert stats.kstest(inside, stats.truncnorm(-2, 2, 1, 2).cdf).pvalue > 0.01
+
+
 def test_a_fork_leaves_the_stream_alone() -> None:
     torch.manual_seed(1)
     with torch.random.fork_rng():

@@ -17,7 +17,9 @@ from twofold.ir.op import REGISTRY
 from twofold.nn import functional_attention, functional_ctc, functional_embedding, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
-from twofold.ops.base import FUNCTIONS, Operation, apply
+from twofold.ops.base import FUNCTIONS, Operation
+from twofold.ops.random import draw_uniform
+from twofold.ops.random_families import draw
 
 Tensor = _core.Tensor
 
@@ -117,13 +119,7 @@ def rrelu(
     """``leaky_relu`` with a slope drawn from [lower, upper] for each element in training, else their mean."""
     slope: Any = (lower + upper) / 2
     if training:
-        slope = apply(
-            "random_uniform",
-            *stream(None),
-            float(lower),
-            float(upper),
-            attrs=(tuple(input.shape), input.dtype),
-        )
+        slope = draw_uniform(*stream(None), tuple(input.shape), input.dtype, float(lower), float(upper))
     result = FUNCTIONS["where"](input >= 0, input, input * slope)
     return input._assign(result) if inplace else result
 
@@ -168,7 +164,7 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, shape
         return input
     if p == 1:
         return input._assign(input * 0) if inplace else input * 0
-    kept = apply("random_uniform", *stream(None), 0.0, 1.0, attrs=(shape, input.dtype)) >= p
+    kept = draw_uniform(*stream(None), shape, input.dtype) >= p
     scale = 1 / math.sqrt((1 + p * _ALPHA_PRIME**2) * (1 - p))
     result = FUNCTIONS["where"](kept, input, _ALPHA_PRIME) * scale - scale * p * _ALPHA_PRIME
     return input._assign(result) if inplace else result
@@ -199,8 +195,7 @@ def gumbel_softmax(
 
     Source: Jang, Gu, Poole, Categorical Reparameterization with Gumbel-Softmax, 2017.
     """
-    uniform = apply("random_uniform", *stream(None), 0.0, 1.0, attrs=(tuple(logits.shape), logits.dtype))
-    gumbel = -(-(uniform.clamp(min=2.0**-24).log())).log()
+    gumbel = -draw("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
     soft = ((logits + gumbel) / tau).softmax(dim)
     if not hard:
         return soft

@@ -10,7 +10,7 @@ from twofold import _core
 from twofold.frontend.drawing import stream
 from twofold.frontend.install import PUBLIC
 from twofold.frontend.install import _callable as worded
-from twofold.ops.base import apply
+from twofold.ops.random import draw_uniform
 from twofold.ops.unpooling import fractional
 
 Tensor = _core.Tensor
@@ -49,7 +49,7 @@ def _fractional(count: int) -> Callable[..., Any]:
         if samples is None:
             batch = input.shape[0] if input.ndim == count + 2 else 1
             shape = (batch, input.shape[-count - 1], count)
-            samples = apply("random_uniform", *stream(None), 0.0, 1.0, attrs=(shape, input.dtype))
+            samples = draw_uniform(*stream(None), shape, input.dtype)
         return fractional(input, kernel_size, output_size, output_ratio, return_indices, samples, count)
 
     made.__name__ = made.__qualname__ = f"fractional_max_pool{count}d"

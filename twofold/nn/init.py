@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.frontend.drawing import Generator, randn
+from twofold.frontend.drawing import Generator, randn, stream
+from twofold.ops.random_families import draw
 
 Tensor = _core.Tensor
 
@@ -94,11 +95,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draw from a normal distribution limited to [a, b]: values outside are drawn again."""
-    values = randn(tensor.numel(), generator=generator, dtype="float64").numpy() * std + mean
-    while (outside := (values < a) | (values > b)).any():
-        values[outside] = randn(int(outside.sum()), generator=generator, dtype="float64").numpy() * std + mean
-    return _from_array(tensor, values.reshape(tuple(tensor.shape)))
+    """Draw from a normal distribution limited to [a, b]."""
+    bounds = ((a - mean) / std, (b - mean) / std)
+    drawn = draw("truncated_normal", *stream(generator), tuple(tensor.shape), tensor.dtype, *bounds)
+    return tensor.copy_((drawn * std + mean).clamp(a, b))
 
 
 @_silently

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, float32, float64, int64, uint64
+from twofold.dtypes import DType, as_dtype, finfo, float32, float64, int64, uint64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ops.base import Host, apply, composite, convert, host, ops
+from twofold.ops.base import FUNCTIONS, Host, apply, composite, convert, host, ops
 from twofold.ops.gradients import no_slope
 from twofold.ops.random import draw_samples, uniform_node
 from twofold.ops.samples import Sample
@@ -47,9 +47,15 @@ class random_exponential:
     differentiable = False
     signature = "key, counter, rate"
     samples = lambda: draw_samples(2.5)
-    compute = _inverse(
-        lambda u, rate: -ops.log1p(-ops.maximum(u, 2.0**-54 if u.dtype is float64 else 2.0**-25)) / rate
-    )
+
+    @staticmethod
+    def compute(key: Any, counter: Any, rate: Any, shape: Any, dtype: DType) -> Any:
+        wide = _wide(dtype)
+        u = uniform_node(key, counter, shape, wide)
+        wait = -ops.log1p(-ops.maximum(u, 2.0**-54 if wide is float64 else 2.0**-25))
+        # half types have no numbers as small as that
+        wait = wait if dtype is wide else ops.maximum(wait, finfo(dtype).tiny)
+        return convert(wait / convert(rate, wide), dtype)
 
 
 @composite
@@ -90,6 +96,30 @@ class random_log_normal:
     def compute(key: Any, counter: Any, mean: Any, std: Any, shape: Any, dtype: DType) -> Any:
         normal = apply("random_normal", key, counter, mean, std, attrs=(shape, _wide(dtype)))
         return convert(ops.exp(normal), dtype)
+
+
+@composite
+class random_truncated_normal:
+    """Standard normal numbers between ``low`` and ``high``, by the inverse of the distribution function.
+
+    Where both bounds are positive it is taken at the mirrored ones, so that the upper tail keeps its digits.
+    """
+
+    functions = ()
+    methods = ()
+    differentiable = False
+    signature = "key, counter, low, high"
+    samples = lambda: draw_samples(-2.0, 2.0)
+
+    @staticmethod
+    def compute(key: Any, counter: Any, low: Any, high: Any, shape: Any, dtype: DType) -> Any:
+        low, high = convert(low, float64), convert(high, float64)
+        upper = low > 0.0
+        ends = [FUNCTIONS["special.ndtr"](ops.where(upper, -end, end)) for end in (low, high)]
+        u = uniform_node(key, counter, shape, float64)
+        inside = FUNCTIONS["special.ndtri"](ends[0] + u * (ends[1] - ends[0]))
+        found = ops.clamp(ops.where(upper, -inside, inside), low, high)
+        return convert(found, dtype)
 
 
 def values_samples(*values: Any) -> Sequence[Sample]:
@@ -227,7 +257,7 @@ class random_permutation:
 
 
 def draw(name: str, key: Any, counter: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
-    """Bind ``random_<name>`` (exponential, cauchy, geometric, log_normal) for a shape and dtype."""
+    """Bind ``random_<name>`` for a shape and dtype: exponential, cauchy, geometric, log_normal, truncated_normal."""
     attrs = (shape_of((shape,)), as_dtype(dtype))
     return apply(f"random_{name}", key, counter, *parameters, attrs=attrs)
 

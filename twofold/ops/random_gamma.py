@@ -11,21 +11,24 @@ from twofold.ops.base import apply, composite, convert, iota, ops
 from twofold.ops.random_families import values_samples
 from twofold.ops.samples import Sample
 
+_RANGES = {24: (-2.5, 3.6), 40: (-3.0, 4.0)}
+"""Where the points of the integral lie, by their number."""
 
-def _log_gamma_slope(alpha: Any, logarithm: Any) -> Any:
+
+def _log_gamma_slope(alpha: Any, logarithm: Any, points: int) -> Any:
     """How log(x) changes with alpha where the gamma distribution function stays: the implicit derivative.
 
     ``d log(x) / d alpha = -(dF / d alpha) / (x f(x))``, as an integral over the tail on the side of x where the
     density falls. With c = digamma(alpha) - log(x) it is for x <= alpha that of
     ``exp(-alpha s + x (1 - exp(-s))) (c + s)`` over s > 0, else of ``(1 + v)**(alpha - 1) exp(-x v) (log(1 + v) - c)``
-    over v > 0, by the double exponential formula for half the line; 40 points give nine digits.
+    over v > 0, by the double exponential formula for half the line; 24 points give six digits, 40 nine.
 
     Sources: Figurnov, Mohamed and Mnih, Implicit Reparameterization Gradients, 2018, eq. 7; Takahasi and Mori, Double
     Exponential Formulas for Numerical Integration, 1974.
     """
-    points = 40
-    step = 7.0 / (points - 1)
-    t = convert(iota((points,)), float64) * step - 3.0
+    low, high = _RANGES[points]
+    step = (high - low) / (points - 1)
+    t = convert(iota((points,)), float64) * step + low
     place, alpha, logarithm = ops.exp(t - ops.exp(-t)), ops.unsqueeze(alpha, -1), ops.unsqueeze(logarithm, -1)
     weight = place * (1.0 + ops.exp(-t)) * step
     x = ops.exp(logarithm)
@@ -46,7 +49,12 @@ class log_gamma_slope:
     methods = ()
     signature = "alpha, logarithm"
     samples = lambda: [
-        Sample((), (numpy.array([0.02, 0.7, 3.0, 50.0]), numpy.array([-30.0, 0.2, 1.5, 3.8])), (float64,) * 2)
+        Sample(
+            (points,),
+            (numpy.array([0.02, 0.7, 3.0, 50.0]), numpy.array([-30.0, 0.2, 1.5, 3.8])),
+            (float64,) * 2,
+        )
+        for points in _RANGES
     ]
     compute = _log_gamma_slope
 
@@ -66,7 +74,8 @@ class random_log_gamma_variate:
 
     @staticmethod
     def vjp(ct: Any, y: Any, alpha: Any, key: Any, counter: Any) -> tuple[Any, None, None]:
-        slope = apply("log_gamma_slope", convert(alpha, float64), y)
+        points = 40 if alpha.dtype is float64 else 24
+        slope = apply("log_gamma_slope", convert(alpha, float64), y, attrs=(points,))
         return (convert(ct * slope, alpha.dtype), None, None)
 
 

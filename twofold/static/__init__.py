@@ -112,6 +112,7 @@ from twofold.static.initializers import (
 from twofold.static.install import install as _install
 from twofold.static.random import (
     multinomial,
+    random_gamma,
     random_normal,
     random_poisson,
     random_shuffle,

@@ -7,6 +7,7 @@ from typing import Any
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
+from twofold.ops.random import draw_uniform
 from twofold.static import math
 from twofold.static.array import _indices, gather
 from twofold.static.array import top_k as top_k
@@ -197,9 +198,7 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
 def _dropped(value: Any, rate: Any, shape: Any, key: int, counter: Any) -> Any:
     if shape is None:
         return apply("random_dropout", value, key, counter, rate)
-    kept = ops.greater_equal(
-        apply("random_uniform", key, counter, 0.0, 1.0, attrs=(sizes(shape), value.dtype)), rate
-    )
+    kept = ops.greater_equal(draw_uniform(key, counter, sizes(shape), value.dtype), rate)
     return ops.where(kept, ops.divide(value, ops.subtract(1.0, rate)), 0.0)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from twofold.dtypes import float32, float64
+from twofold.dtypes import finfo, float32, float64
 from twofold.ops import random_families
-from twofold.ops.base import apply, ops
+from twofold.ops.base import apply, broadcast_shapes, ops
+from twofold.ops.random_gamma import draw_log_gamma
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, sizes
 from twofold.static.graph import get_default_graph
 
@@ -34,19 +35,12 @@ def next_key(seed: int | None) -> int:
 
 
 def _draw(name: str, shape: Any, dtype: Any, low: Any, high: Any, key: int, counter: Any) -> Any:
-    wanted = sizes(shape)
-    if name == "truncated_normal":
-        return _truncated(wanted, dtype, low, high, key, counter)
-    return apply(name, key, counter, low, high, attrs=(wanted, dtype))
+    return apply(name, key, counter, low, high, attrs=(sizes(shape), dtype))
 
 
-def _truncated(shape: tuple[int, ...], dtype: Any, mean: Any, stddev: Any, key: int, counter: Any) -> Any:
-    """The best of several draws: each is outside two standard deviations with probability 0.0455."""
-    value = apply("random_normal", key, counter, 0.0, 1.0, attrs=(shape, dtype))
-    for attempt in range(1, 5):
-        other = apply("random_normal", key ^ (attempt << 56), counter, 0.0, 1.0, attrs=(shape, dtype))
-        value = ops.where(ops.less_equal(ops.abs(value), 2.0), value, other)
-    return ops.add(ops.multiply(ops.clamp(value, -2.0, 2.0), stddev), mean)
+def _truncated(shape: Any, dtype: Any, mean: Any, stddev: Any, key: int, counter: Any) -> Any:
+    value = random_families.draw("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
+    return ops.add(ops.multiply(value, stddev), mean)
 
 
 def _random(
@@ -112,7 +106,15 @@ def truncated_normal(
     name: str | None = None,
 ) -> Any:
     """Normal numbers none of which is further than two standard deviations from the mean."""
-    return _random("truncated_normal", "truncated_normal", shape, dtype, mean, stddev, seed, name)
+    keywords = {
+        "shape": shape,
+        "dtype": as_dtype(dtype),
+        "mean": as_tensor(mean),
+        "stddev": as_tensor(stddev),
+        "key": next_key(seed),
+    }
+    label, known = name or "truncated_normal", frozenset({"shape"})
+    return define("truncated_normal", _truncated, (), keywords, label, known, True).outputs[0]
 
 
 def _shuffled(value: Any, key: int, counter: Any) -> Any:
@@ -181,6 +183,42 @@ def random_poisson(
     ).outputs[0]
 
 
-poisson = random_poisson
+def _gammas(shape: Any, alpha: Any, beta: Any, dtype: Any, key: int, counter: Any) -> Any:
+    alpha, beta = (ops.cast(value, dtype) for value in (alpha, beta))
+    spread = ops.broadcast_to(alpha, (*sizes(shape), *broadcast_shapes(alpha.shape, beta.shape)))
+    drawn = ops.cast(ops.exp(draw_log_gamma(spread, key, counter)), dtype)
+    return ops.clamp(ops.divide(drawn, beta), finfo(dtype).tiny)
+
+
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Gamma numbers: ``shape`` of them for each shape parameter in ``alpha`` and rate in ``beta`` (default: 1).
+
+    Gradients flow to both. Source: Figurnov, Mohamed and Mnih, Implicit Reparameterization Gradients, 2018.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     session.run(tf.random_gamma([3], [0.5, 2.0])).shape
+    (3, 2)
+    """
+    wanted = as_dtype(dtype)
+    keywords = {
+        "shape": shape,
+        "alpha": convert_to_tensor(alpha, wanted),
+        "beta": convert_to_tensor(1.0 if beta is None else beta, wanted),
+        "dtype": wanted,
+        "key": next_key(seed),
+    }
+    label, known = name or "random_gamma", frozenset({"shape"})
+    return define("RandomGamma", _gammas, (), keywords, label, known, True).outputs[0]
+
+
+poisson, gamma = random_poisson, random_gamma
 normal, uniform, categorical, shuffle = random_normal, random_uniform, multinomial, random_shuffle
 set_seed = set_random_seed
