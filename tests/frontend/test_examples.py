@@ -24,6 +24,12 @@ def functions() -> dict[str, Any]:
     return dict(found.values())
 
 
+def layers() -> dict[str, Any]:
+    """Every module of ``twofold.nn``."""
+    found = {f"nn.{name}": value for name, value in vars(twofold.nn).items() if not name.startswith("_")}
+    return {name: value for name, value in found.items() if isinstance(value, type)}
+
+
 def methods() -> dict[str, Any]:
     """The tensor's own methods and properties, which are no public functions."""
     taken = {text_of(function) for function in PUBLIC.values()}
@@ -34,7 +40,7 @@ def methods() -> dict[str, Any]:
 
 EXAMPLES = {
     name: text_of(function)
-    for name, function in (functions() | methods()).items()
+    for name, function in (functions() | layers() | methods()).items()
     if ">>>" in text_of(function)
 }
 
@@ -60,8 +66,8 @@ def test_the_example_is_whole(name: str) -> None:
     assert len(lines) > 1
 
 
-def test_public_functions_have_examples() -> None:
-    without = [name for name, function in functions().items() if ">>>" not in text_of(function)]
+def test_public_functions_and_layers_have_examples() -> None:
+    without = [name for name, function in (functions() | layers()).items() if ">>>" not in text_of(function)]
     assert not without, f"without an example: {', '.join(without)}"
 
 

@@ -50,7 +50,12 @@ class _Activation(Module):
 
 
 class ReLU(_Activation):
-    """``max(x, 0)``."""
+    """``max(x, 0)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
     settings, defaults = ("inplace",), (False,)
 
@@ -60,7 +65,12 @@ class ReLU(_Activation):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The sigmoid of ``input``."""
@@ -68,7 +78,12 @@ class Sigmoid(Module):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import twofold as torch
+    >>> torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The hyperbolic tangent of ``input``."""
@@ -76,14 +91,24 @@ class Tanh(Module):
 
 
 class LeakyReLU(_Activation):
-    """``x`` where positive, else ``negative_slope * x``."""
+    """``x`` where positive, else ``negative_slope * x``.
+
+    >>> import twofold as torch
+    >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
 
     settings, defaults = ("negative_slope", "inplace"), (0.01, False)
     function = staticmethod(F.leaky_relu)
 
 
 class RReLU(_Activation):
-    """``LeakyReLU`` with a slope drawn from [lower, upper] in training."""
+    """``LeakyReLU`` with a slope drawn from [lower, upper] in training.
+
+    >>> import twofold as torch
+    >>> torch.nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2000,  2.0000])
+    """
 
     settings, defaults = ("lower", "upper", "inplace"), (1 / 8, 1 / 3, False)
 
@@ -93,7 +118,12 @@ class RReLU(_Activation):
 
 
 class PReLU(Module):
-    """``x`` where positive, else ``weight * x`` with trained weights: one, or one per channel."""
+    """``x`` where positive, else ``weight * x`` with trained weights: one, or one per channel.
+
+    >>> import twofold as torch
+    >>> torch.nn.PReLU()(torch.tensor([-1.0, 2.0])).tolist()
+    [-0.25, 2.0]
+    """
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
@@ -118,63 +148,108 @@ class PReLU(Module):
 
 
 class ReLU6(_Activation):
-    """``min(max(x, 0), 6)``."""
+    """``min(max(x, 0), 6)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
 
     settings, defaults = ("inplace",), (False,)
     function = staticmethod(F.relu6)
 
 
 class ELU(_Activation):
-    """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
+    """``x`` where positive, else ``alpha * (exp(x) - 1)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.ELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
 
     settings, defaults = ("alpha", "inplace"), (1.0, False)
     function = staticmethod(F.elu)
 
 
 class CELU(_Activation):
-    """``x`` where positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    """``x`` where positive, else ``alpha * (exp(x / alpha) - 1)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.CELU(alpha=2.0)(torch.tensor([-1.0, 2.0]))
+    tensor([-0.7869,  2.0000])
+    """
 
     settings, defaults = ("alpha", "inplace"), (1.0, False)
     function = staticmethod(F.celu)
 
 
 class SELU(_Activation):
-    """ELU scaled so that mean 0 and variance 1 stay."""
+    """ELU scaled so that mean 0 and variance 1 stay.
+
+    >>> import twofold as torch
+    >>> torch.nn.SELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
 
     settings, defaults = ("inplace",), (False,)
     function = staticmethod(F.selu)
 
 
 class GELU(_Activation):
-    """``x`` times the normal distribution function of ``x``."""
+    """``x`` times the normal distribution function of ``x``.
+
+    >>> import twofold as torch
+    >>> torch.nn.GELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
 
     settings, defaults = ("approximate",), ("none",)
     function = staticmethod(F.gelu)
 
 
 class SiLU(_Activation):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.SiLU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
 
     settings, defaults = ("inplace",), (False,)
     function = staticmethod(F.silu)
 
 
 class Mish(_Activation):
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Mish()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
 
     settings, defaults = ("inplace",), (False,)
     function = staticmethod(F.mish)
 
 
 class Softplus(_Activation):
-    """``log(1 + exp(beta * x)) / beta``."""
+    """``log(1 + exp(beta * x)) / beta``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Softplus()(torch.tensor([0.0, 100.0]))
+    tensor([  0.6931, 100.0000])
+    """
 
     settings, defaults = ("beta", "threshold"), (1.0, 20.0)
     function = staticmethod(F.softplus)
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Softsign()(torch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of ``input``."""
@@ -182,7 +257,12 @@ class Softsign(Module):
 
 
 class Tanhshrink(Module):
-    """``x - tanh(x)``."""
+    """``x - tanh(x)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Tanhshrink()(torch.tensor([0.0, 2.0]))
+    tensor([0.0000, 1.0360])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of ``input``."""
@@ -190,7 +270,12 @@ class Tanhshrink(Module):
 
 
 class LogSigmoid(Module):
-    """``log(sigmoid(x))``."""
+    """``log(sigmoid(x))``.
+
+    >>> import twofold as torch
+    >>> torch.nn.LogSigmoid()(torch.tensor([0.0, -100.0]))
+    tensor([  -0.6931, -100.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of ``input``."""
@@ -198,7 +283,12 @@ class LogSigmoid(Module):
 
 
 class Softshrink(_Activation):
-    """``x`` moved towards 0 by ``lambd``."""
+    """``x`` moved towards 0 by ``lambd``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Softshrink()(torch.tensor([-2.0, 0.25, 2.0]))
+    tensor([-1.5000,  0.0000,  1.5000])
+    """
 
     settings, defaults = ("lambd",), (0.5,)
     function = staticmethod(F.softshrink)
@@ -209,13 +299,23 @@ class Softshrink(_Activation):
 
 
 class Hardshrink(Softshrink):
-    """``x`` where further than ``lambd`` from 0, else 0."""
+    """``x`` where further than ``lambd`` from 0, else 0.
+
+    >>> import twofold as torch
+    >>> torch.nn.Hardshrink()(torch.tensor([-2.0, 0.25, 2.0]))
+    tensor([-2.,  0.,  2.])
+    """
 
     function = staticmethod(F.hardshrink)
 
 
 class Hardtanh(_Activation):
-    """``x`` limited to [min_val, max_val]; raises AssertionError for an empty range."""
+    """``x`` limited to [min_val, max_val]; raises AssertionError for an empty range.
+
+    >>> import twofold as torch
+    >>> torch.nn.Hardtanh(-2.0, 2.0)(torch.tensor([-3.0, 0.5, 3.0]))
+    tensor([-2.0000,  0.5000,  2.0000])
+    """
 
     settings, defaults = ("min_val", "max_val", "inplace"), (-1.0, 1.0, False)
     function = staticmethod(F.hardtanh)
@@ -227,7 +327,12 @@ class Hardtanh(_Activation):
 
 
 class Hardsigmoid(_Activation):
-    """``x / 6 + 1 / 2``, limited to [0, 1]."""
+    """``x / 6 + 1 / 2``, limited to [0, 1].
+
+    >>> import twofold as torch
+    >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
 
     settings, defaults, shown = ("inplace",), (False,), ()
     function = staticmethod(F.hardsigmoid)
@@ -238,13 +343,23 @@ class Hardsigmoid(_Activation):
 
 
 class Hardswish(Hardsigmoid):
-    """``x * hardsigmoid(x)``."""
+    """``x * hardsigmoid(x)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Hardswish()(torch.tensor([1.5, 4.0]))
+    tensor([1.1250, 4.0000])
+    """
 
     function = staticmethod(F.hardswish)
 
 
 class Threshold(_Activation):
-    """``x`` where above ``threshold``, else ``value``."""
+    """``x`` where above ``threshold``, else ``value``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Threshold(1.0, -9.0)(torch.tensor([0.5, 2.0]))
+    tensor([-9.,  2.])
+    """
 
     settings, defaults = ("threshold", "value", "inplace"), (None, None, False)
     function = staticmethod(F.threshold)
@@ -254,14 +369,25 @@ class Threshold(_Activation):
 
 
 class GLU(_Activation):
-    """The first half along ``dim`` times the sigmoid of the second half."""
+    """The first half along ``dim`` times the sigmoid of the second half.
+
+    >>> import twofold as torch
+    >>> torch.nn.GLU()(torch.tensor([3.0, 5.0, 0.0, 100.0]))
+    tensor([1.5000, 5.0000])
+    """
 
     settings, defaults = ("dim",), (-1,)
     function = staticmethod(F.glu)
 
 
 class Softmax(_Activation):
-    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    """``exp(x) / sum(exp(x))`` along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Softmax(dim=1)(torch.tensor([[0.0, 1.0], [5.0, 5.0]]))
+    tensor([[0.2689, 0.7311],
+            [0.5000, 0.5000]])
+    """
 
     settings, defaults = ("dim",), (None,)
 
@@ -272,7 +398,12 @@ class Softmax(_Activation):
 
 
 class Softmin(Softmax):
-    """``softmax(-x)`` along ``dim``."""
+    """``softmax(-x)`` along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Softmin(dim=0)(torch.tensor([0.0, 1.0]))
+    tensor([0.7311, 0.2689])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The softmin of ``input``."""
@@ -280,7 +411,12 @@ class Softmin(Softmax):
 
 
 class LogSoftmax(Softmax):
-    """The logarithm of the softmax along ``dim``."""
+    """The logarithm of the softmax along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.nn.LogSoftmax(dim=0)(torch.tensor([0.0, 1.0]))
+    tensor([-1.3133, -0.3133])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The logarithm of the softmax of ``input``."""
@@ -289,7 +425,12 @@ class LogSoftmax(Softmax):
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of ``(batch, channels, height, width)``."""
+    """The softmax over the channels of ``(batch, channels, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Softmax2d()(torch.zeros(1, 2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The softmax of ``input``; raises ValueError unless it has 3 or 4 axes."""

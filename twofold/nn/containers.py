@@ -185,7 +185,13 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dictionary whose modules are registered."""
+    """A dictionary whose modules are registered.
+
+    >>> import twofold as torch
+    >>> layers = torch.nn.ModuleDict({"first": torch.nn.Linear(2, 3), "act": torch.nn.ReLU()})
+    >>> list(layers), layers["first"](torch.ones(4, 2)).shape
+    (['first', 'act'], twofold.Size([4, 3]))
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -241,7 +247,13 @@ def _as_parameter(value: Any) -> Any:
 
 
 class ParameterList(Module):
-    """A list whose tensors are parameters."""
+    """A list whose tensors are parameters.
+
+    >>> import twofold as torch
+    >>> weights = torch.nn.ParameterList([torch.ones(2), torch.zeros(3)])
+    >>> [weight.shape for weight in weights.parameters()]
+    [twofold.Size([2]), twofold.Size([3])]
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -294,7 +306,13 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary whose tensors are parameters."""
+    """A dictionary whose tensors are parameters.
+
+    >>> import twofold as torch
+    >>> settings = torch.nn.ParameterDict({"scale": torch.ones(2)})
+    >>> settings["scale"].requires_grad, [name for name, _ in settings.named_parameters()]
+    (True, ['scale'])
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -171,7 +171,12 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolution over ``(batch, channels, depth, height, width)``, see ``conv3d``."""
+    """Convolution over ``(batch, channels, depth, height, width)``, see ``conv3d``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Conv3d(2, 8, 3, padding=1)(torch.ones(1, 2, 4, 5, 6)).shape
+    twofold.Size([1, 8, 4, 5, 6])
+    """
 
     axes = 3
 
@@ -232,7 +237,12 @@ class _ConvTranspose(_Convolution):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution over ``(batch, channels, length)``, see ``conv_transpose1d``."""
+    """Transposed convolution over ``(batch, channels, length)``, see ``conv_transpose1d``.
+
+    >>> import twofold as torch
+    >>> torch.nn.ConvTranspose1d(2, 8, 4, stride=2, padding=1)(torch.ones(1, 2, 5)).shape
+    twofold.Size([1, 8, 10])
+    """
 
     axes = 1
 
@@ -249,7 +259,12 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution over ``(batch, channels, depth, height, width)``, see ``conv_transpose3d``."""
+    """Transposed convolution over ``(batch, channels, depth, height, width)``, see ``conv_transpose3d``.
+
+    >>> import twofold as torch
+    >>> torch.nn.ConvTranspose3d(2, 8, 2, stride=2)(torch.ones(1, 2, 3, 4, 5)).shape
+    twofold.Size([1, 8, 6, 8, 10])
+    """
 
     axes = 3
 

@@ -23,7 +23,12 @@ def new_parameter(*size: int, dtype: Any = None) -> Parameter:
 
 
 class Identity(Module):
-    """Returns its input; takes any arguments and forgets them."""
+    """Returns its input; takes any arguments and forgets them.
+
+    >>> import twofold as torch
+    >>> torch.nn.Identity(54, unused=True)(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -78,7 +83,12 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """``input1.T @ weight[o] @ input2 + bias[o]`` for each output ``o``."""
+    """``input1.T @ weight[o] @ input2 + bias[o]`` for each output ``o``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
+    twofold.Size([5, 4])
+    """
 
     def __init__(
         self,
@@ -136,7 +146,15 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """In training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``."""
+    """In training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+
+    >>> import twofold as torch
+    >>> dropout, x = torch.nn.Dropout(0.5), torch.ones(100)
+    >>> sorted(set(dropout(x).tolist()))
+    [0.0, 2.0]
+    >>> dropout.eval()(x).sum()
+    tensor(100.)
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with elements dropped."""
@@ -144,7 +162,13 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """In training, zero whole channels of ``(batch, channels, length)``."""
+    """In training, zero whole channels of ``(batch, channels, length)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.Dropout1d()(torch.ones(1, 50, 3))[0]
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with channels dropped."""
@@ -152,7 +176,13 @@ class Dropout1d(_Dropout):
 
 
 class Dropout2d(_Dropout):
-    """In training, zero whole channels of ``(batch, channels, height, width)``."""
+    """In training, zero whole channels of ``(batch, channels, height, width)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.Dropout2d()(torch.ones(1, 50, 2, 2)).reshape(50, 4)
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with channels dropped."""
@@ -160,7 +190,13 @@ class Dropout2d(_Dropout):
 
 
 class Dropout3d(_Dropout):
-    """In training, zero whole channels of ``(batch, channels, depth, height, width)``."""
+    """In training, zero whole channels of ``(batch, channels, depth, height, width)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.Dropout3d()(torch.ones(1, 50, 2, 2, 2)).reshape(50, 8)
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with channels dropped."""
@@ -168,7 +204,12 @@ class Dropout3d(_Dropout):
 
 
 class AlphaDropout(_Dropout):
-    """Dropout that keeps mean and variance behind ``SELU``."""
+    """Dropout that keeps mean and variance behind ``SELU``.
+
+    >>> import twofold as torch
+    >>> torch.nn.AlphaDropout().eval()(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with elements dropped."""
@@ -176,7 +217,13 @@ class AlphaDropout(_Dropout):
 
 
 class FeatureAlphaDropout(_Dropout):
-    """``AlphaDropout`` of whole channels of ``(batch, channels, ...)``."""
+    """``AlphaDropout`` of whole channels of ``(batch, channels, ...)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.FeatureAlphaDropout()(torch.ones(1, 50, 3))[0]
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with channels dropped."""
@@ -184,7 +231,12 @@ class FeatureAlphaDropout(_Dropout):
 
 
 class Flatten(Module):
-    """Makes the axes from ``start_dim`` to ``end_dim`` one."""
+    """Makes the axes from ``start_dim`` to ``end_dim`` one.
+
+    >>> import twofold as torch
+    >>> torch.nn.Flatten()(torch.zeros(2, 3, 5)).shape
+    twofold.Size([2, 15])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -201,7 +253,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Makes axis ``dim`` several of the sizes ``unflattened_size``."""
+    """Makes axis ``dim`` several of the sizes ``unflattened_size``.
+
+    >>> import twofold as torch
+    >>> torch.nn.Unflatten(1, (3, 5))(torch.zeros(2, 15)).shape
+    twofold.Size([2, 3, 5])
+    """
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
@@ -218,7 +275,12 @@ class Unflatten(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between two tensors along ``dim``."""
+    """The cosine of the angle between two tensors along ``dim``.
+
+    >>> import twofold as torch
+    >>> torch.nn.CosineSimilarity()(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([0.6000])
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -231,7 +293,12 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis."""
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis.
+
+    >>> import twofold as torch
+    >>> torch.nn.PairwiseDistance()(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()

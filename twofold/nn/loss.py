@@ -34,25 +34,45 @@ class _Loss(Module):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``."""
+    """``|input - target|``.
+
+    >>> import twofold as torch
+    >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]))
+    tensor(1.5000)
+    """
 
     function = staticmethod(F.l1_loss)
 
 
 class MSELoss(_Loss):
-    """``(input - target) ** 2``."""
+    """``(input - target) ** 2``.
+
+    >>> import twofold as torch
+    >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0]))
+    tensor(4.5000)
+    """
 
     function = staticmethod(F.mse_loss)
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``."""
+    """``log(1 + exp(-target * input))``.
+
+    >>> import twofold as torch
+    >>> torch.nn.SoftMarginLoss(reduction="none")(torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]))
+    tensor([0.6931, 2.1269])
+    """
 
     function = staticmethod(F.soft_margin_loss)
 
 
 class SmoothL1Loss(_Loss):
-    """``d**2 / (2 * beta)`` for ``d = |input - target|`` below ``beta``, then ``d - beta / 2``."""
+    """``d**2 / (2 * beta)`` for ``d = |input - target|`` below ``beta``, then ``d - beta / 2``.
+
+    >>> import twofold as torch
+    >>> torch.nn.SmoothL1Loss(reduction="none")(torch.tensor([0.5, 4.0]), torch.zeros(2))
+    tensor([0.1250, 3.5000])
+    """
 
     def __init__(
         self,
@@ -70,7 +90,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``d**2 / 2`` for ``d = |input - target|`` up to ``delta``, then ``delta * (d - delta / 2)``."""
+    """``d**2 / 2`` for ``d = |input - target|`` up to ``delta``, then ``delta * (d - delta / 2)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.HuberLoss(reduction="none", delta=2.0)(torch.tensor([0.5, 4.0]), torch.zeros(2))
+    tensor([0.1250, 6.0000])
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -96,7 +121,12 @@ class _WeightedLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus ``input`` (log-probabilities) at the target class."""
+    """Minus ``input`` (log-probabilities) at the target class.
+
+    >>> import twofold as torch
+    >>> torch.nn.NLLLoss()(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
+    tensor(2.5000)
+    """
 
     def __init__(
         self,
@@ -151,7 +181,12 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross entropy of probabilities."""
+    """Binary cross entropy of probabilities.
+
+    >>> import twofold as torch
+    >>> torch.nn.BCELoss()(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]))
+    tensor(0.3993)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
@@ -159,7 +194,12 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross entropy of the sigmoid of ``input``."""
+    """Binary cross entropy of the sigmoid of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0, 1000.0]), torch.tensor([1.0, 1.0]))
+    tensor(0.3466)
+    """
 
     pos_weight: Tensor | None
 
@@ -182,7 +222,13 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """``target * (log(target) - input)`` for log-probabilities ``input``."""
+    """``target * (log(target) - input)`` for log-probabilities ``input``.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+    >>> torch.nn.KLDivLoss(reduction="batchmean")(x.log(), target)
+    tensor(0.1308)
+    """
 
     def __init__(
         self,
@@ -200,7 +246,12 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(input) - target * input``."""
+    """``exp(input) - target * input``.
+
+    >>> import twofold as torch
+    >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+    tensor(0.8591)
+    """
 
     def __init__(
         self,
@@ -224,7 +275,12 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """``(log(var) + (input - target)**2 / var) / 2``."""
+    """``(log(var) + (input - target)**2 / var) / 2``.
+
+    >>> import twofold as torch
+    >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(2.)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -249,7 +305,13 @@ class _MarginLoss(_Loss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """``max(0, -target * (input1 - input2) + margin)``.
+
+    >>> import twofold as torch
+    >>> x1, x2 = torch.tensor([1.0, 1.0]), torch.tensor([3.0, 0.0])
+    >>> torch.nn.MarginRankingLoss()(x1, x2, torch.ones(2))
+    tensor(1.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
         """The loss."""
@@ -257,7 +319,13 @@ class MarginRankingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
+
+    >>> import twofold as torch
+    >>> x1, x2 = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    >>> torch.nn.CosineEmbeddingLoss()(x1, x2, torch.tensor([1]))
+    tensor(0.4000)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
         """The loss."""
@@ -265,7 +333,12 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    >>> import twofold as torch
+    >>> torch.nn.HingeEmbeddingLoss(reduction="none")(torch.tensor([0.25, 0.25]), torch.tensor([1, -1]))
+    tensor([0.2500, 0.7500])
+    """
 
     def __init__(
         self,
@@ -282,7 +355,13 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``.
+
+    >>> import twofold as torch
+    >>> anchor, positive, negative = torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 2.0]])
+    >>> torch.nn.TripletMarginLoss()(anchor, positive, negative)
+    tensor(4.0000)
+    """
 
     def __init__(
         self,
@@ -308,7 +387,12 @@ class TripletMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over their count."""
+    """Sum over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, over their count.
+
+    >>> import twofold as torch
+    >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.5, 1.0, -2.0]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
 
     def __init__(
         self,
@@ -331,7 +415,12 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over the classes of the binary cross entropy of the sigmoid of ``input``."""
+    """The mean over the classes of the binary cross entropy of the sigmoid of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.nn.MultiLabelSoftMarginLoss()(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0]]))
+    tensor(1.4100)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
@@ -339,13 +428,24 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The sum over right classes j and others i of ``max(0, 1 - input[j] + input[i])``, over their count."""
+    """The sum over right classes j and others i of ``max(0, 1 - input[j] + input[i])``, over their count.
+
+    >>> import twofold as torch
+    >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([[0, 1, -1]]))
+    tensor(0.1667)
+    """
 
     function = staticmethod(F.multilabel_margin_loss)
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification; see ``nn.functional.ctc_loss``."""
+    """Connectionist temporal classification; see ``nn.functional.ctc_loss``.
+
+    >>> import twofold as torch
+    >>> log_probabilities = torch.full((1, 1, 2), 0.5).log()
+    >>> torch.nn.CTCLoss()(log_probabilities, torch.tensor([[1]]), torch.tensor([1]), torch.tensor([1]))
+    tensor(0.6931)
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
@@ -361,7 +461,13 @@ class CTCLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance."""
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance.
+
+    >>> import twofold as torch
+    >>> loss = torch.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(1))
+    >>> loss(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 2.0]]))
+    tensor(6.)
+    """
 
     def __init__(
         self,

@@ -22,7 +22,14 @@ def _sizes(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class LayerNorm(Module):
-    """Normalisation over the last axes, ``normalized_shape``, with a weight and a bias for each element."""
+    """Normalisation over the last axes, ``normalized_shape``, with a weight and a bias for each element.
+
+    >>> import twofold as torch
+    >>> norm = torch.nn.LayerNorm(2)
+    >>> norm(torch.tensor([[1.0, 3.0], [5.0, 9.0]])).detach()
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
 
     def __init__(
         self,
@@ -71,7 +78,12 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """``x / sqrt(mean(x**2) + eps) * weight`` over the last axes."""
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last axes.
+
+    >>> import twofold as torch
+    >>> torch.nn.RMSNorm(2, elementwise_affine=False)(torch.tensor([1.0, 7.0]))
+    tensor([0.2000, 1.4000])
+    """
 
     def __init__(
         self,
@@ -105,7 +117,12 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalisation of each sample over groups of channels."""
+    """Normalisation of each sample over groups of channels.
+
+    >>> import twofold as torch
+    >>> torch.nn.GroupNorm(2, 4)(torch.tensor([[1.0, 3.0, 5.0, 9.0]])).detach()
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
 
     def __init__(
         self,
@@ -225,19 +242,39 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of ``(batch, channels)`` or ``(batch, channels, length)``."""
+    """Batch normalisation of ``(batch, channels)`` or ``(batch, channels, length)``.
+
+    >>> import twofold as torch
+    >>> norm = torch.nn.BatchNorm1d(1)
+    >>> norm(torch.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    >>> norm.running_mean
+    tensor([0.2000])
+    """
 
     axes = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of ``(batch, channels, height, width)``."""
+    """Batch normalisation of ``(batch, channels, height, width)``.
+
+    >>> import twofold as torch
+    >>> norm = torch.nn.BatchNorm2d(3)
+    >>> norm(torch.randn(4, 3, 5, 5)).shape, norm.weight.shape
+    (twofold.Size([4, 3, 5, 5]), twofold.Size([3]))
+    """
 
     axes = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of ``(batch, channels, depth, height, width)``."""
+    """Batch normalisation of ``(batch, channels, depth, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.BatchNorm3d(3)(torch.randn(4, 3, 2, 5, 5)).shape
+    twofold.Size([4, 3, 2, 5, 5])
+    """
 
     axes = (5,)
 
@@ -283,7 +320,13 @@ class _InstanceNorm(_BatchNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation of ``(batch, channels, length)`` or ``(channels, length)``."""
+    """Instance normalisation of ``(batch, channels, length)`` or ``(channels, length)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.InstanceNorm1d(2)(torch.tensor([[[1.0, 3.0], [5.0, 9.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
 
     axes = (2, 3)
 
@@ -300,13 +343,23 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of ``(batch, channels, depth, height, width)`` or one volume."""
+    """Instance normalisation of ``(batch, channels, depth, height, width)`` or one volume.
+
+    >>> import twofold as torch
+    >>> torch.nn.InstanceNorm3d(3)(torch.randn(4, 3, 2, 5, 5)).shape
+    twofold.Size([4, 3, 2, 5, 5])
+    """
 
     axes = (4, 5)
 
 
 class LocalResponseNorm(Module):
-    """The input over a power of the sum of squares in ``size`` neighbouring channels."""
+    """The input over a power of the sum of squares in ``size`` neighbouring channels.
+
+    >>> import twofold as torch
+    >>> torch.nn.LocalResponseNorm(3, alpha=3.0, beta=1.0)(torch.ones(1, 3, 1)).flatten()
+    tensor([0.3333, 0.2500, 0.3333])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -325,7 +378,12 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """``LocalResponseNorm`` over an odd number of channels around each of ``(batch, channels, height, width)``."""
+    """``LocalResponseNorm`` over an odd number of channels around each of ``(batch, channels, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()
+    tensor([0.3333, 0.2500, 0.3333])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()

@@ -65,90 +65,167 @@ class _CircularPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """``value`` around the last axis."""
+    """``value`` around the last axis.
+
+    >>> import twofold as torch
+    >>> torch.nn.ConstantPad1d(1, 9)(torch.tensor([[1, 2, 3]]))
+    tensor([[9, 1, 2, 3, 9]])
+    """
 
     axes = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """``value`` around the last two axes."""
+    """``value`` around the last two axes.
+
+    >>> import twofold as torch
+    >>> torch.nn.ConstantPad2d((1, 0, 0, 1), 9)(torch.tensor([[1, 2, 3]]))
+    tensor([[9, 1, 2, 3],
+            [9, 9, 9, 9]])
+    """
 
     axes = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """``value`` around the last three axes."""
+    """``value`` around the last three axes.
+
+    >>> import twofold as torch
+    >>> torch.nn.ConstantPad3d((1, 0, 0, 0, 0, 0), 9)(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[9, 1, 2, 3]]])
+    """
 
     axes = 3
 
 
 class ZeroPad1d(_ZeroPad):
-    """Zeros around the last axis."""
+    """Zeros around the last axis.
+
+    >>> import twofold as torch
+    >>> torch.nn.ZeroPad1d((1, 2))(torch.tensor([[1, 2, 3]]))
+    tensor([[0, 1, 2, 3, 0, 0]])
+    """
 
     axes = 1
 
 
 class ZeroPad2d(_ZeroPad):
-    """Zeros around the last two axes."""
+    """Zeros around the last two axes.
+
+    >>> import twofold as torch
+    >>> torch.nn.ZeroPad2d((1, 0, 0, 1))(torch.tensor([[1, 2, 3]]))
+    tensor([[0, 1, 2, 3],
+            [0, 0, 0, 0]])
+    """
 
     axes = 2
 
 
 class ZeroPad3d(_ZeroPad):
-    """Zeros around the last three axes."""
+    """Zeros around the last three axes.
+
+    >>> import twofold as torch
+    >>> torch.nn.ZeroPad3d((1, 0, 0, 0, 0, 0))(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[0, 1, 2, 3]]])
+    """
 
     axes = 3
 
 
 class ReflectionPad1d(_ReflectionPad):
-    """The reflection of rows at their ends around them."""
+    """The reflection of rows at their ends around them.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReflectionPad1d(1)(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[2, 1, 2, 3, 2]]])
+    """
 
     axes = 1
 
 
 class ReflectionPad2d(_ReflectionPad):
-    """The reflection of images at their ends around them."""
+    """The reflection of images at their ends around them.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReflectionPad2d((1, 1, 0, 0))(torch.tensor([[[[1, 2, 3]]]]))
+    tensor([[[[2, 1, 2, 3, 2]]]])
+    """
 
     axes = 2
 
 
 class ReflectionPad3d(_ReflectionPad):
-    """The reflection of volumes at their ends around them."""
+    """The reflection of volumes at their ends around them.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReflectionPad3d((1, 1, 0, 0, 0, 0))(torch.tensor([[[[[1, 2, 3]]]]]))
+    tensor([[[[[2, 1, 2, 3, 2]]]]])
+    """
 
     axes = 3
 
 
 class ReplicationPad1d(_ReplicationPad):
-    """The outermost elements of rows repeated around them."""
+    """The outermost elements of rows repeated around them.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReplicationPad1d(1)(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[1, 1, 2, 3, 3]]])
+    """
 
     axes = 1
 
 
 class ReplicationPad2d(_ReplicationPad):
-    """The outermost elements of images repeated around them."""
+    """The outermost elements of images repeated around them.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReplicationPad2d((1, 1, 0, 0))(torch.tensor([[[[1, 2, 3]]]]))
+    tensor([[[[1, 1, 2, 3, 3]]]])
+    """
 
     axes = 2
 
 
 class ReplicationPad3d(_ReplicationPad):
-    """The outermost elements of volumes repeated around them."""
+    """The outermost elements of volumes repeated around them.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReplicationPad3d((1, 1, 0, 0, 0, 0))(torch.tensor([[[[[1, 2, 3]]]]]))
+    tensor([[[[[1, 1, 2, 3, 3]]]]])
+    """
 
     axes = 3
 
 
 class CircularPad1d(_CircularPad):
-    """The other end of rows on each side."""
+    """The other end of rows on each side.
+
+    >>> import twofold as torch
+    >>> torch.nn.CircularPad1d(1)(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[3, 1, 2, 3, 1]]])
+    """
 
     axes = 1
 
 
 class CircularPad2d(_CircularPad):
-    """The other end of images on each side."""
+    """The other end of images on each side.
+
+    >>> import twofold as torch
+    >>> torch.nn.CircularPad2d((1, 1, 0, 0))(torch.tensor([[[[1, 2, 3]]]]))
+    tensor([[[[3, 1, 2, 3, 1]]]])
+    """
 
     axes = 2
 
 
 class CircularPad3d(_CircularPad):
-    """The other end of volumes on each side."""
+    """The other end of volumes on each side.
+
+    >>> import twofold as torch
+    >>> torch.nn.CircularPad3d((1, 1, 0, 0, 0, 0))(torch.tensor([[[[[1, 2, 3]]]]]))
+    tensor([[[[[3, 1, 2, 3, 1]]]]])
+    """
 
     axes = 3

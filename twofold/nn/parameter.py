@@ -35,7 +35,14 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that becomes a buffer of the module it is assigned to; in its state if ``persistent``."""
+    """A tensor that becomes a buffer of the module it is assigned to; in its state if ``persistent``.
+
+    >>> import twofold as torch
+    >>> module = torch.nn.Module()
+    >>> module.scale = torch.nn.Buffer(torch.tensor([2.0]))
+    >>> module.state_dict()
+    StateDict([('scale', tensor([2.]))])
+    """
 
     persistent: bool
 

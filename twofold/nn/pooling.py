@@ -60,7 +60,12 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window over ``(batch, channels, length)``."""
+    """The largest element of each window over ``(batch, channels, length)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.MaxPool1d(2)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    tensor([[[3., 4.]]])
+    """
 
     axes = 1
 
@@ -77,7 +82,12 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window over ``(batch, channels, depth, height, width)``."""
+    """The largest element of each window over ``(batch, channels, depth, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.MaxPool3d((1, 2, 2))(torch.tensor([[[[[1.0, 3.0], [4.0, 2.0]]]]]))
+    tensor([[[[[4.]]]]])
+    """
 
     axes = 3
 
@@ -104,19 +114,38 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """The values of ``MaxPool1d`` laid back to their places, zeros elsewhere."""
+    """The values of ``MaxPool1d`` laid back to their places, zeros elsewhere.
+
+    >>> import twofold as torch
+    >>> y, places = torch.nn.MaxPool1d(2, return_indices=True)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    >>> torch.nn.MaxUnpool1d(2)(y, places)
+    tensor([[[0., 3., 4., 0.]]])
+    """
 
     axes = 1
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """The values of ``MaxPool2d`` laid back to their places, zeros elsewhere."""
+    """The values of ``MaxPool2d`` laid back to their places, zeros elsewhere.
+
+    >>> import twofold as torch
+    >>> y, places = torch.nn.MaxPool2d(2, return_indices=True)(torch.tensor([[[[1.0, 3.0], [4.0, 2.0]]]]))
+    >>> torch.nn.MaxUnpool2d(2)(y, places)
+    tensor([[[[0., 0.],
+              [4., 0.]]]])
+    """
 
     axes = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """The values of ``MaxPool3d`` laid back to their places, zeros elsewhere."""
+    """The values of ``MaxPool3d`` laid back to their places, zeros elsewhere.
+
+    >>> import twofold as torch
+    >>> y, places = torch.nn.MaxPool3d((1, 1, 2), return_indices=True)(torch.tensor([[[[[1.0, 3.0]]]]]))
+    >>> torch.nn.MaxUnpool3d((1, 1, 2))(y, places)
+    tensor([[[[[0., 3.]]]]])
+    """
 
     axes = 3
 
@@ -162,7 +191,12 @@ class _AvgPool(Module):
 
 
 class AvgPool1d(_AvgPool):
-    """The mean over each window of ``(batch, channels, length)``."""
+    """The mean over each window of ``(batch, channels, length)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    tensor([[[2., 3.]]])
+    """
 
     axes = 1
 
@@ -192,7 +226,12 @@ class AvgPool2d(_AvgPool):
 
 
 class AvgPool3d(_AvgPool):
-    """The mean over each window of ``(batch, channels, depth, height, width)``."""
+    """The mean over each window of ``(batch, channels, depth, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.AvgPool3d((1, 2, 2))(torch.tensor([[[[[1.0, 3.0], [4.0, 2.0]]]]]))
+    tensor([[[[[2.5000]]]]])
+    """
 
     axes = 3
 
@@ -238,13 +277,23 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest element of windows that begin at random rows and columns."""
+    """The largest element of windows that begin at random rows and columns.
+
+    >>> import twofold as torch
+    >>> torch.nn.FractionalMaxPool2d(2, output_ratio=0.5)(torch.ones(1, 3, 8, 6)).shape
+    twofold.Size([1, 3, 4, 3])
+    """
 
     axes = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest element of windows that begin at random planes, rows and columns."""
+    """The largest element of windows that begin at random planes, rows and columns.
+
+    >>> import twofold as torch
+    >>> torch.nn.FractionalMaxPool3d(2, output_size=(2, 3, 4))(torch.ones(1, 3, 6, 6, 8)).shape
+    twofold.Size([1, 3, 2, 3, 4])
+    """
 
     axes = 3
 
@@ -277,19 +326,34 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The ``p``-norm over each window of ``(batch, channels, length)``."""
+    """The ``p``-norm over each window of ``(batch, channels, length)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[[3.0, 4.0, 5.0, 12.0]]]))
+    tensor([[[ 5., 13.]]])
+    """
 
     axes = 1
 
 
 class LPPool2d(_LPPool):
-    """The ``p``-norm over each window of ``(batch, channels, height, width)``."""
+    """The ``p``-norm over each window of ``(batch, channels, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.LPPool2d(2, (1, 2))(torch.tensor([[[[3.0, 4.0, 5.0, 12.0]]]]))
+    tensor([[[[ 5., 13.]]]])
+    """
 
     axes = 2
 
 
 class LPPool3d(_LPPool):
-    """The ``p``-norm over each window of ``(batch, channels, depth, height, width)``."""
+    """The ``p``-norm over each window of ``(batch, channels, depth, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.LPPool3d(2, (1, 1, 2))(torch.tensor([[[[[3.0, 4.0, 5.0, 12.0]]]]]))
+    tensor([[[[[ 5., 13.]]]]])
+    """
 
     axes = 3
 
@@ -313,7 +377,12 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The mean over windows that cover the length in ``output_size`` steps."""
+    """The mean over windows that cover the length in ``output_size`` steps.
+
+    >>> import twofold as torch
+    >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    tensor([[[2., 3.]]])
+    """
 
     axes = 1
 
@@ -330,7 +399,12 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The mean over windows that cover depth, height and width in ``output_size`` steps."""
+    """The mean over windows that cover depth, height and width in ``output_size`` steps.
+
+    >>> import twofold as torch
+    >>> torch.nn.AdaptiveAvgPool3d((1, 2, None))(torch.ones(1, 8, 4, 4, 5)).shape
+    twofold.Size([1, 8, 1, 2, 5])
+    """
 
     axes = 3
 
@@ -355,18 +429,33 @@ class _AdaptiveMaxPool(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest element of windows that cover the length in ``output_size`` steps."""
+    """The largest element of windows that cover the length in ``output_size`` steps.
+
+    >>> import twofold as torch
+    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    tensor([[[3., 4.]]])
+    """
 
     axes = 1
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest element of windows that cover height and width in ``output_size`` steps."""
+    """The largest element of windows that cover height and width in ``output_size`` steps.
+
+    >>> import twofold as torch
+    >>> torch.nn.AdaptiveMaxPool2d(1)(torch.tensor([[[[1.0, 3.0], [4.0, 2.0]]]]))
+    tensor([[[[4.]]]])
+    """
 
     axes = 2
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest element of windows that cover depth, height and width in ``output_size`` steps."""
+    """The largest element of windows that cover depth, height and width in ``output_size`` steps.
+
+    >>> import twofold as torch
+    >>> torch.nn.AdaptiveMaxPool3d(1)(torch.tensor([[[[[1.0, 3.0], [4.0, 2.0]]]]]))
+    tensor([[[[[4.]]]]])
+    """
 
     axes = 3

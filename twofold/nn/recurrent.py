@@ -112,7 +112,13 @@ def _direction(
 
 
 class RNNBase(Module):
-    """Base of ``RNN``, ``LSTM`` and ``GRU``: layers of one kind of cell, in one or both directions."""
+    """Base of ``RNN``, ``LSTM`` and ``GRU``: layers of one kind of cell, in one or both directions.
+
+    >>> import twofold as torch
+    >>> layers = torch.nn.RNNBase("GRU", 3, 4)
+    >>> layers.weight_ih_l0.shape, layers.weight_hh_l0.shape
+    (twofold.Size([12, 3]), twofold.Size([12, 4]))
+    """
 
     batch_first: bool
 
@@ -405,7 +411,12 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """Base of the cells: weights for the input and for the state before."""
+    """Base of the cells: weights for the input and for the state before.
+
+    >>> import twofold as torch
+    >>> torch.nn.RNNCellBase(3, 4, bias=True, num_chunks=2).weight_ih.shape
+    twofold.Size([8, 3])
+    """
 
     def __init__(
         self,

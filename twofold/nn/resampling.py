@@ -58,21 +58,38 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """``Upsample`` of images to the nearest element."""
+    """``Upsample`` of images to the nearest element.
+
+    >>> import twofold as torch
+    >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1.0, 3.0]]]]))
+    tensor([[[[1., 1., 3., 3.],
+              [1., 1., 3., 3.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """``Upsample`` of images with bilinear interpolation and aligned corners."""
+    """``Upsample`` of images with bilinear interpolation and aligned corners.
+
+    >>> import twofold as torch
+    >>> torch.nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1.0, 3.0]]]]))
+    tensor([[[[1., 2., 3.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
 class PixelShuffle(Module):
-    """``(batch, channels*r*r, height, width)`` as ``(batch, channels, height*r, width*r)``."""
+    """``(batch, channels*r*r, height, width)`` as ``(batch, channels, height*r, width*r)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.PixelShuffle(2)(torch.arange(4).reshape(1, 4, 1, 1))
+    tensor([[[[0, 1],
+              [2, 3]]]])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -88,7 +105,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """``(batch, channels, height*r, width*r)`` as ``(batch, channels*r*r, height, width)``."""
+    """``(batch, channels, height*r, width*r)`` as ``(batch, channels*r*r, height, width)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.PixelUnshuffle(2)(torch.tensor([[[[0, 1], [2, 3]]]])).flatten()
+    tensor([0, 1, 2, 3])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -104,7 +126,12 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """The channels of ``groups`` groups dealt out in turn."""
+    """The channels of ``groups`` groups dealt out in turn.
+
+    >>> import twofold as torch
+    >>> torch.nn.ChannelShuffle(2)(torch.arange(4).reshape(1, 4, 1, 1)).flatten()
+    tensor([0, 2, 1, 3])
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()

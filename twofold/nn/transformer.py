@@ -229,7 +229,13 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of a layer one after the other, and a norm behind them."""
+    """``num_layers`` copies of a layer one after the other, and a norm behind them.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.TransformerDecoderLayer(d_model=8, nhead=2, dim_feedforward=16)
+    >>> torch.nn.TransformerDecoder(layer, num_layers=2)(torch.ones(5, 3, 8), torch.ones(7, 3, 8)).shape
+    twofold.Size([5, 3, 8])
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
