@@ -273,3 +273,23 @@ def test_an_index_outside_is_named_with_the_line_in_every_tier(tier, index):
             x.tolist()
     finally:
         torch._core.set_tier("auto")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: torch.arange(3, 0), "step 1 leads away from 3 to 0"),
+        (lambda: torch.arange(0.0, float("inf")), "Use finite numbers"),
+        (lambda: torch.linspace(torch.ones(2), 1, 3), r"an end of shape \(2,\)"),
+        (lambda: torch.logspace(0, 1, -1), "steps is -1"),
+        (lambda: torch.flipud(torch.tensor(1.0)), "rows of a tensor without axes"),
+        (lambda: torch.fliplr(torch.ones(2)), "columns of 1 axes"),
+        (
+            lambda: torch.zeros(3, 2).index_add(0, torch.tensor([0, 2]), torch.ones(1, 2)),
+            r"a source of shape \(1, 2\) for slices of shape \(2, 2\)",
+        ),
+    ],
+)
+def test_ranges_and_slices_that_do_not_fit(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

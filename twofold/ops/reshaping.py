@@ -204,6 +204,8 @@ def fliplr(input: Any) -> Any:
     tensor([[2, 1],
             [4, 3]])
     """
+    if len(input.shape) < 2:
+        raise ShapeError(f"columns of {len(input.shape)} axes", "Use a tensor with at least two.")
     return ops.flip(input, 1)
 
 
@@ -216,6 +218,8 @@ def flipud(input: Any) -> Any:
     tensor([[3, 4],
             [1, 2]])
     """
+    if not len(input.shape):
+        raise ShapeError("rows of a tensor without axes", "Use a tensor with at least one.")
     return ops.flip(input, 0)
 
 

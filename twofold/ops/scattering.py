@@ -141,6 +141,9 @@ def _scatter_slices(x: Any, index: Any, source: Any, axis: int, how: str, includ
     source = _same_dtype(x, source)
     if prod(source.shape) == prod(slices) and source.ndim < len(slices):
         source = ops.reshape(source, slices)
+    if source.shape not in ((), slices):
+        what = f"a source of shape {source.shape} for slices of shape {slices}"
+        raise ShapeError(what, "Make them equal: the size along dim is the number of indices.")
     source = broadcast(source, slices)
     if not prod(slices):
         return x

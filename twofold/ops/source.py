@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -228,6 +229,10 @@ class arange:
             start, end = 0, start
         if step == 0:
             raise ArgumentError("step is 0", "Use a positive or negative step.")
+        if any(isinstance(x, float) and not math.isfinite(x) for x in (start, end, step)):
+            raise ArgumentError(f"from {start} to {end} by {step}", "Use finite numbers.")
+        if (end - start) * step < 0:
+            raise ArgumentError(f"step {step} leads away from {start} to {end}", "Change the sign of step.")
         whole = all(isinstance(value, int) for value in (start, end, step))
         found = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
         if found is int64 and not whole:
@@ -254,6 +259,19 @@ def _linspace(start: Any, end: Any, length: int, endpoint: bool, dtype: DType) -
     )
 
 
+def _count_of(steps: Any) -> int:
+    count = operator.index(steps)
+    if count < 0:
+        raise ArgumentError(f"steps is {count}", "Use 0 or more.")
+    return count
+
+
+def _need_scalars(*ends: Any) -> None:
+    for end in ends:
+        if getattr(end, "shape", ()):
+            raise ShapeError(f"an end of shape {tuple(end.shape)}", "Use numbers or tensors without axes.")
+
+
 @composite
 class linspace:
     """``steps`` equally spaced values from ``start`` to ``end``, both included.
@@ -272,9 +290,9 @@ class linspace:
 
     @staticmethod
     def call(start: Any, end: Any, steps: int, *, endpoint: bool = True, dtype: Any = float32) -> Any:
-        if steps < 0:
-            raise ArgumentError(f"steps is {steps}", "Use 0 or more.")
-        return apply("linspace", start, end, attrs=(int(steps), bool(endpoint), as_dtype(dtype or float32)))
+        _need_scalars(start, end)
+        attrs = (_count_of(steps), bool(endpoint), as_dtype(dtype or float32))
+        return apply("linspace", start, end, attrs=attrs)
 
 
 @composite
@@ -299,9 +317,8 @@ class logspace:
 
     @staticmethod
     def call(start: Any, end: Any, steps: int, base: Any = 10.0, *, dtype: Any = float32) -> Any:
-        if steps < 0:
-            raise ArgumentError(f"steps is {steps}", "Use 0 or more.")
-        return apply("logspace", start, end, base, attrs=(int(steps), as_dtype(dtype or float32)))
+        _need_scalars(start, end)
+        return apply("logspace", start, end, base, attrs=(_count_of(steps), as_dtype(dtype or float32)))
 
 
 def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:

@@ -1,0 +1,69 @@
+"""Functions that PyTorch publishes for its own use, with a leading underscore in their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from twofold.dtypes import as_dtype
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import normalize_axis, ops, public
+
+
+@public("_softmax_backward_data")
+def softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of ``softmax`` from its result, in the dtype of its input."""
+    axis = normalize_axis(dim, len(output.shape))
+    scaled = ops.multiply(grad_output, output)
+    share = ops.subtract(scaled, ops.multiply(output, ops.sum(scaled, axis, True)))
+    return ops.cast(share, as_dtype(input_dtype))
+
+
+@public("_chunk_cat")
+def chunk_cat(tensors: Sequence[Any], dim: int, num_chunks: int) -> Any:
+    """Each tensor cut into equal chunks along ``dim``, filled up with zeros; chunks of one number stand side by side.
+
+    The result has the axes before ``dim``, one of chunks, and one for all the rest.
+    """
+    if num_chunks < 1 or not tensors:
+        raise ArgumentError(f"{num_chunks} chunks of {len(tensors)} tensors", "Use at least one.")
+    axis = normalize_axis(dim, len(tensors[0].shape))
+    front = tuple(tensors[0].shape[:axis])
+    rows = []
+    for x in tensors:
+        if tuple(x.shape[:axis]) != front:
+            raise ShapeError(
+                f"axes {tuple(x.shape[:axis])} against {front}", "Make all axes before dim equal."
+            )
+        missing = -x.shape[axis] % num_chunks
+        behind = len(x.shape) - axis - 1
+        x = ops.pad(x, (*(0,) * (2 * behind), 0, missing)) if missing else x
+        rest = prod(x.shape[axis:]) // num_chunks
+        rows.append(ops.reshape(x, (*front, num_chunks, rest)))
+    return ops.concatenate(rows, -1)
+
+
+def _limited(input: Any, indices: Sequence[Any], lowest: int) -> tuple[Any, ...]:
+    """Indices brought into their axes; ``lowest``: 0, or -1 for the first negative index."""
+    pairs = zip(indices, input.shape[: len(indices)], strict=True)
+    return tuple(
+        slice(None) if index is None else ops.clamp(index, lowest * size, size - 1) for index, size in pairs
+    )
+
+
+@public("_unsafe_masked_index")
+def unsafe_masked_index(input: Any, mask: Any, indices: Sequence[Any], fill: Any) -> Any:
+    """The elements at ``indices`` where ``mask`` is true, ``fill`` elsewhere; indices outside take the nearest."""
+    if not prod(input.shape):
+        return ops.full_like(ops.cast(mask, input.dtype), fill)
+    return ops.masked_fill(input[_limited(input, indices, 0)], ops.logical_not(mask), fill)
+
+
+@public("_unsafe_masked_index_put_accumulate")
+def unsafe_masked_index_put_accumulate(input: Any, mask: Any, indices: Sequence[Any], values: Any) -> Any:
+    """The input with the ``values`` where ``mask`` is true added at ``indices``; those outside reach the nearest."""
+    if not prod(input.shape):
+        return ops.positive(input)
+    kept = ops.masked_fill(values, ops.logical_not(mask), 0)
+    return ops.index_put(input, _limited(input, indices, -1), kept, True)
