@@ -102,3 +102,11 @@ def test_zeros_flow_back_through_what_was_overwritten():
     assert z.requires_grad
     z.sum().backward()
     assert x.grad.tolist() == [2.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 2), (2, 4), (2, 1, 4)])
+def test_a_value_that_does_not_fit_is_not_written(shape):
+    x = torch.zeros(3, 4)
+    with pytest.raises(RuntimeError, match="does not broadcast"):
+        x[0] = torch.ones(*shape)
+    assert x.sum().item() == 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import pytest
 
-import twofold.ops  # noqa: F401  (registers all operations)
+import twofold as torch
 from twofold import dtypes
 from twofold.autodiff.reverse import closed_graph, grad_graph, vjp_graph, vjp_of
 from twofold.dtypes import bool_, float16, float32, float64, int8, int32, int64, uint8
@@ -102,6 +102,19 @@ def test_powers(exponent: float) -> None:
     values = numpy.array([0.5, 2.0, 3.0])
     graph = Graph([tensor_type(float64, (3,))], [node(float64, 3) ** exponent])
     numpy.testing.assert_allclose(evaluate(graph, [values])[0], values**exponent, rtol=1e-15)
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 0.5, 1.0, 2.0, 3.0, 2.5])
+def test_integers_to_a_fractional_power_are_floats(exponent: float) -> None:
+    assert (node(int64, 3) ** exponent).dtype is float32
+    assert (node(int64, 3) ** 2).dtype is (node(bool_, 3) ** 1).dtype is int64
+
+
+@pytest.mark.parametrize("exponent", [0, numpy.zeros(3)])
+def test_the_power_0_has_no_slope_even_at_0(exponent: Any) -> None:
+    x = torch.tensor([0.0, 2.0, -1.0], requires_grad=True)
+    torch.pow(x, exponent if isinstance(exponent, int) else torch.tensor(exponent)).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_public_forms_of_max() -> None:

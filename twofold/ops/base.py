@@ -146,10 +146,19 @@ def _convert_complex(node: Node, dtype: DType) -> Any:
 
 
 def broadcast(node: Node, shape: Shape) -> Any:
-    """``node`` broadcast to ``shape``; a ``broadcast_to`` node only where needed."""
+    """``node`` broadcast to ``shape``; a ``broadcast_to`` node only where needed.
+
+    Raises ShapeError where the shapes do not fit: the kernels would read beyond the node's memory.
+    """
     type = node.type
     if type.shape == shape:
         return node
+    extra = len(shape) - len(type.shape)
+    if extra < 0 or any(size not in (1, shape[extra + axis]) for axis, size in enumerate(type.shape)):
+        raise ShapeError(
+            f"shape {type.shape} does not broadcast to {shape}",
+            "Make the sizes equal, or 1 where they repeat.",
+        )
     return make_node(REGISTRY["broadcast_to"], (shape,), (node,), tensor_type(type.dtype, shape, type.weak))
 
 

@@ -242,7 +242,12 @@ def _power_reference(x: Any, n: Any) -> Any:
     return numpy.where(n < 0, units, numpy.power(x, numpy.maximum(n, 0)))
 
 
-_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square", 3: "cube"}
+
+
+def _is_count(exponent: Any) -> bool:
+    """Whether the exponent keeps the dtype of integers, which 2.0 does not."""
+    return isinstance(exponent, int) and not isinstance(exponent, bool) and exponent >= 1
 
 
 @elementwise
@@ -263,7 +268,7 @@ class pow_:
     kinds = "iuf"
     domain = (reals(0.2, 3), reals(-3, 3))
     vjp = lambda ct, y, a, n: (
-        ops.where(n == 0, 0, ct * (n * apply("pow", a, n - 1))),
+        ops.where(ops.equal(n, 0), 0, ct * (n * apply("pow", a, n - 1))),
         ops.where(ops.logical_and(ops.equal(a, 0), n >= 0), 0, ct * (y * ops.log(a))),
     )
     on_complex = complex_functions.power
@@ -273,10 +278,10 @@ class pow_:
     @staticmethod
     def call(input: Any, exponent: Any) -> Any:
         if isinstance(exponent, (int, float)) and not isinstance(input, (int, float)):
-            if exponent == 3:
-                return apply("cube", input)
             name = _POWERS.get(exponent)
-            if name is not None and (exponent >= 1 or input.dtype.kind == "f"):
+            if name is not None and (
+                input.dtype.kind == "f" or (input.dtype.kind in "iu" and _is_count(exponent))
+            ):
                 return apply(name, input)
         return apply("pow", input, exponent)
 
