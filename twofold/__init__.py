@@ -69,6 +69,7 @@ from twofold.frontend.low_rank import pca_lowrank, svd_lowrank
 from twofold.frontend.methods import Device as device
 from twofold.frontend.running import TOP_LEVEL as _NORMALIZATION
 from twofold.frontend.saving import load, save
+from twofold.frontend.windows import WINDOWS as _WINDOWS
 from twofold.runtime.tracing import wait_for_compiler
 
 __version__ = "0.1.0"
@@ -88,7 +89,7 @@ _install.install()
 _methods.install()
 _questions.install()
 _settings.install()
-for _name, _function in {**_install.PUBLIC, **_CREATION, **_DRAWING, **_NORMALIZATION}.items():
+for _name, _function in {**_install.PUBLIC, **_CREATION, **_DRAWING, **_WINDOWS, **_NORMALIZATION}.items():
     if _name.isidentifier() and _name not in globals():
         globals()[_name] = _function
 globals().update({**_CONSTRUCTORS, **_questions.TOP_LEVEL, **_settings.TOP_LEVEL})

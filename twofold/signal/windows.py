@@ -1,5 +1,10 @@
-"""Window functions; each is an operation entry called ``signal.windows.<name>``."""
+"""Window functions under the names of ``torch.signal.windows``; each is a function ``signal.windows.<name>``."""
 
+from twofold.frontend.creation import CREATION
 from twofold.frontend.install import namespace
 
-globals().update(namespace("signal.windows"))
+_FUNCTIONS = {name: CREATION["signal.windows." + name] for name in namespace("signal.windows")}
+
+__all__ = list(_FUNCTIONS)
+
+globals().update(_FUNCTIONS)

@@ -1,0 +1,282 @@
+"""Windows that fade a signal out at both ends; computed in float64 and rounded once.
+
+Formulas of F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978;
+that of Nuttall from A. H. Nuttall, "Some windows with very good sidelobe behavior", 1981. A symmetric window of ``M``
+elements spans ``M - 1`` steps; a periodic one spans ``M``, as if the first element of the next period followed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import DType, as_dtype, float32, float64
+from twofold.errors import ArgumentError, DTypeError
+from twofold.ops.base import apply, composite, convert, iota, ops
+from twofold.ops.samples import Sample
+
+_BLACKMAN = (0.42, 0.5, 0.08)
+_NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
+
+
+def _declare(name: str, length: int, symmetric: bool, dtype: Any, *numbers: Any) -> Any:
+    """A call of an entry below, its numbers as operands; raises for a negative length and for other dtypes."""
+    found = as_dtype(dtype or float32)
+    if length < 0:
+        raise ArgumentError(f"a window of {length} elements", "Use 0 or more.")
+    if found.kind != "f":
+        raise DTypeError(f"a window of {found.name}", "Windows are floats: use float32 or float64.")
+    return apply(name, *map(float, numbers), attrs=(int(length), bool(symmetric), found))
+
+
+def _positive(what: str, value: Any) -> Any:
+    if value <= 0:
+        raise ArgumentError(f"{what} is {value}", "Use a number above 0.")
+    return value
+
+
+def _calls(*numbers: float) -> Sequence[Sample]:
+    arrays, dtypes = tuple(numpy.array(number) for number in numbers), (float64,) * len(numbers)
+    lengths = ((0, True), (1, True), (1, False), (7, True), (8, True), (8, False))
+    return [Sample((length, sym, float32), arrays, dtypes) for length, sym in lengths]
+
+
+def _places(length: int) -> Any:
+    return convert(iota((length,)), float64)
+
+
+def _steps(length: int, symmetric: bool) -> float:
+    """How many steps the window spans; no window is shorter than one step."""
+    return float(max(length - 1 if symmetric or length == 1 else length, 1))
+
+
+def _cosines(weights: Sequence[Any], length: int, symmetric: bool, dtype: DType) -> Any:
+    """The sum of (-1)**k weight[k] cos(2 pi k n / steps); 1 for a window of one element."""
+    angle = _places(length) * (2 * math.pi / _steps(length, symmetric))
+    total = angle * 0.0 + (1.0 if length == 1 else weights[0])
+    for k, weight in enumerate(weights[1:] if length > 1 else (), 1):
+        total = total + ops.cos(angle * float(k)) * weight * (-1.0) ** k
+    return convert(total, dtype)
+
+
+@composite
+class general_cosine_window:
+    """A sum of cosines with the weights ``a``, of alternating signs, over one period."""
+
+    functions = ("signal.windows.general_cosine",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda *given: _cosines(given[:-3], *given[-3:])
+    samples = lambda: _calls(0.5, 0.3, 0.2)
+
+    @staticmethod
+    def call(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = float32) -> Any:
+        if not isinstance(a, Iterable):
+            raise TypeError(f"a is {a!r}. Give the weights as a list.")
+        weights = list(a)
+        if not weights:
+            raise ArgumentError("a has no weights", "Give at least one.")
+        return _declare("general_cosine_window", M, sym, dtype, *weights)
+
+
+@composite
+class general_hamming_window:
+    """``alpha - (1 - alpha) * cos(2 pi n / steps)``."""
+
+    functions = ("signal.windows.general_hamming",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda alpha, *attrs: _cosines((alpha, 1.0 - alpha), *attrs)
+    samples = lambda: _calls(0.6)
+
+    @staticmethod
+    def call(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("general_hamming_window", M, sym, dtype, alpha)
+
+
+@composite
+class hamming_window:
+    """``0.54 - 0.46 * cos(2 pi n / steps)``."""
+
+    functions = ("signal.windows.hamming",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda *attrs: _cosines((0.54, 0.46), *attrs)
+    samples = lambda: _calls()
+
+    @staticmethod
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("hamming_window", M, sym, dtype)
+
+
+@composite
+class hann_window:
+    """``0.5 - 0.5 * cos(2 pi n / steps)``."""
+
+    functions = ("signal.windows.hann",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda *attrs: _cosines((0.5, 0.5), *attrs)
+    samples = lambda: _calls()
+
+    @staticmethod
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("hann_window", M, sym, dtype)
+
+
+@composite
+class blackman_window:
+    """``0.42 - 0.5 * cos(2 pi n / steps) + 0.08 * cos(4 pi n / steps)``."""
+
+    functions = ("signal.windows.blackman",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda *attrs: _cosines(_BLACKMAN, *attrs)
+    samples = lambda: _calls()
+
+    @staticmethod
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("blackman_window", M, sym, dtype)
+
+
+@composite
+class nuttall_window:
+    """The sum of four cosines with the lowest side lobes."""
+
+    functions = ("signal.windows.nuttall",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda *attrs: _cosines(_NUTTALL, *attrs)
+    samples = lambda: _calls()
+
+    @staticmethod
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("nuttall_window", M, sym, dtype)
+
+
+def _bartlett(length: int, symmetric: bool, dtype: DType) -> Any:
+    steps = _steps(length, symmetric)
+    if length == 1:
+        return convert(_places(1) + 1.0, dtype)
+    return convert(1.0 - ops.abs(_places(length) * 2.0 - steps) / steps, dtype)
+
+
+@composite
+class bartlett_window:
+    """A triangle: ``1 - abs(2 n / steps - 1)``."""
+
+    functions = ("signal.windows.bartlett",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = _bartlett
+    samples = lambda: _calls()
+
+    @staticmethod
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("bartlett_window", M, sym, dtype)
+
+
+def _half_wave(length: int, symmetric: bool, dtype: DType) -> Any:
+    return convert(ops.sin((_places(length) + 0.5) * (math.pi / (_steps(length, symmetric) + 1))), dtype)
+
+
+@composite
+class cosine_window:
+    """Half a wave: ``sin(pi * (n + 0.5) / (steps + 1))``."""
+
+    functions = ("signal.windows.cosine",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    # one element is the middle of the wave
+    compute = lambda length, *attrs: _bartlett(1, *attrs) if length == 1 else _half_wave(length, *attrs)
+    samples = lambda: _calls()
+
+    @staticmethod
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("cosine_window", M, sym, dtype)
+
+
+def _middle(length: int, symmetric: bool) -> float:
+    return (length - 1 if symmetric or length == 1 else length) / 2
+
+
+@composite
+class exponential_window:
+    """``exp(-abs(n - center) / tau)``; the centre of a periodic window may be chosen."""
+
+    functions = ("signal.windows.exponential",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda center, tau, length, symmetric, dtype: convert(
+        ops.exp(-ops.abs(_places(length) - center) / tau), dtype
+    )
+    samples = lambda: _calls(3.0, 1.5)
+
+    @staticmethod
+    def call(
+        M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = float32
+    ) -> Any:
+        if sym and center is not None:
+            raise ArgumentError(
+                "a symmetric window has its centre in the middle", "Leave out center, or use sym=False."
+            )
+        middle = _middle(M, sym) if center is None else center
+        return _declare("exponential_window", M, sym, dtype, middle, _positive("tau", tau))
+
+
+@composite
+class gaussian_window:
+    """``exp(-((n - center) / std)**2 / 2)``."""
+
+    functions = ("signal.windows.gaussian",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda std, length, symmetric, dtype: convert(
+        ops.exp(ops.square((_places(length) - _middle(length, symmetric)) / std) * -0.5), dtype
+    )
+    samples = lambda: _calls(1.5)
+
+    @staticmethod
+    def call(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare("gaussian_window", M, sym, dtype, _positive("std", std))
+
+
+def _kaiser(beta: Any, length: int, symmetric: bool, dtype: DType) -> Any:
+    """With the scaled Bessel function, as the other overflows where beta is large."""
+    steps = _steps(length, symmetric)
+    if length == 1:
+        return _bartlett(1, symmetric, dtype)
+    place = _places(length) * 2.0 / steps - 1.0
+    width = ops.sqrt(ops.maximum(1.0 - place * place, 0.0)) * beta
+    return convert(ops.i0e(width) / ops.i0e(beta) * ops.exp(width - beta), dtype)
+
+
+@composite
+class kaiser_window:
+    """``i0(beta * sqrt(1 - (2 n / steps - 1)**2)) / i0(beta)``."""
+
+    functions = ("signal.windows.kaiser",)
+    methods = ()
+    creates = "default"
+    differentiable = False
+    compute = lambda beta, *attrs: _kaiser(convert(beta, float64), *attrs)
+    samples = lambda: _calls(8.0)
+
+    @staticmethod
+    def call(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = float32) -> Any:
+        if beta < 0:
+            raise ArgumentError(f"beta is {beta}", "Use 0 or more.")
+        return _declare("kaiser_window", M, sym, dtype, beta)
