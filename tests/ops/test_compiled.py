@@ -172,7 +172,9 @@ def is_nan_bits(bits: Any) -> Any:
 
 
 def in_float64(sample: Sample) -> list[Any]:
-    return [numpy.asarray(widen(a, d), float) for a, d in zip(sample.arrays, sample.dtypes)]
+    """The operands, of complex numbers their size."""
+    wide = [widen(a, d) for a, d in zip(sample.arrays, sample.dtypes)]
+    return [numpy.asarray(numpy.abs(a) if numpy.iscomplexobj(a) else a, float) for a in wide]
 
 
 def allowance(op: Any, sample: Sample, dtype: DType, wanted: Any) -> Any:

@@ -448,6 +448,7 @@ class logaddexp:
     vjp = lambda ct, y, a, b: (ct * ops.sigmoid(a - b), ct * ops.sigmoid(b - a))
     on_complex = complex_functions.logaddexp
     holomorphic = True
+    amplitude = lambda x, y: numpy.fmax(numpy.abs(x), numpy.abs(y))
     lower = lambda b, x, y: b.math("logaddexp", x, y)
     reference = _exact_logaddexp
 

@@ -362,6 +362,7 @@ class logaddexp2:
         ct * ops.sigmoid((a - b) * math.log(2)),
         ct * ops.sigmoid((b - a) * math.log(2)),
     )
+    amplitude = lambda x, y: numpy.fmax(numpy.abs(x), numpy.abs(y))
     lower = lambda b, x, y: b.math("logaddexp2", x, y)
     reference = numpy.logaddexp2
 

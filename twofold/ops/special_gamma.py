@@ -70,8 +70,8 @@ class zeta:
     result_dtype = to_float
     accuracy = (1.0, 16.0)
     amplitude = lambda s, q: numpy.where(q < 0, numpy.abs(q - numpy.rint(q)) ** -s, 0)
-    # below, the sum of the reference is cut off
-    accurate_where = lambda s, q: ~(q < -200)
+    # elsewhere the sum of the reference is cut off, or its terms overflow before they cancel
+    accurate_where = lambda s, q: ~((q < -200) | ((q < 0) & (s > 1000)))
     domain = (reals(1.5, 5), reals(0.5, 5))
     without_gradient = (0,)
     vjp = lambda ct, y, s, q: (None, ct * -s * ops.zeta(s + 1, q))

@@ -5,12 +5,14 @@ A polynomial of negative degree is 0. Their gradients are not defined here.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
 from twofold.dtypes import float64
-from twofold.ops import references_bessel as references
+from twofold.ops import references
+from twofold.ops import references_bessel as polynomials
 from twofold.ops.base import elementwise, to_float
 from twofold.ops.samples import Domain, reals
 
@@ -32,6 +34,25 @@ def _shifted(name: str) -> Any:
 def _amplitude(x: Any, n: Any) -> Any:
     """Between their zeros the polynomials swing this far; far out errors grow with the degree."""
     return 1 + 0 * x
+
+
+def _hermite_amplitude(probabilists: bool) -> Any:
+    """Cramer's bound, DLMF 18.14.9, inside the last zero."""
+
+    def amplitude(x: Any, n: Any) -> Any:
+        degree = numpy.maximum(numpy.trunc(n), 0)
+        square = numpy.minimum(x * x, 2 * degree + 1) / 2
+        growth = references.lgamma(degree + 1) / 2
+        if probabilists:
+            return numpy.exp(numpy.minimum(x * x, 4 * degree + 2) / 4 + growth)
+        return numpy.exp(square + growth + degree * (math.log(2) / 2))
+
+    return amplitude
+
+
+def _laguerre_amplitude(x: Any, n: Any) -> Any:
+    """DLMF 18.14.8, inside the last zero."""
+    return numpy.exp(numpy.clip(x, 0, 4 * numpy.maximum(n, 0) + 2) / 2)
 
 
 def _moderate(x: Any, n: Any) -> Any:
@@ -59,7 +80,7 @@ class chebyshev_polynomial_t:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_t", x, n)
-    reference = references.chebyshev_t
+    reference = polynomials.chebyshev_t
 
 
 @elementwise
@@ -82,7 +103,7 @@ class chebyshev_polynomial_u:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_u", x, n)
-    reference = references.chebyshev_u
+    reference = polynomials.chebyshev_u
 
 
 @elementwise
@@ -105,7 +126,7 @@ class chebyshev_polynomial_v:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_v", x, n)
-    reference = references.chebyshev_v
+    reference = polynomials.chebyshev_v
 
 
 @elementwise
@@ -128,7 +149,7 @@ class chebyshev_polynomial_w:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_w", x, n)
-    reference = references.chebyshev_w
+    reference = polynomials.chebyshev_w
 
 
 @elementwise
@@ -145,13 +166,13 @@ class hermite_polynomial_h:
     result_dtype = to_float
     inplace = False
     accuracy = (1.0, 64.0)
-    amplitude = _amplitude
+    amplitude = _hermite_amplitude(False)
     accurate_where = _moderate
     domain = _DOMAIN
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("hermite_h", x, n)
-    reference = references.hermite_h
+    reference = polynomials.hermite_h
 
 
 @elementwise
@@ -168,13 +189,13 @@ class hermite_polynomial_he:
     result_dtype = to_float
     inplace = False
     accuracy = (1.0, 64.0)
-    amplitude = _amplitude
+    amplitude = _hermite_amplitude(True)
     accurate_where = _moderate
     domain = _DOMAIN
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("hermite_he", x, n)
-    reference = references.hermite_he
+    reference = polynomials.hermite_he
 
 
 @elementwise
@@ -191,13 +212,13 @@ class laguerre_polynomial_l:
     result_dtype = to_float
     inplace = False
     accuracy = (1.0, 64.0)
-    amplitude = _amplitude
+    amplitude = _laguerre_amplitude
     accurate_where = _moderate
     domain = _DOMAIN
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("laguerre_l", x, n)
-    reference = references.laguerre_l
+    reference = polynomials.laguerre_l
 
 
 @elementwise
@@ -220,7 +241,7 @@ class legendre_polynomial_p:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("legendre_p", x, n)
-    reference = references.legendre_p
+    reference = polynomials.legendre_p
 
 
 @elementwise
@@ -243,7 +264,7 @@ class shifted_chebyshev_polynomial_t:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_t")
-    reference = lambda x, n: references.chebyshev_t(2 * references.Wide(1) * x - 1, n)
+    reference = lambda x, n: polynomials.chebyshev_t(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
@@ -266,7 +287,7 @@ class shifted_chebyshev_polynomial_u:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_u")
-    reference = lambda x, n: references.chebyshev_u(2 * references.Wide(1) * x - 1, n)
+    reference = lambda x, n: polynomials.chebyshev_u(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
@@ -289,7 +310,7 @@ class shifted_chebyshev_polynomial_v:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_v")
-    reference = lambda x, n: references.chebyshev_v(2 * references.Wide(1) * x - 1, n)
+    reference = lambda x, n: polynomials.chebyshev_v(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
@@ -312,4 +333,4 @@ class shifted_chebyshev_polynomial_w:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_w")
-    reference = lambda x, n: references.chebyshev_w(2 * references.Wide(1) * x - 1, n)
+    reference = lambda x, n: polynomials.chebyshev_w(2 * references.Wide(1) * x - 1, n)

@@ -108,15 +108,17 @@ def _zeta_positive(b: Control, s: Val, q: Val) -> Val:
     sum_, place = loop.results
     end = b.add(place, 1.0)
     last = pow_double(b, end, power)
-    tail = b.add(b.div(b.mul(end, last), b.sub(s, 1.0)), b.mul(last, 0.5))
+    # where the last power has lost its digits, the integral may still have all of its own
+    vanishing = b.cmp("lt", last, 1e-290)
+    integral = b.select(vanishing, pow_double(b, end, b.sub(1.0, s)), b.mul(end, last))
+    integral = b.div(integral, b.sub(s, 1.0))
+    tail = b.add(integral, b.mul(last, 0.5))
     term = b.mul(last, b.div(s, end))
     inverse = b.div(1.0, b.mul(end, end))
     for j, coefficient in enumerate(BERNOULLI):
         tail = b.fma(term, coefficient, tail)
         term = b.mul(b.mul(term, b.mul(b.add(s, 2.0 * j + 1.0), b.add(s, 2.0 * j + 2.0))), inverse)
-    # once the last power is zero, so are all terms of the tail but its integral, however large their factors
-    integral = b.div(pow_double(b, end, b.sub(1.0, s)), b.sub(s, 1.0))
-    return b.add(sum_, b.select(b.cmp("eq", last, 0.0), integral, tail))
+    return b.add(sum_, b.select(vanishing, integral, tail))
 
 
 def _zeta_negative(b: Control, s: Val, q: Val) -> Val:

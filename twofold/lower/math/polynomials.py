@@ -16,7 +16,7 @@ from twofold.lower.math.trigonometric import cos, sin
 from twofold.lower.values import Val
 
 LARGEST_DEGREE = 1 << 24
-_CLOSED_FORM_FROM = 8
+_CLOSED_FORM_FROM = 64
 
 Step = Callable[[Val, Val, Val], Val]
 """Of (k, P(k - 1), P(k)) the next, P(k + 1)."""
@@ -46,7 +46,7 @@ def _polynomial(b: Control, n: Val, first: Val, step: Step, largest: int = LARGE
 
 
 def _chebyshev(b: Control, x: Val, n: Val, first: Val, closed: Callable[[Val, Val], Val]) -> Val:
-    """Inside (-1, 1) by the ``closed`` form in (angle, n) from degree 9 on, else by the recurrence."""
+    """Inside (-1, 1) by the ``closed`` form in (angle, n) above degree 64, else by the recurrence."""
     degree = b.trunc(n)
     inside = b.and_(b.cmp("lt", b.abs(x), 1.0), b.cmp("gt", degree, float(_CLOSED_FORM_FROM)))
     twice = b.add(x, x)
