@@ -168,6 +168,7 @@ for _module in (selection, array, math, linalg, reordering, segments, special, v
         ):
             globals().setdefault(_name, _value)
 
+random_crop, extract_image_patches = image.random_crop, image.extract_image_patches
 half, double = float16, float64
 newaxis = None
 VERSION = __version__ = "1.15.0"

@@ -8,6 +8,38 @@ from twofold.dtypes import float32
 from twofold.ops.base import apply, ops
 from twofold.ops.interpolation import CORNERS, EDGES, STARTS
 from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
+from twofold.static.image_changes import adjust_brightness as adjust_brightness
+from twofold.static.image_changes import adjust_contrast as adjust_contrast
+from twofold.static.image_changes import adjust_gamma as adjust_gamma
+from twofold.static.image_changes import adjust_hue as adjust_hue
+from twofold.static.image_changes import adjust_saturation as adjust_saturation
+from twofold.static.image_changes import central_crop as central_crop
+from twofold.static.image_changes import convert_image_dtype as convert_image_dtype
+from twofold.static.image_changes import crop_to_bounding_box as crop_to_bounding_box
+from twofold.static.image_changes import extract_image_patches as extract_image_patches
+from twofold.static.image_changes import flip_left_right as flip_left_right
+from twofold.static.image_changes import flip_up_down as flip_up_down
+from twofold.static.image_changes import grayscale_to_rgb as grayscale_to_rgb
+from twofold.static.image_changes import hsv_to_rgb as hsv_to_rgb
+from twofold.static.image_changes import image_gradients as image_gradients
+from twofold.static.image_changes import pad_to_bounding_box as pad_to_bounding_box
+from twofold.static.image_changes import per_image_standardization as per_image_standardization
+from twofold.static.image_changes import psnr as psnr
+from twofold.static.image_changes import random_brightness as random_brightness
+from twofold.static.image_changes import random_contrast as random_contrast
+from twofold.static.image_changes import random_crop as random_crop
+from twofold.static.image_changes import random_flip_left_right as random_flip_left_right
+from twofold.static.image_changes import random_flip_up_down as random_flip_up_down
+from twofold.static.image_changes import random_hue as random_hue
+from twofold.static.image_changes import random_saturation as random_saturation
+from twofold.static.image_changes import resize_image_with_crop_or_pad as resize_image_with_crop_or_pad
+from twofold.static.image_changes import resize_with_crop_or_pad as resize_with_crop_or_pad
+from twofold.static.image_changes import rgb_to_grayscale as rgb_to_grayscale
+from twofold.static.image_changes import rgb_to_hsv as rgb_to_hsv
+from twofold.static.image_changes import rot90 as rot90
+from twofold.static.image_changes import total_variation as total_variation
+from twofold.static.image_changes import transpose as transpose
+from twofold.static.image_changes import transpose_image as transpose_image
 
 
 class ResizeMethod:

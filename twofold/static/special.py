@@ -124,7 +124,7 @@ def _cumulative_logsumexp(x: Any, axis: Number, exclusive: Number, reverse: Numb
     made = ops.logcumsumexp(given, place)
     if exclusive:
         shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
-        first = full_of(limits_of(x.dtype)[0], shape, x.dtype, x)
+        first = full_of(-float("inf"), shape, x.dtype, x)
         made = ops.concat([first, ops.narrow(made, place, 0, x.shape[place] - 1)], place)
     return ops.flip(made, (place,)) if reverse else made
 

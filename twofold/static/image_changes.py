@@ -1,0 +1,439 @@
+"""Images turned, cut and recoloured: the other part of ``tf.image``.
+
+Images are ``[height, width, channels]``, or a batch of them. Floating images hold 0 to 1, integer ones their
+whole range. Colour models: Smith 1978.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.dtypes import DType, float32, int64
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import apply, ops
+from twofold.ops.movement import slice_axis
+from twofold.static import array, math
+from twofold.static.define import (
+    Number,
+    as_dtype,
+    convert_to_tensor,
+    define,
+    limits_of,
+    numbers,
+    operation,
+    sizes,
+)
+from twofold.static.random import next_key, random_uniform
+from twofold.static.special import saturate_cast
+
+_GRAY = (0.2989, 0.5870, 0.1140)
+
+
+def _rows(image: Any) -> int:
+    """The axis of rows."""
+    if image.ndim not in (3, 4):
+        what = f"an image of {image.ndim} axes"
+        raise ShapeError(what, "Give [height, width, channels], or a batch of such images.")
+    return int(image.ndim) - 3
+
+
+@operation("Reverse")
+def flip_left_right(image: Any) -> Any:
+    """Columns in the opposite order."""
+    return ops.flip(image, (_rows(image) + 1,))
+
+
+@operation("Reverse")
+def flip_up_down(image: Any) -> Any:
+    """Rows in the opposite order."""
+    return ops.flip(image, (_rows(image),))
+
+
+@operation("Transpose")
+def transpose_image(image: Any) -> Any:
+    """Rows and columns exchanged."""
+    return ops.transpose(image, _rows(image), _rows(image) + 1)
+
+
+transpose = transpose_image
+
+
+@operation("Rot90")
+def rot90(image: Any, k: Number = 1) -> Any:
+    """Turned left by ``k`` quarters."""
+    return ops.rot90(image, int(numbers(k)), (_rows(image), _rows(image) + 1))
+
+
+def _at_random(image: Any, changed: Any, seed: int | None) -> Any:
+    """``changed`` with probability one half, drawn for each image of a batch."""
+    tensor = convert_to_tensor(image)
+    shape = array.shape(tensor)[:1] if tensor.type_.ndim == 4 else []
+    return _either(random_uniform(shape, seed=seed), changed, tensor)
+
+
+@operation("Select")
+def _either(chance: Any, changed: Any, image: Any) -> Any:
+    chosen = ops.less(chance, 0.5)
+    return ops.where(ops.reshape(chosen, (-1, 1, 1, 1)) if image.ndim == 4 else chosen, changed, image)
+
+
+def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
+    """``flip_left_right`` for one half of all images."""
+    return _at_random(image, flip_left_right(image), seed)
+
+
+def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
+    """``flip_up_down`` for one half of all images."""
+    return _at_random(image, flip_up_down(image), seed)
+
+
+def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
+    axis = _rows(image)
+    for place, start, size in ((axis, top, height), (axis + 1, left, width)):
+        if start < 0 or size < 0 or start + size > image.shape[place]:
+            what = f"elements {start} to {start + size} of axis {place}, which has {image.shape[place]}"
+            raise ShapeError(what, "Cut inside the image.")
+        image = ops.narrow(image, place, start, size)
+    return image
+
+
+@operation("CropToBoundingBox")
+def crop_to_bounding_box(
+    image: Any, offset_height: Number, offset_width: Number, target_height: Number, target_width: Number
+) -> Any:
+    """The rectangle of this size at these offsets."""
+    given = (offset_height, offset_width, target_height, target_width)
+    return _cut(image, *[int(numbers(value)) for value in given])
+
+
+def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any:
+    axis = _rows(image)
+    below, right = height - top - image.shape[axis], width - left - image.shape[axis + 1]
+    if min(top, left, below, right) < 0:
+        what = f"an image of {image.shape[axis]} x {image.shape[axis + 1]} at {top}, {left} in {height} x {width}"
+        raise ShapeError(what, "Give a size that holds the image.")
+    return ops.pad(image, (0, 0, left, right, top, below))
+
+
+@operation("PadToBoundingBox")
+def pad_to_bounding_box(
+    image: Any, offset_height: Number, offset_width: Number, target_height: Number, target_width: Number
+) -> Any:
+    """The image at these offsets in one of this size that is zero elsewhere."""
+    given = (offset_height, offset_width, target_height, target_width)
+    return _surrounded(image, *[int(numbers(value)) for value in given])
+
+
+@operation("ResizeImageWithCropOrPad")
+def resize_image_with_crop_or_pad(image: Any, target_height: Number, target_width: Number) -> Any:
+    """The middle of the image, with zeros around where it is too small."""
+    wanted = (int(numbers(target_height)), int(numbers(target_width)))
+    axis = _rows(image)
+    found = tuple(image.shape[axis : axis + 2])
+    kept = [min(a, b) for a, b in zip(found, wanted)]
+    top, left = [(a - b) // 2 for a, b in zip(found, kept)]
+    image = _cut(image, top, left, kept[0], kept[1])
+    top, left = [(a - b) // 2 for a, b in zip(wanted, kept)]
+    return _surrounded(image, top, left, *wanted)
+
+
+resize_with_crop_or_pad = resize_image_with_crop_or_pad
+
+
+@operation("CentralCrop")
+def central_crop(image: Any, central_fraction: Number) -> Any:
+    """The middle of the image, ``central_fraction`` of its height and width."""
+    fraction, axis = float(numbers(central_fraction)), _rows(image)
+    if not 0 < fraction <= 1:
+        raise ArgumentError(f"a fraction of {fraction}", "Give one above 0 and at most 1.")
+    starts = [int((size - size * fraction) / 2) for size in image.shape[axis : axis + 2]]
+    kept = [size - 2 * start for size, start in zip(image.shape[axis : axis + 2], starts)]
+    return _cut(image, *starts, *kept)
+
+
+def _drawn_part(value: Any, size: Any, key: int, counter: Any) -> Any:
+    wanted = [n if n >= 0 else value.shape[axis] for axis, n in enumerate(sizes(size))]
+    for axis, (have, want) in enumerate(zip(value.shape, wanted)):
+        if want > have:
+            raise ShapeError(f"{want} elements of axis {axis}, which has {have}", "Cut inside the tensor.")
+        if want < have:
+            attrs = ((), int64)
+            start = apply("random_integers", key ^ (axis << 56), counter, 0, have - want + 1, attrs=attrs)
+            value = slice_axis(value, axis, start, want)
+    return value
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """A part of this size (-1: the whole axis) at a place drawn anew in every run."""
+    keywords = {"value": convert_to_tensor(value), "size": size, "key": next_key(seed)}
+    made = define("RandomCrop", _drawn_part, (), keywords, name or "random_crop", frozenset({"size"}), True)
+    return made.outputs[0]
+
+
+def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Any:
+    """The image in another dtype and its range: floats hold 0 to 1, integers 0 to their largest number."""
+    tensor, wanted = convert_to_tensor(image), as_dtype(dtype)
+    if tensor.dtype is wanted:
+        return array.identity(tensor, name=name)
+    if tensor.dtype.kind == "f" and wanted.kind != "f":
+        scaled = _stretched(tensor, limits_of(wanted)[1] + 0.5)
+        return saturate_cast(scaled, wanted, name) if saturate else math.cast(scaled, wanted, name)
+    if wanted.kind == "f":
+        found = math.cast(tensor, wanted)
+        return found if tensor.dtype.kind == "f" else _stretched(found, 1.0 / limits_of(tensor.dtype)[1])
+    return _shifted(tensor, wanted, name=name)
+
+
+@operation("Mul")
+def _stretched(image: Any, factor: Any) -> Any:
+    return ops.multiply(image, float(factor))
+
+
+@operation("ConvertImageDtype")
+def _shifted(image: Any, dtype: DType) -> Any:
+    """Integers of one range in that of another."""
+    have, want = limits_of(image.dtype)[1], limits_of(dtype)[1]
+    if have > want:
+        return ops.cast(ops.floor_divide(image, (have + 1) // (want + 1)), dtype)
+    return ops.multiply(ops.cast(image, dtype), (want + 1) // (have + 1))
+
+
+def _as_floats(image: Any, change: Callable[[Any], Any]) -> Any:
+    """``change`` of the image in float32, back in its own dtype."""
+    tensor = convert_to_tensor(image)
+    made = change(convert_image_dtype(tensor, tensor.dtype if tensor.dtype.kind == "f" else float32))
+    return made if tensor.dtype.kind == "f" else convert_image_dtype(made, tensor.dtype, True)
+
+
+@operation("RgbToGrayscale")
+def _gray(images: Any) -> Any:
+    parts = [ops.multiply(ops.narrow(images, -1, k, 1), weight) for k, weight in enumerate(_GRAY)]
+    return ops.add(ops.add(parts[0], parts[1]), parts[2])
+
+
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
+    """One channel of brightness."""
+    return _as_floats(images, _gray)
+
+
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
+    """Three equal channels."""
+    return array.concat([images, images, images], -1)
+
+
+def _channels(image: Any) -> list[Any]:
+    if image.shape[-1] != 3:
+        raise ShapeError(f"an image of {image.shape[-1]} channels", "Give one of three.")
+    return [ops.select(image, -1, k) for k in range(3)]
+
+
+def _to_hsv(image: Any) -> list[Any]:
+    red, green, blue = _channels(image)
+    value = ops.maximum(red, ops.maximum(green, blue))
+    spread = ops.subtract(value, ops.minimum(red, ops.minimum(green, blue)))
+    some = ops.greater(spread, 0)
+    by = ops.where(some, spread, 1.0)
+    sector = ops.where(
+        ops.equal(value, red),
+        ops.divide(ops.subtract(green, blue), by),
+        ops.where(
+            ops.equal(value, green),
+            ops.add(ops.divide(ops.subtract(blue, red), by), 2.0),
+            ops.add(ops.divide(ops.subtract(red, green), by), 4.0),
+        ),
+    )
+    hue = ops.where(some, ops.divide(sector, 6.0), 0.0)
+    hue = ops.where(ops.less(hue, 0.0), ops.add(hue, 1.0), hue)
+    bright = ops.greater(value, 0)
+    return [hue, ops.where(bright, ops.divide(spread, ops.where(bright, value, 1.0)), 0.0), value]
+
+
+def _from_hsv(hue: Any, saturation: Any, value: Any) -> Any:
+    found = []
+    for place in (5.0, 3.0, 1.0):
+        k = ops.remainder(ops.add(ops.multiply(hue, 6.0), place), 6.0)
+        part = ops.clamp(ops.minimum(k, ops.subtract(4.0, k)), 0.0, 1.0)
+        found.append(ops.subtract(value, ops.multiply(ops.multiply(value, saturation), part)))
+    return ops.stack(found, -1)
+
+
+@operation("RGBToHSV")
+def rgb_to_hsv(images: Any) -> Any:
+    """Hue, saturation and value of 0 to 1."""
+    return ops.stack(_to_hsv(images), -1)
+
+
+@operation("HSVToRGB")
+def hsv_to_rgb(images: Any) -> Any:
+    """Red, green and blue of hue, saturation and value."""
+    return _from_hsv(*_channels(images))
+
+
+@operation("AdjustHue")
+def _turned_hue(image: Any, delta: Any) -> Any:
+    hue, saturation, value = _to_hsv(image)
+    return _from_hsv(ops.remainder(ops.add(hue, delta), 1.0), saturation, value)
+
+
+@operation("AdjustSaturation")
+def _saturated(image: Any, factor: Any) -> Any:
+    hue, saturation, value = _to_hsv(image)
+    return _from_hsv(hue, ops.clamp(ops.multiply(saturation, factor), 0.0, 1.0), value)
+
+
+@operation("AdjustContrast")
+def _contrasted(image: Any, factor: Any) -> Any:
+    mean = ops.mean(image, (-3, -2), True)
+    return ops.add(ops.multiply(ops.subtract(image, mean), factor), mean)
+
+
+@operation("AdjustGamma")
+def _powered(image: Any, gamma: Any, gain: Any) -> Any:
+    return ops.multiply(ops.pow(image, gamma), gain)
+
+
+def adjust_brightness(image: Any, delta: Any) -> Any:
+    """``delta`` (of a range of 0 to 1) added."""
+    return _as_floats(image, lambda floats: math.add(floats, delta))
+
+
+def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
+    """The distance from the mean of each channel times a factor."""
+    return _as_floats(images, lambda floats: _contrasted(floats, contrast_factor))
+
+
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
+    """``gain * image ** gamma``."""
+    return _as_floats(image, lambda floats: _powered(floats, gamma, gain))
+
+
+def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
+    """The hue turned by ``delta`` (1 is once around)."""
+    return _as_floats(image, lambda floats: _turned_hue(floats, delta))
+
+
+def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
+    """The saturation times a factor."""
+    return _as_floats(image, lambda floats: _saturated(floats, saturation_factor))
+
+
+def _between(low: float, high: float, seed: int | None, what: str) -> Any:
+    if low > high:
+        raise ValueError(f"{what}: from {low} to {high} is empty. Give the lower one first.")
+    return random_uniform([], low, high, seed=seed)
+
+
+def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
+    """``adjust_brightness`` by up to ``max_delta``."""
+    return adjust_brightness(image, _between(-max_delta, max_delta, seed, "random_brightness"))
+
+
+def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
+    """``adjust_contrast`` by a factor between two."""
+    return adjust_contrast(image, _between(lower, upper, seed, "random_contrast"))
+
+
+def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
+    """``adjust_hue`` by up to ``max_delta``."""
+    return adjust_hue(image, _between(-max_delta, max_delta, seed, "random_hue"))
+
+
+def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
+    """``adjust_saturation`` by a factor between two."""
+    return adjust_saturation(image, _between(lower, upper, seed, "random_saturation"))
+
+
+@operation("PerImageStandardization")
+def _standardised(image: Any) -> Any:
+    count = 1
+    for size in image.shape[-3:]:
+        count *= size
+    mean = ops.mean(image, (-3, -2, -1), True)
+    spread = ops.sqrt(ops.mean(ops.square(ops.subtract(image, mean)), (-3, -2, -1), True))
+    return ops.divide(ops.subtract(image, mean), ops.maximum(spread, count**-0.5))
+
+
+def per_image_standardization(image: Any) -> Any:
+    """Each image with mean 0 and variance 1; one that is all equal becomes 0."""
+    tensor = convert_to_tensor(image)
+    return _standardised(tensor if tensor.dtype.kind == "f" else math.cast(tensor, float32))
+
+
+@operation("TotalVariation")
+def total_variation(images: Any) -> Any:
+    """For each image the sum of absolute differences of neighbours."""
+    axis = _rows(images)
+    total: Any = 0.0
+    for place in (axis, axis + 1):
+        rest = images.shape[place] - 1
+        change = ops.subtract(ops.narrow(images, place, 1, rest), ops.narrow(images, place, 0, rest))
+        total = ops.add(ops.sum(ops.abs(change), (axis, axis + 1, axis + 2)), total)
+    return total
+
+
+@operation("ImageGradients", several=True)
+def _neighbours(image: Any) -> Any:
+    found = []
+    for place in (1, 2):
+        rest = image.shape[place] - 1
+        change = ops.subtract(ops.narrow(image, place, 1, rest), ops.narrow(image, place, 0, rest))
+        found.append(ops.pad(change, (0, 0, *((0, 0, 0, 1) if place == 1 else (0, 1)))))
+    return found
+
+
+def image_gradients(image: Any) -> tuple[Any, Any]:
+    """The differences to the next row and to the next column, zero in the last one."""
+    down, right = _neighbours(convert_to_tensor(image))
+    return down, right
+
+
+@operation("PSNR")
+def _noise_ratio(a: Any, b: Any, peak: Any) -> Any:
+    error = ops.mean(ops.square(ops.subtract(a, b)), (-3, -2, -1))
+    return ops.subtract(ops.multiply(ops.log10(peak), 20.0), ops.multiply(ops.log10(error), 10.0))
+
+
+def psnr(a: Any, b: Any, max_val: float, name: str | None = None) -> Any:
+    """For each image the ratio of the largest signal to the noise, in decibels."""
+    one, two = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
+    kind = convert_to_tensor(a).dtype
+    peak = float(max_val) if kind.kind == "f" else float(max_val) / limits_of(kind)[1]
+    return _noise_ratio(one, two, convert_to_tensor(peak), name=name)
+
+
+@operation("ExtractImagePatches")
+def _patches(images: Any, size: Number, steps: Number, rates: Number, padding: Number) -> Any:
+    (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (size, steps, rates))
+    value = ops.movedim(images, -1, 1)
+    if padding == "SAME":
+        value = ops.pad(
+            value, _same(value.shape[3], wide, right, broad) + _same(value.shape[2], high, down, tall)
+        )
+    batch, depth = value.shape[:2]
+    rows = (value.shape[2] - (high - 1) * tall - 1) // down + 1
+    columns = (value.shape[3] - (wide - 1) * broad - 1) // right + 1
+    parts = ops.im2col(value, (high, wide), (tall, broad), (0, 0), (down, right))
+    apart = ops.reshape(parts, (batch, depth, high * wide, rows, columns))
+    return ops.reshape(ops.permute(apart, (0, 3, 4, 2, 1)), (batch, rows, columns, high * wide * depth))
+
+
+def _same(size: int, window: int, step: int, rate: int) -> tuple[int, int]:
+    span = (window - 1) * rate + 1
+    total = max((-(-size // step) - 1) * step + span - size, 0)
+    return total // 2, total - total // 2
+
+
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: str | None = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Any:
+    """The windows of images as channels: [batch, rows, columns, height * width * channels]."""
+    window = ksizes if sizes is None else sizes
+    given = [1, 1, 1, 1] if rates is None else rates
+    return _patches(convert_to_tensor(images), window, strides, given, padding, name=name)
