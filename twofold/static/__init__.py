@@ -43,6 +43,7 @@ from twofold.static import (
     coordination,
     datasets,
     distributions,
+    examples,
     image,
     initializers,
     layers,

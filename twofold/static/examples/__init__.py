@@ -1,0 +1,3 @@
+"""What TensorFlow 1 shipped for its tutorials."""
+
+from twofold.static.examples import tutorials as tutorials
