@@ -118,15 +118,33 @@ from twofold.func import vmap  # noqa: E402
 
 
 def is_tensor(value: Any) -> builtins.bool:
-    """Whether ``value`` is a tensor."""
+    """Whether ``value`` is a tensor.
+
+    >>> import twofold as torch
+    >>> torch.is_tensor(torch.tensor([1.0])), torch.is_tensor([1.0])
+    (True, False)
+    """
     return isinstance(value, Tensor)
 
 
 def set_num_threads(count: builtins.int) -> None:
-    """Set how many threads kernels may use; results do not depend on it."""
+    """Set how many threads kernels may use; results do not depend on it.
+
+    >>> import twofold as torch
+    >>> count = torch.get_num_threads()
+    >>> torch.set_num_threads(1)
+    >>> torch.get_num_threads()
+    1
+    >>> torch.set_num_threads(count)
+    """
     _core.set_threads(count)
 
 
 def get_num_threads() -> builtins.int:
-    """How many threads kernels may use."""
+    """How many threads kernels may use.
+
+    >>> import twofold as torch
+    >>> torch.get_num_threads() >= 1
+    True
+    """
     return _core.threads()

@@ -15,7 +15,8 @@ import numpy
 class DType:
     """An element type, such as ``float32``; each exists once, so dtypes compare by identity.
 
-    >>> float32.itemsize, float32.kind, str(float32)
+    >>> import twofold as torch
+    >>> torch.float32.itemsize, torch.float32.kind, str(torch.float32)
     (4, 'f', 'twofold.float32')
     """
 
@@ -124,7 +125,8 @@ _BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 class Size(tuple):
     """A shape: a tuple of sizes.
 
-    >>> Size((2, 3)).numel()
+    >>> import twofold as torch
+    >>> torch.Size((2, 3)).numel()
     6
     """
 
@@ -217,8 +219,11 @@ class finfo:
 
     Raises TypeError for a dtype without fractions. Unlike PyTorch's, ``dtype`` is the dtype, not its name.
 
-    >>> finfo(float32).bits, finfo(bfloat16).eps, finfo(complex64).max == finfo(float32).max
-    (32, 0.0078125, True)
+    >>> import twofold as torch
+    >>> torch.finfo(torch.float32).bits, torch.finfo(torch.bfloat16).eps
+    (32, 0.0078125)
+    >>> torch.finfo(torch.complex64).max == torch.finfo(torch.float32).max
+    True
     """
 
     def __init__(self, type: Any = None) -> None:
@@ -247,7 +252,8 @@ class finfo:
 class iinfo:
     """Limits of an integer dtype: ``bits``, ``max``, ``min``; raises TypeError for any other.
 
-    >>> iinfo(int8).min, iinfo(uint16).max
+    >>> import twofold as torch
+    >>> torch.iinfo(torch.int8).min, torch.iinfo(torch.uint16).max
     (-128, 65535)
     """
 
@@ -265,5 +271,10 @@ class iinfo:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype that two dtypes promote to (PyTorch's name of ``promote``)."""
+    """The dtype that two dtypes promote to (PyTorch's name of ``promote``).
+
+    >>> import twofold as torch
+    >>> torch.promote_types(torch.int32, torch.float16)
+    twofold.float16
+    """
     return promote(as_dtype(type1), as_dtype(type2))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import twofold
+from twofold import nn, optim
 from twofold.frontend.install import PUBLIC
 
 
@@ -24,10 +25,31 @@ def functions() -> dict[str, Any]:
     return dict(found.values())
 
 
-def layers() -> dict[str, Any]:
-    """Every module of ``twofold.nn``."""
-    found = {f"nn.{name}": value for name, value in vars(twofold.nn).items() if not name.startswith("_")}
-    return {name: value for name, value in found.items() if isinstance(value, type)}
+INNER = {
+    "linear_with_bias",
+    "linear_without_bias",
+    "lookup",
+    "stream",
+    "apply",
+    "draw",
+    "draw_uniform",
+    "Operation",
+    "worded",
+}
+"""Names of ``nn.functional`` that are not meant for users."""
+
+
+def members() -> dict[str, Any]:
+    """What stands in the package and in ``nn``, ``optim`` and their parts beside the public functions."""
+    known = {id(function) for function in PUBLIC.values()}
+    found: dict[int, tuple[str, Any]] = {}
+    for space in (twofold, nn, nn.functional, nn.init, nn.utils, optim, optim.lr_scheduler):
+        for name, value in vars(space).items():
+            ours = (getattr(value, "__module__", None) or "").startswith("twofold")
+            shown = not name.startswith("_") and not name.endswith("_") and name not in INNER
+            if shown and ours and callable(value) and id(value) not in known and value is not twofold.Tensor:
+                found.setdefault(id(value), (f"{space.__name__}.{name}", value))
+    return dict(found.values())
 
 
 def methods() -> dict[str, Any]:
@@ -40,7 +62,7 @@ def methods() -> dict[str, Any]:
 
 EXAMPLES = {
     name: text_of(function)
-    for name, function in (functions() | layers() | methods()).items()
+    for name, function in (functions() | members() | methods()).items()
     if ">>>" in text_of(function)
 }
 
@@ -66,8 +88,8 @@ def test_the_example_is_whole(name: str) -> None:
     assert len(lines) > 1
 
 
-def test_public_functions_and_layers_have_examples() -> None:
-    without = [name for name, function in (functions() | layers()).items() if ">>>" not in text_of(function)]
+def test_public_functions_and_classes_have_examples() -> None:
+    without = [name for name, function in (functions() | members()).items() if ">>>" not in text_of(function)]
     assert not without, f"without an example: {', '.join(without)}"
 
 

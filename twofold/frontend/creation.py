@@ -19,12 +19,24 @@ _default = [float32]
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Set the dtype that Python floats become."""
+    """Set the dtype that Python floats become.
+
+    >>> import twofold as torch
+    >>> torch.set_default_dtype(torch.float64)
+    >>> torch.tensor(0.5).dtype
+    twofold.float64
+    >>> torch.set_default_dtype(torch.float32)
+    """
     _default[0] = as_dtype(dtype)
 
 
 def get_default_dtype() -> DType:
-    """The dtype that Python floats become."""
+    """The dtype that Python floats become.
+
+    >>> import twofold as torch
+    >>> torch.get_default_dtype()
+    twofold.float32
+    """
     return _default[0]
 
 
@@ -81,7 +93,8 @@ def tensor(
 
     Python floats become float32 (see ``set_default_dtype``), integers int64; arrays keep their dtype.
 
-    >>> tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> import twofold as torch
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     tensor([[1., 2.],
             [3., 4.]])
     """
@@ -102,6 +115,14 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
 
     What others write to the array shows in the tensor, and in-place operations on the tensor in the array. An
     operation reads the array when it is called, as NumPy would: if others hold the array, it takes a snapshot.
+
+    >>> import twofold as torch
+    >>> import numpy
+    >>> array = numpy.array([1, 2])
+    >>> x = torch.from_numpy(array)
+    >>> array[0] = 5
+    >>> x
+    tensor([5, 2])
     """
     if not isinstance(array, numpy.ndarray):
         raise TypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}")
@@ -109,7 +130,13 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """``data`` as a tensor, without a copy where that is possible."""
+    """``data`` as a tensor, without a copy where that is possible.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> torch.as_tensor(x) is x, torch.as_tensor([1.0, 2.0])
+    (True, tensor([1., 2.]))
+    """
     check_device(device)
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor):
@@ -120,7 +147,13 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """A tensor that shares the memory of any CPU array with ``__dlpack__``."""
+    """A tensor that shares the memory of any CPU array with ``__dlpack__``.
+
+    >>> import twofold as torch
+    >>> import numpy
+    >>> torch.from_dlpack(numpy.array([1.0, 2.0]))
+    tensor([1., 2.], dtype=twofold.float64)
+    """
     return _core.from_array(numpy.from_dlpack(source), True)
 
 

@@ -33,7 +33,14 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; None leaves a setting as it is."""
+    """Set how tensors print; None leaves a setting as it is.
+
+    >>> import twofold as torch
+    >>> torch.set_printoptions(precision=2)
+    >>> torch.tensor([0.123456])
+    tensor([0.12])
+    >>> torch.set_printoptions(precision=4)
+    """
     for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems),
                         ("linewidth", linewidth), ("sci_mode", sci_mode)):  # fmt: skip
         if value is not None:

@@ -141,14 +141,26 @@ def _size(sizes: tuple[Any, ...], size: Any) -> tuple[int, ...]:
 
 @_function
 def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Numbers drawn evenly from [0, 1)."""
+    """Numbers drawn evenly from [0, 1).
+
+    >>> import twofold as torch
+    >>> x = torch.rand(2, 3, generator=torch.Generator().manual_seed(5))
+    >>> x.shape, bool(((x >= 0) & (x < 1)).all())
+    (twofold.Size([2, 3]), True)
+    """
     wanted = _Options(get_default_dtype(), **options)
     return wanted.leaf(random.draw_uniform(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
 @_function
 def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Numbers drawn from the standard normal distribution (Box and Muller 1958)."""
+    """Numbers drawn from the standard normal distribution (Box and Muller 1958).
+
+    >>> import twofold as torch
+    >>> x = torch.randn(1000, generator=torch.Generator().manual_seed(5))
+    >>> bool(x.mean().abs() < 0.1), bool((x.std() - 1).abs() < 0.1)
+    (True, True)
+    """
     wanted = _Options(get_default_dtype(), **options)
     return wanted.leaf(random.draw_normal(*stream(generator), _size(sizes, size), wanted.dtype))
 
@@ -157,7 +169,12 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, **o
 def randint(
     low: Any = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
-    """Integers drawn evenly from [low, high); of two positional arguments the first is ``high``."""
+    """Integers drawn evenly from [low, high); of two positional arguments the first is ``high``.
+
+    >>> import twofold as torch
+    >>> torch.randint(3, 9, (1000,)).aminmax()
+    (tensor(3), tensor(8))
+    """
     wanted = _Options(int64, **options)
     if high is not None and size is None:
         low, high, size = 0, low, high
@@ -171,13 +188,23 @@ def randint(
 
 @_function
 def rand_like(input: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
-    """As ``rand``, with the shape and dtype of ``input``."""
+    """As ``rand``, with the shape and dtype of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.rand_like(torch.zeros(2, 3, dtype=torch.float64)).type_
+    float64[2,3]
+    """
     return rand(tuple(input.shape), generator=generator, **{"dtype": input.dtype, **options})
 
 
 @_function
 def randn_like(input: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
-    """As ``randn``, with the shape and dtype of ``input``."""
+    """As ``randn``, with the shape and dtype of ``input``.
+
+    >>> import twofold as torch
+    >>> torch.randn_like(torch.zeros(2, 3)).shape
+    twofold.Size([2, 3])
+    """
     return randn(tuple(input.shape), generator=generator, **{"dtype": input.dtype, **options})
 
 
@@ -185,7 +212,13 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, **options: 
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
-    """Integers drawn evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``."""
+    """Integers drawn evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``.
+
+    >>> import twofold as torch
+    >>> torch.randint_like(torch.zeros(2, 3), 1)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
     low, high = (0, low) if high is None else (low, high)
     found = {"dtype": input.dtype, **options}
     return randint(low, high, tuple(input.shape), generator=generator, **found)
@@ -217,6 +250,10 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
     """Ones with the probabilities in ``input``, else zeros; ``p`` is one probability for all.
 
     Raises RuntimeError for a probability outside [0, 1].
+
+    >>> import twofold as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
     """
     shape, dtype = tuple(input.shape), input.dtype
     if p is None:
@@ -237,6 +274,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """Zero each element with probability ``p`` and scale the others by 1/(1-p), when training.
 
     Source: Srivastava et al. 2014, Dropout: A Simple Way to Prevent Neural Networks from Overfitting.
+
+    >>> import twofold as torch
+    >>> sorted(set(torch.nn.functional.dropout(torch.ones(100)).tolist()))
+    [0.0, 2.0]
     """
     if not 0 <= p <= 1:
         raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
@@ -296,6 +337,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in ``input``, in its dtype; the gradient is 0.
 
     Raises RuntimeError for a negative rate. Sources: see ``ops.random_rejection``.
+
+    >>> import twofold as torch
+    >>> torch.poisson(torch.zeros(3))
+    tensor([0., 0., 0.])
     """
     rate = apply("within", input, attrs=("input", 0.0, float("inf")))
     return random_families.draw_poisson(rate, *stream(generator))
@@ -303,7 +348,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 @_function
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of ``count`` trials of probability ``prob`` succeed, in the dtype of ``count``; the gradient is 0."""
+    """How many of ``count`` trials of probability ``prob`` succeed, in the dtype of ``count``; the gradient is 0.
+
+    >>> import twofold as torch
+    >>> torch.binomial(torch.tensor([5.0, 7.0]), torch.tensor([0.0, 1.0]))
+    tensor([0., 7.])
+    """
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     count, prob = (value.expand(shape) for value in (count, prob))
     count = apply("within", count, attrs=("count", 0.0, float("inf")))
@@ -416,25 +466,63 @@ def random_(
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator."""
+    """Seed the default generator.
+
+    >>> import twofold as torch
+    >>> state = torch.get_rng_state()
+    >>> generator = torch.manual_seed(5)
+    >>> x = torch.rand(3)
+    >>> generator = torch.manual_seed(5)
+    >>> torch.equal(x, torch.rand(3))
+    True
+    >>> torch.set_rng_state(state)
+    """
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Seed the default generator from the system; returns the seed."""
+    """Seed the default generator from the system; returns the seed.
+
+    >>> import twofold as torch
+    >>> state = torch.get_rng_state()
+    >>> isinstance(torch.seed(), int)
+    True
+    >>> torch.set_rng_state(state)
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """The seed of the default generator.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.initial_seed(), int)
+    True
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator."""
+    """The state of the default generator.
+
+    >>> import twofold as torch
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(3)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(x, torch.rand(3))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Bring the default generator back to a state."""
+    """Bring the default generator back to a state.
+
+    >>> import twofold as torch
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(3)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(x, torch.rand(3))
+    True
+    """
     default_generator.set_state(new_state)

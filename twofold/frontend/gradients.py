@@ -62,21 +62,43 @@ class no_grad(_GradientMode):
 
 
 class enable_grad(_GradientMode):
-    """Inside, gradients are recorded again, whatever stands around."""
+    """Inside, gradients are recorded again, whatever stands around.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
 
     def __init__(self) -> None:
         super().__init__(True)
 
 
 class inference_mode(_GradientMode):
-    """As ``no_grad``; ``inference_mode(False)`` does nothing."""
+    """As ``no_grad``; ``inference_mode(False)`` does nothing.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> with torch.inference_mode():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode and _core.grad_enabled())
 
 
 class set_grad_enabled(_GradientMode):
-    """Sets the mode at once; as a ``with`` block it is set back at the end."""
+    """Sets the mode at once; as a ``with`` block it is set back at the end.
+
+    >>> import twofold as torch
+    >>> with torch.set_grad_enabled(False):
+    ...     torch.is_grad_enabled()
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
@@ -88,7 +110,12 @@ class set_grad_enabled(_GradientMode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether gradients are being recorded."""
+    """Whether gradients are being recorded.
+
+    >>> import twofold as torch
+    >>> torch.is_grad_enabled()
+    True
+    """
     return bool(_core.grad_enabled())
 
 

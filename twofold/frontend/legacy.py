@@ -8,6 +8,7 @@ from twofold import _core, dtypes
 from twofold.dtypes import DType
 from twofold.frontend.creation import tensor
 from twofold.ops.base import FUNCTIONS
+from twofold.ops.docstrings import shown
 
 Tensor = _core.Tensor
 
@@ -32,9 +33,13 @@ class _TensorType(type):
 
 
 def _constructor(name: str, dtype: DType) -> _TensorType:
-    return _TensorType(
-        name, (), {"dtype": dtype, "__doc__": f"A {dtype.name} tensor from data or from sizes."}
+    text = shown(
+        f"A {dtype.name} tensor from data or from sizes; ``isinstance`` asks for the dtype.",
+        f">>> x = torch.{name}([1, 0])",
+        f">>> x.dtype, torch.{name}(2, 3).shape, isinstance(x, torch.{name})",
+        f"({dtype!r}, twofold.Size([2, 3]), True)",
     )
+    return _TensorType(name, (), {"dtype": dtype, "__doc__": text})
 
 
 CONSTRUCTORS = {
@@ -55,34 +60,65 @@ CONSTRUCTORS = {
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape and equal elements; ``eq`` compares element by element."""
+    """Whether two tensors have one shape and equal elements; ``eq`` compares element by element.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> torch.equal(x, torch.tensor([1, 2])), torch.equal(x, torch.tensor([1]))
+    (True, False)
+    """
     return tuple(input.shape) == tuple(other.shape) and bool((input == other).all().item())
 
 
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Whether ``isclose`` holds everywhere."""
+    """Whether ``isclose`` holds everywhere.
+
+    >>> import twofold as torch
+    >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
+    True
+    """
     return bool(FUNCTIONS["isclose"](input.detach(), other.detach(), rtol, atol, equal_nan).all().item())
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating one."""
+    """Whether the dtype is a floating one.
+
+    >>> import twofold as torch
+    >>> torch.is_floating_point(torch.tensor([1.0])), torch.is_floating_point(torch.tensor([1]))
+    (True, False)
+    """
     return input.dtype.kind == "f"
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is a complex one."""
+    """Whether the dtype is a complex one.
+
+    >>> import twofold as torch
+    >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
+    (True, False)
+    """
     return input.dtype.is_complex
 
 
 def numel(input: Tensor) -> int:
-    """Number of elements."""
+    """Number of elements.
+
+    >>> import twofold as torch
+    >>> torch.numel(torch.zeros(2, 3))
+    6
+    """
     return input.type_.size
 
 
 class cuda:
-    """What programs ask about devices that are not there."""
+    """What programs ask about devices that are not there.
+
+    >>> import twofold as torch
+    >>> torch.cuda.is_available(), torch.cuda.device_count()
+    (False, 0)
+    """
 
     @staticmethod
     def is_available() -> bool:

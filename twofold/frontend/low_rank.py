@@ -51,6 +51,12 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """The first ``q`` principal components (V), their weights (S) and the scores (U) of the rows of A.
 
     With ``center`` the mean row is taken off first; q is by default 6 or the smaller size. As ``svd_lowrank``.
+
+    >>> import twofold as torch
+    >>> rows = torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    >>> U, S, V = torch.pca_lowrank(rows, q=1)
+    >>> torch.allclose(U * S @ V.T, rows - rows.mean(0), atol=1e-5)
+    True
     """
     q = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)

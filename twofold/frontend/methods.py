@@ -19,7 +19,12 @@ Tensor = _core.Tensor
 
 
 class Device:
-    """Where a tensor lives; always the CPU so far."""
+    """Where a tensor lives; always the CPU so far.
+
+    >>> import twofold as torch
+    >>> torch.device("cpu"), torch.tensor([1.0]).device == torch.device("cpu")
+    (device(type='cpu'), True)
+    """
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         check_device(type)

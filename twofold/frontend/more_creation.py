@@ -24,14 +24,24 @@ Tensor = _core.Tensor
 def scalar_tensor(
     s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Tensor:
-    """A tensor without axes that holds ``s``, of the default dtype unless given."""
+    """A tensor without axes that holds ``s``, of the default dtype unless given.
+
+    >>> import twofold as torch
+    >>> torch.scalar_tensor(2)
+    tensor(2.)
+    """
     return tensor(s, dtype=dtype or default_dtype(), device=device, requires_grad=requires_grad)
 
 
 def range_(
     start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
-    """``start``, ``start + step``, ... up to and including ``end``, of the default dtype unless given."""
+    """``start``, ``start + step``, ... up to and including ``end``, of the default dtype unless given.
+
+    >>> import twofold as torch
+    >>> torch.range(1, 3)
+    tensor([1., 2., 3.])
+    """
     start, end = (0, start) if end is None else (start, end)
     if step == 0:
         raise ArgumentError("step is 0", "Use a positive or negative step.")
@@ -43,14 +53,24 @@ def range_(
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
-    """Zeros of ``size``; raises ArgumentError unless there is one stride per size."""
+    """Zeros of ``size``; raises ArgumentError unless there is one stride per size.
+
+    >>> import twofold as torch
+    >>> torch.empty_strided((2, 3), (1, 2)).shape
+    twofold.Size([2, 3])
+    """
     if len(size) != len(stride):
         raise ArgumentError(f"{len(size)} sizes and {len(stride)} strides", "Give one stride per size.")
     return CREATION["empty"](tuple(size), **options)
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
-    """Zeros of ``size``; raises ArgumentError unless ``physical_layout`` names every axis once."""
+    """Zeros of ``size``; raises ArgumentError unless ``physical_layout`` names every axis once.
+
+    >>> import twofold as torch
+    >>> torch.empty_permuted((2, 3), (1, 0)).shape
+    twofold.Size([2, 3])
+    """
     if sorted(physical_layout) != list(range(len(size))):
         raise ArgumentError(f"physical_layout {tuple(physical_layout)}", "Name every axis once.")
     return CREATION["empty"](tuple(size), **options)
@@ -107,12 +127,22 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether both have one shape."""
+    """Whether both have one shape.
+
+    >>> import twofold as torch
+    >>> torch.is_same_size(torch.zeros(2, 3), torch.ones(2, 3))
+    True
+    """
     return tuple(self.shape) == tuple(other.shape)
 
 
 def is_nonzero(self: Tensor) -> bool:
-    """Whether the one element is not zero; raises RuntimeError for another number of elements."""
+    """Whether the one element is not zero; raises RuntimeError for another number of elements.
+
+    >>> import twofold as torch
+    >>> torch.is_nonzero(torch.tensor([0.5])), torch.is_nonzero(torch.tensor(0))
+    (True, False)
+    """
     return bool(self.item())
 
 

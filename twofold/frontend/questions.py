@@ -18,7 +18,12 @@ Tensor = _core.Tensor
 
 
 class memory_format:
-    """An order of axes in memory, by its name; every tensor is row-major, so it changes nothing."""
+    """An order of axes in memory, by its name; every tensor is row-major, so it changes nothing.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1.0]).contiguous(memory_format=torch.contiguous_format)
+    tensor([1.])
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -28,7 +33,12 @@ class memory_format:
 
 
 class layout(memory_format):
-    """A way of storing elements, by its name: all tensors are ``strided``."""
+    """A way of storing elements, by its name: all tensors are ``strided``.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1.0]).layout == torch.strided
+    True
+    """
 
 
 strided = layout("strided")
@@ -48,62 +58,126 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, through which gradients flow."""
+    """A copy, through which gradients flow.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> y = torch.clone(x)
+    >>> y[0] = 5
+    >>> x
+    tensor([1, 2])
+    """
     return input.clone()
 
 
 def detach(input: Tensor) -> Tensor:
-    """The values of a tensor as a constant for gradients; both share memory."""
+    """The values of a tensor as a constant for gradients; both share memory.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.detach(x).requires_grad
+    False
+    """
     return input.detach()
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    >>> import twofold as torch
+    >>> torch.is_signed(torch.tensor([1])), torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+    (True, False)
+    """
     return input.dtype.kind in "ifc"
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether elements are stored conjugated: never."""
+    """Whether elements are stored conjugated: never.
+
+    >>> import twofold as torch
+    >>> torch.is_conj(torch.conj(torch.tensor([1j])))
+    False
+    """
     return False
 
 
 def is_neg(input: Tensor) -> bool:
-    """Whether elements are stored negated: never."""
+    """Whether elements are stored negated: never.
+
+    >>> import twofold as torch
+    >>> torch.is_neg(torch.tensor([-1.0]))
+    False
+    """
     return False
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether a tensor may never take part in gradients: no, ``inference_mode`` only records none."""
+    """Whether a tensor may never take part in gradients: no, ``inference_mode`` only records none.
+
+    >>> import twofold as torch
+    >>> torch.is_inference(torch.tensor([1.0]))
+    False
+    """
     return False
 
 
 def is_storage(value: Any) -> bool:
-    """Whether ``value`` is a storage: never, as memory has no object of its own."""
+    """Whether ``value`` is a storage: never, as memory has no object of its own.
+
+    >>> import twofold as torch
+    >>> torch.is_storage(torch.tensor([1.0]))
+    False
+    """
     return False
 
 
 def get_device(input: Tensor) -> int:
-    """The number of the device: -1, the CPU."""
+    """The number of the device: -1, the CPU.
+
+    >>> import twofold as torch
+    >>> torch.get_device(torch.tensor([1.0]))
+    -1
+    """
     return -1
 
 
 def get_default_device() -> Device:
-    """Where new tensors live: on the CPU."""
+    """Where new tensors live: on the CPU.
+
+    >>> import twofold as torch
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
     return Device()
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether equal calls give equal bits: always."""
+    """Whether equal calls give equal bits: always.
+
+    >>> import twofold as torch
+    >>> torch.are_deterministic_algorithms_enabled()
+    True
+    """
     return True
 
 
 def get_num_interop_threads() -> int:
-    """How many calls run at once: one, whose kernels share the threads."""
+    """How many calls run at once: one, whose kernels share the threads.
+
+    >>> import twofold as torch
+    >>> torch.get_num_interop_threads()
+    1
+    """
     return 1
 
 
 def get_float32_matmul_precision() -> str:
-    """How exact products of float32 matrices are: the "highest"."""
+    """How exact products of float32 matrices are: the "highest".
+
+    >>> import twofold as torch
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
     return "highest"
 
 

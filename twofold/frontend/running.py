@@ -44,6 +44,14 @@ def batch_norm(
     """Batch normalisation; in training the running statistics (with unbiased variance) follow the batch.
 
     Raises ShapeError (a ValueError) for one value per channel in training.
+
+    >>> import twofold as torch
+    >>> x, mean, variance = torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1)
+    >>> torch.nn.functional.batch_norm(x, mean, variance, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    >>> mean
+    tensor([0.2000])
     """
     result = PUBLIC["batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
     if training and running_mean is not None and input.ndim > 1:
@@ -71,6 +79,11 @@ def instance_norm(
 
     With ``use_input_stats`` the running statistics follow the mean over the samples of theirs. Raises ValueError
     for one value per channel then.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [5.0, 9.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
     """
     if not use_input_stats:
         if running_mean is None or running_var is None:
@@ -111,7 +124,13 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``batch_norm``, the mean of the batch, and one over its standard deviation (both empty in evaluation)."""
+    """``batch_norm``, the mean of the batch, and one over its standard deviation (both empty in evaluation).
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([[1.0], [3.0]])
+    >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)[1]
+    tensor([2.])
+    """
     result = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         return result, _nothing(input), _nothing(input)
@@ -144,7 +163,12 @@ def _batch_norm_with_update(
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``layer_norm``, the mean, and one over the standard deviation of each row."""
+    """``layer_norm``, the mean, and one over the standard deviation of each row.
+
+    >>> import twofold as torch
+    >>> torch.native_layer_norm(torch.tensor([[1.0, 3.0], [5.0, 9.0]]), (2,), None, None, 0.0)[1].flatten()
+    tensor([2., 7.])
+    """
     result = PUBLIC["layer_norm"](input, normalized_shape, weight, bias, eps)
     axes = tuple(range(input.ndim - len(tuple(normalized_shape)), input.ndim))
     return result, *_statistics(input, axes, eps, keepdim=True)
@@ -160,7 +184,13 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``group_norm``, the mean, and one over the standard deviation of each group of channels."""
+    """``group_norm``, the mean, and one over the standard deviation of each group of channels.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([[1.0, 3.0, 5.0, 9.0]])
+    >>> torch.native_group_norm(x, None, None, 1, 4, 1, 2, 0.0)[1]
+    tensor([[2., 7.]])
+    """
     result = PUBLIC["group_norm"](input, group, weight, bias, eps)
     return result, *_statistics(input.reshape((N, group, C // group * HxW)), 2, eps)
 
@@ -176,7 +206,14 @@ def _batch_norm_of_torch(
     eps: float,
     cudnn_enabled: bool = False,
 ) -> Tensor:
-    """``nn.functional.batch_norm`` with the order of arguments of ``torch.batch_norm``."""
+    """``nn.functional.batch_norm`` with the order of arguments of ``torch.batch_norm``.
+
+    >>> import twofold as torch
+    >>> x, mean, variance = torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1)
+    >>> torch.batch_norm(x, None, None, mean, variance, False, 0.1, 0.0)
+    tensor([[1.],
+            [3.]])
+    """
     return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
@@ -191,7 +228,14 @@ def _instance_norm_of_torch(
     eps: float,
     cudnn_enabled: bool = False,
 ) -> Tensor:
-    """``nn.functional.instance_norm`` with the order of arguments of ``torch.instance_norm``."""
+    """``nn.functional.instance_norm`` with the order of arguments of ``torch.instance_norm``.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([[[1.0, 3.0], [5.0, 9.0]]])
+    >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
     return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 

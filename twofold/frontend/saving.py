@@ -60,8 +60,8 @@ class _SafeUnpickler(pickle.Unpickler):
 def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 4, **_: Any) -> None:
     """Write ``obj`` to a path or a file. A path gets its new content at once, or keeps the old one.
 
-    >>> import io
     >>> import twofold as torch
+    >>> import io
     >>> file = io.BytesIO()
     >>> torch.save({"w": torch.ones(2)}, file)
     >>> _ = file.seek(0)
@@ -104,6 +104,13 @@ def load(
 
     With ``weights_only`` the file may hold containers, numbers and tensors only. Raises RuntimeError for a
     file that is not ours, is cut off or was changed, UnpicklingError for one that holds other classes.
+
+    >>> import twofold as torch
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save({"weight": torch.tensor([1.0, 2.0])}, file)
+    >>> torch.load(io.BytesIO(file.getvalue()))
+    {'weight': tensor([1., 2.])}
     """
     if isinstance(map_location, str) or hasattr(map_location, "index"):
         check_device(map_location)

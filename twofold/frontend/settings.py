@@ -49,27 +49,56 @@ def typename(obj: Any) -> str:
 
 
 def set_default_device(device: Any) -> None:
-    """Nothing for the CPU; raises RuntimeError for any other device."""
+    """Nothing for the CPU; raises RuntimeError for any other device.
+
+    >>> import twofold as torch
+    >>> torch.set_default_device("cpu")
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
     check_device(device)
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by a class such as ``DoubleTensor`` or by its name."""
+    """Set the default dtype by a class such as ``DoubleTensor`` or by its name.
+
+    >>> import twofold as torch
+    >>> torch.set_default_tensor_type(torch.FloatTensor)
+    >>> torch.tensor(0.5).dtype
+    twofold.float32
+    """
     set_default_dtype((CONSTRUCTORS[t.split(".")[-1]] if isinstance(t, str) else t).dtype)
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow fewer digits in products of float32, which are computed in full all the same."""
+    """Allow fewer digits in products of float32, which are computed in full all the same.
+
+    >>> import twofold as torch
+    >>> torch.set_float32_matmul_precision("medium")
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
     if precision not in _PRECISIONS:
         raise ArgumentError(f"precision {precision!r}", f"Use one of {', '.join(_PRECISIONS)}.")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for results that are the same in every run, as they always are."""
+    """Ask for results that are the same in every run, as they always are.
+
+    >>> import twofold as torch
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.are_deterministic_algorithms_enabled()
+    True
+    """
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: numbers close to zero keep all their digits."""
+    """False: numbers close to zero keep all their digits.
+
+    >>> import twofold as torch
+    >>> torch.set_flush_denormal(True)
+    False
+    """
     return False
 
 

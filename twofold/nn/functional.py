@@ -98,25 +98,47 @@ fold = PUBLIC["col2im"]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``."""
+    """``input @ weight.T + bias``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.0], [1.0, 1.0]]))
+    tensor([1., 3.])
+    """
     return linear_without_bias(input, weight) if bias is None else linear_with_bias(input, weight, bias)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``sum over i, j of input1[i] * weight[o, i, j] * input2[j] + bias[o]``."""
+    """``sum over i, j of input1[i] * weight[o, i, j] * input2[j] + bias[o]``.
+
+    >>> import twofold as torch
+    >>> weight = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    >>> torch.nn.functional.bilinear(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), weight)
+    tensor([11.])
+    """
     found = FUNCTIONS["einsum"]("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """For each class number a row of zeros with a one there; -1 classes: as many as the largest needs."""
+    """For each class number a row of zeros with a one there; -1 classes: as many as the largest needs.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([2, 0]))
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
     return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if num_classes == -1 else num_classes)
 
 
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """``leaky_relu`` with a slope drawn from [lower, upper] for each element in training, else their mean."""
+    """``leaky_relu`` with a slope drawn from [lower, upper] for each element in training, else their mean.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
     slope: Any = (lower + upper) / 2
     if training:
         slope = draw_uniform(*stream(None), tuple(input.shape), input.dtype, float(lower), float(upper))
@@ -136,17 +158,35 @@ def _dropped_channels(input: Tensor, p: float, training: bool, inplace: bool, ke
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of ``(batch, channels, length)``."""
+    """Zero whole channels of ``(batch, channels, length)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.functional.dropout1d(torch.ones(1, 50, 3))[0]
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
     return _dropped_channels(input, p, training, inplace, input.ndim - 1)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of ``(batch, channels, height, width)``."""
+    """Zero whole channels of ``(batch, channels, height, width)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.functional.dropout2d(torch.ones(1, 50, 2, 2)).reshape(50, 4)
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
     return _dropped_channels(input, p, training, inplace, input.ndim - 2)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of ``(batch, channels, depth, height, width)``."""
+    """Zero whole channels of ``(batch, channels, depth, height, width)``.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.functional.dropout3d(torch.ones(1, 50, 2, 2, 2)).reshape(50, 8)
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
+    """
     return _dropped_channels(input, p, training, inplace, input.ndim - 3)
 
 
@@ -171,7 +211,12 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, shape
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance behind ``selu``."""
+    """Dropout that keeps mean and variance behind ``selu``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.alpha_dropout(torch.tensor([1.0, 2.0]), training=False)
+    tensor([1., 2.])
+    """
     return _alpha_dropped(input, p, training, inplace, tuple(input.shape))
 
 
@@ -181,6 +226,11 @@ def feature_alpha_dropout(
     """``alpha_dropout`` of whole channels of ``(batch, channels, ...)``.
 
     Raises RuntimeError for fewer than two axes.
+
+    >>> import twofold as torch
+    >>> channels = torch.nn.functional.feature_alpha_dropout(torch.ones(1, 50, 3), training=True)[0]
+    >>> (channels == channels[:, :1]).all()
+    tensor(True)
     """
     shape = tuple(input.shape)
     if training and len(shape) < 2:
@@ -194,6 +244,11 @@ def gumbel_softmax(
     """A sample of the Gumbel-Softmax distribution; ``hard``: one-hot, with the gradient of the soft sample.
 
     Source: Jang, Gu, Poole, Categorical Reparameterization with Gumbel-Softmax, 2017.
+
+    >>> import twofold as torch
+    >>> sample = torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True)
+    >>> sorted(sample.tolist())
+    [0.0, 0.0, 1.0]
     """
     gumbel = -draw("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
     soft = ((logits + gumbel) / tau).softmax(dim)

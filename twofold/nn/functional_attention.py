@@ -242,6 +242,14 @@ def multi_head_attention_forward(
     Inputs are ``(length, batch, features)`` or without the batch. In a bool mask True leaves a place out.
     Returns the result and, if ``need_weights``, the weights. Raises RuntimeError where sizes do not fit.
     Source: Vaswani et al., Attention Is All You Need, 2017, section 3.2.2.
+
+    >>> import twofold as torch
+    >>> x, inside, outside = torch.ones(5, 2, 8), torch.ones(24, 8), torch.ones(8, 8)
+    >>> output, weights = torch.nn.functional.multi_head_attention_forward(
+    ...     x, x, x, 8, 2, inside, None, None, None, False, 0.0, outside, None
+    ... )
+    >>> output.shape, weights.shape
+    (twofold.Size([5, 2, 8]), twofold.Size([2, 5, 5]))
     """
     _check(query, key, value, key_padding_mask, attn_mask, num_heads)
     _check_sizes(query, key, value, embed_dim_to_check, num_heads)

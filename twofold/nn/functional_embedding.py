@@ -50,6 +50,12 @@ def embedding(
     ``max_norm`` first shrinks the rows that are looked up, in place; ``scale_grad_by_freq`` divides gradients
     by how often each index occurs. Gradients are dense, whatever ``sparse`` says. Raises IndexError for an
     index outside the table.
+
+    >>> import twofold as torch
+    >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> torch.nn.functional.embedding(torch.tensor([2, 0]), weight)
+    tensor([[4., 5.],
+            [0., 1.]])
     """
     padding = _place(padding_idx, weight.shape[0])
     if max_norm is not None:

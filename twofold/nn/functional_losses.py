@@ -92,7 +92,13 @@ def _flagged(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """``max(0, -target * (input1 - input2) + margin)``.
+
+    >>> import twofold as torch
+    >>> x1, x2 = torch.tensor([1.0, 1.0]), torch.tensor([3.0, 0.0])
+    >>> torch.nn.functional.margin_ranking_loss(x1, x2, torch.ones(2))
+    tensor(1.)
+    """
     return reducing.reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
@@ -100,7 +106,13 @@ def margin_ranking_loss(
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([0.25, 0.25]), torch.tensor([1, -1])
+    >>> torch.nn.functional.hinge_embedding_loss(x, target, reduction="none")
+    tensor([0.2500, 0.7500])
+    """
     where = FUNCTIONS["where"]
     far = where(target == 1, 0.0, (margin - input).clamp(min=0))
     return reducing.reduced(far + where(target == -1, 0.0, input), reduction)
@@ -110,7 +122,13 @@ def hinge_embedding_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, 0 elsewhere."""
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, 0 elsewhere.
+
+    >>> import twofold as torch
+    >>> x1, x2 = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    >>> torch.nn.functional.cosine_embedding_loss(x1, x2, torch.tensor([1]))
+    tensor(0.4000)
+    """
     if not (input1.is_floating_point() or input2.is_floating_point()):
         input1, input2 = input1.float(), input2.float()
     cosine = FUNCTIONS["cosine_similarity"](input1, input2, input1.ndim - 1)
@@ -133,6 +151,11 @@ def triplet_margin_loss(
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap``: to the nearer one.
 
     Raises ValueError for a margin that is not positive.
+
+    >>> import twofold as torch
+    >>> anchor, positive, negative = torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 2.0]])
+    >>> torch.nn.functional.triplet_margin_loss(anchor, positive, negative)
+    tensor(4.0000)
     """
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
@@ -156,6 +179,11 @@ def triplet_margin_with_distance_loss(
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance.
 
     Raises ValueError for a margin that is not positive.
+
+    >>> import twofold as torch
+    >>> anchor, positive, negative = torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 2.0]])
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(anchor, positive, negative)
+    tensor(4.0000)
     """
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -170,7 +198,13 @@ def triplet_margin_with_distance_loss(
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """The mean over the classes of the binary cross entropy of the sigmoid of ``input``."""
+    """The mean over the classes of the binary cross entropy of the sigmoid of ``input``.
+
+    >>> import twofold as torch
+    >>> x, target = torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0]])
+    >>> torch.nn.functional.multilabel_soft_margin_loss(x, target)
+    tensor(1.4100)
+    """
     logsigmoid = FUNCTIONS["logsigmoid"]
     each = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     each = each if weight is None else each * weight
@@ -187,7 +221,12 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``exp(input) - target * input``, or ``input - target * log(input + eps)``; ``full`` adds Stirling."""
+    """``exp(input) - target * input``, or ``input - target * log(input + eps)``; ``full`` adds Stirling.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+    tensor(0.8591)
+    """
     each = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -201,6 +240,10 @@ def gaussian_nll_loss(
     """``(log(var) + (input - target)**2 / var) / 2`` with a variance of at least ``eps``.
 
     Raises ValueError for a variance that does not fit or is negative.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(2.)
     """
     if not isinstance(var, Tensor):
         if var < 0:

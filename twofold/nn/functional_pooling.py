@@ -10,16 +10,23 @@ from twofold import _core
 from twofold.frontend.drawing import stream
 from twofold.frontend.install import PUBLIC
 from twofold.frontend.install import _callable as worded
+from twofold.ops.docstrings import shown
 from twofold.ops.random import draw_uniform
 from twofold.ops.unpooling import fractional
 
 Tensor = _core.Tensor
 
-_INDEXED = (
-    *(f"{name}{count}d" for name in ("max_pool", "adaptive_max_pool") for count in (1, 2, 3)),
-    "fractional_max_pool2d",
-    "fractional_max_pool3d",
-)
+_INDEXED = {
+    "max_pool1d": "2",
+    "max_pool2d": "(1, 2)",
+    "max_pool3d": "(1, 1, 2)",
+    "adaptive_max_pool1d": "1",
+    "adaptive_max_pool2d": "1",
+    "adaptive_max_pool3d": "1",
+    "fractional_max_pool2d": "(1, 2), 1",
+    "fractional_max_pool3d": "(1, 1, 2), 1",
+}
+"""The functions that also give places, and their arguments in the examples."""
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", *(f"{name}_with_indices" for name in _INDEXED)]
 
@@ -32,7 +39,14 @@ def _with_indices(name: str, function: Callable[..., Any]) -> Callable[..., Any]
         return function(*args[:position], **kwargs, return_indices=True)
 
     made.__name__ = made.__qualname__ = f"{name}_with_indices"
-    made.__doc__ = f"``{name}`` with ``return_indices=True``."
+    ones = "1, " * (int(name[-2]) + 1)
+    made.__doc__ = shown(
+        f"``{name}`` with ``return_indices=True``.",
+        f">>> x = torch.tensor([1.0, 3.0]).reshape({ones}2)",
+        f">>> y, places = torch.nn.functional.{name}_with_indices(x, {_INDEXED[name]})",
+        ">>> y.item(), places.item()",
+        "(3.0, 1)",
+    )
     return made
 
 
@@ -53,10 +67,14 @@ def _fractional(count: int) -> Callable[..., Any]:
         return fractional(input, kernel_size, output_size, output_ratio, return_indices, samples, count)
 
     made.__name__ = made.__qualname__ = f"fractional_max_pool{count}d"
-    made.__doc__ = f"""The largest element of windows over the last {count} axes that begin at random places.
-
-    Give ``output_size``, or ``output_ratio`` to the size of the input. Source: Graham, Fractional Max-Pooling, 2014.
-    """
+    sizes = ", ".join(["8"] * count)
+    made.__doc__ = shown(
+        f"The largest element of windows over the last {count} axes that begin at random places.\n\n"
+        "Give ``output_size``, or ``output_ratio`` to the size of the input.\n"
+        "Source: Graham, Fractional Max-Pooling, 2014.",
+        f">>> torch.nn.functional.fractional_max_pool{count}d(torch.ones(1, 3, {sizes}), 2, 4).shape",
+        f"twofold.Size([1, 3{', 4' * count}])",
+    )
     return made
 
 

@@ -17,7 +17,12 @@ Tensor = _core.Tensor
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor that keeps the variance behind a nonlinearity; raises ValueError for an unknown one."""
+    """The factor that keeps the variance behind a nonlinearity; raises ValueError for an unknown one.
+
+    >>> import twofold as torch
+    >>> torch.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
     if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
         return 1
     if nonlinearity == "tanh":
@@ -74,7 +79,13 @@ def _from_array(tensor: Tensor, array: numpy.ndarray) -> Tensor:
 
 @_silently
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw evenly from [a, b)."""
+    """Draw evenly from [a, b).
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.uniform_(torch.empty(100), 2.0, 3.0)
+    >>> bool(((weight >= 2) & (weight < 3)).all())
+    True
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
@@ -82,7 +93,13 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Draw from a normal distribution."""
+    """Draw from a normal distribution.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.normal_(torch.empty(10000), mean=5.0)
+    >>> bool((weight.mean() - 5).abs() < 0.1)
+    True
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -95,7 +112,13 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draw from a normal distribution limited to [a, b]."""
+    """Draw from a normal distribution limited to [a, b].
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.trunc_normal_(torch.empty(100), a=-1.0, b=1.0)
+    >>> bool(weight.abs().max() <= 1)
+    True
+    """
     bounds = ((a - mean) / std, (b - mean) / std)
     drawn = draw("truncated_normal", *stream(generator), tuple(tensor.shape), tensor.dtype, *bounds)
     return tensor.copy_((drawn * std + mean).clamp(a, b))
@@ -103,25 +126,46 @@ def trunc_normal_(
 
 @_silently
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Make every element ``val``."""
+    """Make every element ``val``.
+
+    >>> import twofold as torch
+    >>> torch.nn.init.constant_(torch.empty(2), 3.0)
+    tensor([3., 3.])
+    """
     return tensor.fill_(val)
 
 
 @_silently
 def ones_(tensor: Tensor) -> Tensor:
-    """Make every element 1."""
+    """Make every element 1.
+
+    >>> import twofold as torch
+    >>> torch.nn.init.ones_(torch.empty(2))
+    tensor([1., 1.])
+    """
     return tensor.fill_(1.0)
 
 
 @_silently
 def zeros_(tensor: Tensor) -> Tensor:
-    """Make every element 0."""
+    """Make every element 0.
+
+    >>> import twofold as torch
+    >>> torch.nn.init.zeros_(torch.ones(2))
+    tensor([0., 0.])
+    """
     return tensor.zero_()
 
 
 @_silently
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix; raises ValueError unless there are 2 axes."""
+    """The identity matrix; raises ValueError unless there are 2 axes.
+
+    >>> import twofold as torch
+    >>> torch.nn.init.eye_(torch.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _from_array(tensor, numpy.eye(*tensor.shape))
@@ -132,6 +176,11 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
     """Draw from [-a, a) with ``a = gain * sqrt(6 / (fan_in + fan_out))``.
 
     Source: Glorot, Bengio, Understanding the Difficulty of Training Deep Feedforward Neural Networks, 2010.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.xavier_uniform_(torch.empty(2, 4))
+    >>> bool(weight.abs().max() <= 1)
+    True
     """
     std = gain * math.sqrt(2.0 / float(sum(_fans(tensor))))
     bound = math.sqrt(3.0) * std
@@ -140,7 +189,13 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 @_silently
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw from a normal distribution with deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    """Draw from a normal distribution with deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.xavier_normal_(torch.empty(100, 100))
+    >>> bool((weight.std() - 0.1).abs() < 0.01)
+    True
+    """
     return tensor.normal_(0.0, gain * math.sqrt(2.0 / float(sum(_fans(tensor)))), generator=generator)
 
 
@@ -155,6 +210,11 @@ def kaiming_uniform_(
     """Draw from [-b, b) with ``b = gain * sqrt(3 / fan)``.
 
     Source: He et al., Delving Deep into Rectifiers, 2015.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.kaiming_uniform_(torch.empty(100, 6))
+    >>> bool(weight.abs().max() <= 1)
+    True
     """
     if 0 in tensor.shape:
         return tensor
@@ -170,7 +230,13 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draw from a normal distribution with deviation ``gain / sqrt(fan)``."""
+    """Draw from a normal distribution with deviation ``gain / sqrt(fan)``.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.kaiming_normal_(torch.empty(100, 200))
+    >>> bool((weight.std() - 0.1).abs() < 0.01)
+    True
+    """
     if 0 in tensor.shape:
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
@@ -182,6 +248,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     """A random (semi-)orthogonal matrix; further axes count as columns.
 
     Source: Saxe, McClelland, Ganguli, Exact Solutions to the Nonlinear Dynamics of Learning, 2014.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.orthogonal_(torch.empty(2, 3))
+    >>> torch.allclose(weight @ weight.T, torch.eye(2), atol=1e-5)
+    True
     """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -197,7 +268,13 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 @_silently
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal values, of which in each column the fraction ``sparsity`` is 0."""
+    """Normal values, of which in each column the fraction ``sparsity`` is 0.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.init.sparse_(torch.empty(10, 3), sparsity=0.2)
+    >>> (weight == 0).sum(0)
+    tensor([2, 2, 2])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -209,7 +286,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 @_silently
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Filters of a convolution that pass the channels on unchanged."""
+    """Filters of a convolution that pass the channels on unchanged.
+
+    >>> import twofold as torch
+    >>> torch.nn.init.dirac_(torch.empty(2, 2, 3)).tolist()
+    [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:

@@ -23,6 +23,14 @@ class Adam(Optimizer):
 
     Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 1; ``amsgrad``: Reddi,
     Kale, Kumar, On the Convergence of Adam and Beyond, 2018.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.Adam([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 4)
+    0.75
     """
 
     _decoupled = False
@@ -108,6 +116,14 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: the parameter is first multiplied by ``1 - lr * weight_decay``.
 
     Source: Loshchilov, Hutter, Decoupled Weight Decay Regularization, 2019.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.AdamW([w], lr=0.25, weight_decay=0.2)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 4)
+    0.7
     """
 
     _decoupled = True

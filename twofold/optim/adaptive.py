@@ -22,6 +22,14 @@ class Adagrad(Optimizer):
     """Steps over the root of the sum of squared gradients, with ``lr / (1 + (step - 1) * lr_decay)``.
 
     Source: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 4)
+    0.75
     """
 
     def __init__(
@@ -84,6 +92,14 @@ class RMSprop(Optimizer):
 
     Source: Hinton, Neural Networks for Machine Learning, lecture 6e, 2012; ``centered``: Graves, Generating
     Sequences with Recurrent Neural Networks, 2013.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.25, alpha=0.75)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 4)
+    0.5
     """
 
     def __init__(
@@ -162,6 +178,14 @@ class Adadelta(Optimizer):
     """Steps of the running root mean square of earlier steps over that of the gradients.
 
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([w])
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> w.item() < 1
+    True
     """
 
     def __init__(

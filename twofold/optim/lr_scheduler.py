@@ -12,7 +12,22 @@ from twofold.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base of schedules: ``get_lr`` gives the rates for ``last_epoch``; ``step`` goes on to the next."""
+    """Base of schedules: ``get_lr`` gives the rates for ``last_epoch``; ``step`` goes on to the next.
+
+    >>> import twofold as torch
+    >>> class Halved(torch.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [rate / 2**self.last_epoch for rate in self.base_lrs]
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = Halved(optimizer)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.5
+    0.25
+    0.125
+    """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -69,7 +84,16 @@ _LRScheduler = LRScheduler
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times ``lr_lambda(epoch)``."""
+    """The first rate times ``lr_lambda(epoch)``.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
@@ -92,7 +116,19 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate times ``lr_lambda(epoch)`` at each step."""
+    """The rate times ``lr_lambda(epoch)`` at each step.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.5
+    0.25
+    0.125
+    """
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
@@ -104,7 +140,20 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """The rate times ``gamma`` every ``step_size`` epochs."""
+    """The rate times ``gamma`` every ``step_size`` epochs.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(4):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    1.0
+    0.5
+    0.5
+    0.25
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -124,7 +173,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times ``gamma`` at each of the ``milestones``."""
+    """The rate times ``gamma`` at each of the ``milestones``.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.5
+    0.5
+    0.25
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
@@ -145,7 +206,19 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times ``factor`` for the first ``total_iters`` epochs."""
+    """The rate times ``factor`` for the first ``total_iters`` epochs.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.5
+    1.0
+    1.0
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -166,7 +239,18 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor from ``start_factor`` to ``end_factor`` in ``total_iters`` even steps."""
+    """The rate times a factor from ``start_factor`` to ``end_factor`` in ``total_iters`` even steps.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.75
+    1.0
+    """
 
     def __init__(
         self,
@@ -199,7 +283,19 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times ``gamma`` every epoch."""
+    """The rate times ``gamma`` every epoch.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.5
+    0.25
+    0.125
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -214,7 +310,19 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The first rate times ``(1 - epoch / total_iters) ** power``."""
+    """The first rate times ``(1 - epoch / total_iters) ** power``.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     round(schedule.get_last_lr()[0], 4)
+    0.75
+    0.5
+    0.25
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -235,6 +343,16 @@ class CosineAnnealingLR(LRScheduler):
     """From the first rate to ``eta_min`` along half a cosine in ``T_max`` epochs.
 
     Source: Loshchilov, Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, 2017.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     round(schedule.get_last_lr()[0], 4)
+    0.5
+    0.0
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -263,7 +381,19 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after ``T_0`` epochs, then ``T_mult`` times as many, and so on."""
+    """Cosine annealing that starts again after ``T_0`` epochs, then ``T_mult`` times as many, and so on.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     round(schedule.get_last_lr()[0], 4)
+    0.5
+    1.0
+    0.5
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
@@ -305,7 +435,21 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class SequentialLR:
-    """Several schedules one after the other, each from its milestone on."""
+    """Several schedules one after the other, each from its milestone on.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> first = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=9)
+    >>> then = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.1)
+    >>> schedule = torch.optim.lr_scheduler.SequentialLR(optimizer, [first, then], milestones=[2])
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     round(schedule.get_last_lr()[0], 4)
+    0.5
+    1.0
+    0.1
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
@@ -357,7 +501,18 @@ class SequentialLR:
 
 
 class ReduceLROnPlateau:
-    """The rate times ``factor`` when a metric has not become better for more than ``patience`` steps."""
+    """The rate times ``factor`` when a metric has not become better for more than ``patience`` steps.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+    >>> for metric in (3.0, 4.0, 4.0):
+    ...     schedule.step(metric)
+    ...     schedule.get_last_lr()[0]
+    1.0
+    1.0
+    0.5
+    """
 
     def __init__(
         self,

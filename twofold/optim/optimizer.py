@@ -37,6 +37,18 @@ class Optimizer:
 
     ``params`` is an iterable of leaf tensors or of dictionaries ``{"params": ..., setting: value}``. A step
     is an observation point: whatever was recorded before it runs at its end.
+
+    >>> import twofold as torch
+    >>> class Descent(torch.optim.Optimizer):
+    ...     def update(self, group):
+    ...         for parameter in group["params"]:
+    ...             parameter.data -= group["lr"] * parameter.grad
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = Descent([w], {"lr": 0.25})
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> w.item()
+    0.5
     """
 
     defaults: dict[str, Any]

@@ -168,7 +168,12 @@ def compile_trace(executable: Any, wait: bool) -> None:
 
 
 def wait_for_compiler() -> None:
-    """Block until every trace that was handed to the background compiler is fused; raise what failed."""
+    """Block until every trace that was handed to the background compiler is fused; raise what failed.
+
+    >>> import twofold as torch
+    >>> x = torch.ones(3) + 1
+    >>> torch.wait_for_compiler()
+    """
     for event in list(_outstanding):
         event.wait()
     if _failures:

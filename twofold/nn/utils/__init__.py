@@ -38,7 +38,12 @@ def _gradients(parameters: Any) -> list[Tensor]:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all tensors taken as one vector."""
+    """The norm of all tensors taken as one vector.
+
+    >>> import twofold as torch
+    >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([0.0, 4.0])])
+    tensor(5.)
+    """
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return tensor(0.0)
@@ -57,7 +62,15 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale the gradients so that a norm of ``total_norm`` becomes at most ``max_norm``."""
+    """Scale the gradients so that a norm of ``total_norm`` becomes at most ``max_norm``.
+
+    >>> import twofold as torch
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> (weight * torch.tensor([3.0, 4.0])).sum().backward()
+    >>> torch.nn.utils.clip_grads_with_norm_([weight], 1.0, torch.tensor(10.0))
+    >>> weight.grad
+    tensor([0.3000, 0.4000])
+    """
     before = _core.set_grad_enabled(False)
     try:
         scale = float(max_norm) / (total_norm + 1e-6)
@@ -77,6 +90,12 @@ def clip_grad_norm_(
     """Scale all gradients so that their common norm is at most ``max_norm``; returns the norm they had.
 
     Raises RuntimeError for a norm that is not finite if ``error_if_nonfinite``.
+
+    >>> import twofold as torch
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> (weight * torch.tensor([3.0, 4.0])).sum().backward()
+    >>> torch.nn.utils.clip_grad_norm_([weight], max_norm=1.0), weight.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
     """
     given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     before = _core.set_grad_enabled(False)
@@ -92,7 +111,15 @@ clip_grad_norm = clip_grad_norm_
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Limit every element of every gradient to [-clip_value, clip_value]."""
+    """Limit every element of every gradient to [-clip_value, clip_value].
+
+    >>> import twofold as torch
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> (weight * torch.tensor([3.0, -4.0])).sum().backward()
+    >>> torch.nn.utils.clip_grad_value_([weight], 2.0)
+    >>> weight.grad
+    tensor([ 2., -2.])
+    """
     limit = float(clip_value)
     before = _core.set_grad_enabled(False)
     try:
@@ -103,12 +130,25 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters one after the other as one vector."""
+    """All parameters one after the other as one vector.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.Linear(2, 3)
+    >>> torch.nn.utils.parameters_to_vector(layer.parameters()).shape
+    twofold.Size([9])
+    """
     return FUNCTIONS["cat"]([parameter.reshape((-1,)) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give the parameters the values of a vector that ``parameters_to_vector`` made."""
+    """Give the parameters the values of a vector that ``parameters_to_vector`` made.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> torch.nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0]), layer.parameters())
+    >>> layer(torch.tensor([1.0, 1.0])).item()
+    6.0
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0
@@ -119,5 +159,10 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module whose parameters are to be set later; they are drawn all the same."""
+    """A module whose parameters are to be set later; they are drawn all the same.
+
+    >>> import twofold as torch
+    >>> torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape
+    twofold.Size([3, 2])
+    """
     return module_cls(*args, **kwargs)

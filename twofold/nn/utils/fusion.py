@@ -41,7 +41,17 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of the convolution that also does what the normalisation behind it does."""
+    """Weight and bias of the convolution that also does what the normalisation behind it does.
+
+    >>> import twofold as torch
+    >>> conv, norm = torch.nn.Conv2d(3, 8, 3).eval(), torch.nn.BatchNorm2d(8).eval()
+    >>> weight, bias = torch.nn.utils.fuse_conv_bn_weights(
+    ...     conv.weight, conv.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
+    ... )
+    >>> x = torch.ones(1, 3, 5, 5)
+    >>> torch.allclose(torch.nn.functional.conv2d(x, weight, bias), norm(conv(x)), atol=1e-5)
+    True
+    """
     factor, offset = _scales(bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     return _fused(conv_w, conv_b, factor, offset, int(transpose))
 
@@ -55,7 +65,17 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of the linear layer that also does what the normalisation behind it does."""
+    """Weight and bias of the linear layer that also does what the normalisation behind it does.
+
+    >>> import twofold as torch
+    >>> linear, norm = torch.nn.Linear(2, 3).eval(), torch.nn.BatchNorm1d(3).eval()
+    >>> weight, bias = torch.nn.utils.fuse_linear_bn_weights(
+    ...     linear.weight, linear.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
+    ... )
+    >>> x = torch.ones(4, 2)
+    >>> torch.allclose(torch.nn.functional.linear(x, weight, bias), norm(linear(x)), atol=1e-5)
+    True
+    """
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
@@ -86,7 +106,14 @@ def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Any:
-    """One linear layer in place of a linear layer and a batch normalisation, both in evaluation mode."""
+    """One linear layer in place of a linear layer and a batch normalisation, both in evaluation mode.
+
+    >>> import twofold as torch
+    >>> linear, norm = torch.nn.Linear(2, 3).eval(), torch.nn.BatchNorm1d(3).eval()
+    >>> x = torch.ones(4, 2)
+    >>> torch.allclose(torch.nn.utils.fuse_linear_bn_eval(linear, norm)(x), norm(linear(x)), atol=1e-5)
+    True
+    """
     given_linear: Any = linear
     given: Any = bn
     if given_linear.out_features != given.num_features and given.num_features != 1:

@@ -128,24 +128,48 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Learn the length ``<name>_g`` and the direction ``<name>_v`` of a weight apart.
 
     See ``parametrizations.weight_norm`` for the newer form.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+    >>> [(name, value.shape) for name, value in layer.named_parameters()]
+    [('bias', twofold.Size([3])), ('weight_g', twofold.Size([3, 1])), ('weight_v', twofold.Size([3, 2]))]
     """
     WeightNorm(name, dim).attach(module)
     return module
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Make the weight a parameter again; raises ValueError where it is none of ``weight_norm``."""
+    """Make the weight a parameter again; raises ValueError where it is none of ``weight_norm``.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.utils.remove_weight_norm(torch.nn.utils.weight_norm(torch.nn.Linear(2, 3)))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'weight']
+    """
     return _detach(module, name, WeightNorm)
 
 
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> M:
-    """Divide a weight by its largest singular value; see ``parametrizations.spectral_norm`` for the newer form."""
+    """Divide a weight by its largest singular value; see ``parametrizations.spectral_norm`` for the newer form.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 1))
+    >>> y = layer(torch.ones(1, 3))
+    >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 4)
+    1.0
+    """
     SpectralNormHook(name, n_power_iterations, output_axis(module, dim), eps).attach(module)
     return module
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Make the weight a parameter again; raises ValueError where it is none of ``spectral_norm``."""
+    """Make the weight a parameter again; raises ValueError where it is none of ``spectral_norm``.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.utils.remove_spectral_norm(torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3)))
+    >>> sorted(name for name, _ in layer.named_parameters())
+    ['bias', 'weight']
+    """
     return _detach(module, name, SpectralNormHook)
