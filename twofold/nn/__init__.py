@@ -1,6 +1,6 @@
 """Modules, their parameters, layers, activations and losses, with PyTorch's names."""
 
-from twofold.nn import functional, init, utils
+from twofold.nn import functional, init, modules, utils
 from twofold.nn.activation import (
     CELU,
     ELU,
@@ -31,6 +31,7 @@ from twofold.nn.activation import (
     Tanhshrink,
     Threshold,
 )
+from twofold.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from twofold.nn.attention import MultiheadAttention
 from twofold.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from twofold.nn.convolution import (
@@ -59,6 +60,22 @@ from twofold.nn.layers import (
     PairwiseDistance,
     Unflatten,
 )
+from twofold.nn.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+    UninitializedParameter,
+)
 from twofold.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -77,6 +94,7 @@ from twofold.nn.loss import (
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
+    NLLLoss2d,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
@@ -96,6 +114,7 @@ from twofold.nn.normalization import (
     LayerNorm,
     LocalResponseNorm,
     RMSNorm,
+    SyncBatchNorm,
 )
 from twofold.nn.padding import (
     CircularPad1d,
@@ -114,6 +133,7 @@ from twofold.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from twofold.nn.parallel import DataParallel
 from twofold.nn.parameter import Buffer, Parameter
 from twofold.nn.pooling import (
     AdaptiveAvgPool1d,

@@ -146,6 +146,10 @@ class NLLLoss(_WeightedLoss):
         )
 
 
+class NLLLoss2d(NLLLoss):
+    """The older name of ``NLLLoss`` for images."""
+
+
 class CrossEntropyLoss(_WeightedLoss):
     """Minus the logarithm of the softmax of ``input`` at the target class, or with target probabilities.
 

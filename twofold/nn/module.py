@@ -11,6 +11,7 @@ from twofold.frontend.creation import check_device
 from twofold.nn import state
 from twofold.nn.hooks import RemovableHandle, add_hook, call_with_hooks
 from twofold.nn.parameter import Buffer, Parameter, Registry
+from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
 M = TypeVar("M", bound="Module")
@@ -309,6 +310,16 @@ class Module:
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return found
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put ``module`` at a dotted name; ``strict``: only in place of one that is there."""
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("Cannot set the submodule without a target name!")
+        parent = self.get_submodule(path)
+        if strict and name not in parent._modules:
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        setattr(parent, name, module)
+
     def _get_member(self, target: str, registry: str, kind: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -418,6 +429,18 @@ class Module:
     def cuda(self: M, device: Any = None) -> M:
         """Raises RuntimeError: there is no such device."""
         return self.to(device="cuda")
+
+    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+        """Forget the values of parameters and buffers: they become 0."""
+        check_device(device)
+        return self._apply(FUNCTIONS["zeros_like"])
+
+    def share_memory(self: M) -> M:
+        """The module itself: processes started from this one see its memory as it was."""
+        return self
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: every repeated part is compiled."""
 
     def train(self: M, mode: bool = True) -> M:
         """Set training mode, here and below."""

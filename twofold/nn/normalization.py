@@ -279,6 +279,17 @@ class BatchNorm3d(_BatchNorm):
     axes = (5,)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over all processes, of which there is one: that of the batch."""
+
+    axes = (2, 3, 4, 5)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module itself, whose normalisations see the whole batch."""
+        return module
+
+
 class _InstanceNorm(_BatchNorm):
     """Every channel of every sample normalised by its own statistics."""
 

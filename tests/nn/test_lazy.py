@@ -1,0 +1,51 @@
+"""Layers whose sizes come from the first input."""
+
+import pytest
+
+import twofold as torch
+from twofold import nn
+
+
+@pytest.mark.parametrize(
+    ("lazy", "plain", "shape"),
+    [
+        (nn.LazyLinear(4), nn.Linear(3, 4), (5, 3)),
+        (nn.LazyConv1d(4, 2), nn.Conv1d(3, 4, 2), (2, 3, 6)),
+        (nn.LazyConv2d(4, 2, padding=1, groups=2), nn.Conv2d(6, 4, 2, padding=1, groups=2), (6, 5, 5)),
+        (nn.LazyConv3d(2, 2, bias=False), nn.Conv3d(3, 2, 2, bias=False), (1, 3, 4, 4, 4)),
+        (nn.LazyConvTranspose2d(4, 3, stride=2), nn.ConvTranspose2d(3, 4, 3, stride=2), (2, 3, 4, 4)),
+        (nn.LazyBatchNorm1d(), nn.BatchNorm1d(3), (5, 3)),
+        (nn.LazyBatchNorm2d(affine=False), nn.BatchNorm2d(3, affine=False), (2, 3, 4, 4)),
+        (nn.LazyInstanceNorm1d(affine=True), nn.InstanceNorm1d(3, affine=True), (3, 6)),
+    ],
+)
+def test_the_first_input_completes_the_layer(lazy, plain, shape):
+    x = torch.randn(*shape)
+    optimizer = torch.optim.SGD(list(lazy.parameters()), 0.1) if list(lazy.parameters()) else None
+    made = lazy(x)
+    assert type(lazy) is type(plain) and repr(lazy) == repr(plain)
+    assert {n: p.shape for n, p in lazy.state_dict().items()} == {
+        n: p.shape for n, p in plain.state_dict().items()
+    }
+    lazy.load_state_dict(plain.state_dict())
+    assert torch.allclose(lazy.eval()(x), plain.eval()(x))
+    if optimizer is not None:
+        before = [parameter.detach().clone() for parameter in lazy.parameters()]
+        made.square().sum().backward()
+        optimizer.step()
+        assert any(not torch.equal(a, b) for a, b in zip(before, lazy.parameters()))
+
+
+def test_a_state_completes_the_layer():
+    lazy, plain = nn.LazyLinear(2), nn.Linear(3, 2)
+    assert lazy.has_uninitialized_params() and isinstance(lazy.weight, nn.UninitializedParameter)
+    lazy.load_state_dict(plain.state_dict())
+    x = torch.randn(4, 3)
+    assert torch.equal(lazy(x), plain(x))
+
+
+def test_wrong_inputs_are_refused():
+    with pytest.raises(RuntimeError, match="Expected 3D"):
+        nn.LazyConv2d(3, 2)(torch.ones(2, 3))
+    with pytest.raises(ValueError, match="divisible by groups"):
+        nn.LazyConv1d(4, 2, groups=2)(torch.ones(1, 3, 5))

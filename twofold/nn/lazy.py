@@ -1,0 +1,237 @@
+"""Layers that find out the number of their input features from the first input.
+
+Such a layer holds parameters without elements; the first call gives them their sizes in place, so that an
+optimiser made before keeps them, and turns the layer into the plain one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import _core
+from twofold.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from twofold.nn.layers import Linear, new_parameter
+from twofold.nn.module import Module
+from twofold.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
+from twofold.nn.parameter import Parameter
+
+Tensor = _core.Tensor
+
+
+class UninitializedParameter(Parameter):
+    """A parameter whose shape is not known yet; ``materialize`` gives it one."""
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        """A parameter without elements."""
+        return super().__new__(cls, new_parameter(0, dtype=dtype), requires_grad)
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Give the parameter its shape, and leave the values to ``reset_parameters``."""
+        self._replace_value(new_parameter(*shape, dtype=dtype or self.dtype).detach())
+        self.__class__ = Parameter  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "<UninitializedParameter>"
+
+
+class _Lazy(Module):
+    """What all these layers share: ``complete`` is the plain layer, ``sized`` its attribute to find out."""
+
+    complete: type[Module]
+    sized: str
+
+    def _undo(self) -> None:
+        """Forget the sizes of the parameters, which were made for no features."""
+        for name, parameter in self._parameters.items():
+            if parameter is not None and (name == "weight" or not parameter.numel()):
+                self._parameters[name] = UninitializedParameter(
+                    parameter.requires_grad, dtype=parameter.dtype
+                )
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter has no shape yet."""
+        return any(isinstance(value, UninitializedParameter) for value in self._parameters.values())
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters, as soon as they have shapes."""
+        if not self.has_uninitialized_params() and getattr(self, self.sized):
+            self.complete.reset_parameters(self)  # type: ignore[attr-defined]
+
+    def features_of(self, input: Tensor) -> int:
+        """The number of features of an input."""
+        raise NotImplementedError
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of parameters and buffers, once the number of features is known."""
+        raise NotImplementedError
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give the parameters the sizes that ``input`` asks for."""
+        if self.has_uninitialized_params():
+            self._initialize(self.features_of(input))
+
+    def _initialize(self, features: int) -> None:
+        setattr(self, self.sized, features)
+        for name, shape in self.shapes().items():
+            member = self._parameters.get(name)
+            if isinstance(member, UninitializedParameter):
+                member.materialize(shape)
+        self.reset_parameters()
+        self.__class__ = self.complete  # type: ignore[assignment]
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the plain layer computes, after the first input gave the parameters their sizes."""
+        self.initialize_parameters(inputs[0])
+        return self.forward(*inputs)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        complete = self.complete
+        for name in ("weight", "running_mean"):
+            found = state_dict.get(prefix + name)
+            if self.has_uninitialized_params() and isinstance(found, Tensor) and found.numel():
+                self._initialize(self.features_of_weight(found))
+                break
+        complete._load_from_state_dict(self, state_dict, prefix, *rest)
+
+    def features_of_weight(self, weight: Tensor) -> int:
+        """The number of features that a weight belongs to."""
+        raise NotImplementedError
+
+
+class LazyLinear(_Lazy, Linear):
+    """``Linear`` whose ``in_features`` is the last size of the first input.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.LazyLinear(2)
+    >>> layer(torch.ones(5, 3)).shape, layer
+    (twofold.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
+
+    complete = Linear
+    sized = "in_features"
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, bias, device, dtype)
+        self.out_features = out_features
+        self._undo()
+
+    def features_of(self, input: Tensor) -> int:
+        """The last size."""
+        return int(input.shape[-1])
+
+    def features_of_weight(self, weight: Tensor) -> int:
+        """The number of columns."""
+        return int(weight.shape[1])
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of weight and bias."""
+        return {"weight": (self.out_features, self.in_features), "bias": (self.out_features,)}
+
+
+class _LazyConvolution(_Lazy):
+    sized = "in_channels"
+    axes: int
+    transposed: bool
+    out_channels: int
+    in_channels: int
+    groups: int
+    kernel_size: tuple[int, ...]
+
+    def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(0, out_channels, kernel_size, *args, **kwargs)
+        self._undo()
+
+    def features_of(self, input: Tensor) -> int:
+        """The size of the axis of channels."""
+        if input.ndim not in (self.axes + 1, self.axes + 2):
+            raise RuntimeError(
+                f"Expected {self.axes + 1}D (unbatched) or {self.axes + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {list(input.shape)}"
+            )
+        return int(input.shape[-self.axes - 1])
+
+    def features_of_weight(self, weight: Tensor) -> int:
+        """The number of filters' channels."""
+        return int(weight.shape[0] if self.transposed else weight.shape[1] * self.groups)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of weight and bias; raises ValueError where the groups do not divide the channels."""
+        if self.in_channels % self.groups:
+            raise ValueError("in_channels must be divisible by groups")
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        weight = (first, second // self.groups, *self.kernel_size)
+        return {"weight": weight, "bias": (self.out_channels,)}
+
+
+class _LazyNorm(_Lazy):
+    sized = "num_features"
+    axes: tuple[int, ...]
+    num_features: int
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(0, *args, **kwargs)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                self._parameters[name] = UninitializedParameter(dtype=parameter.dtype)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the number of features is unknown."""
+        return not self.num_features
+
+    def reset_parameters(self) -> None:
+        """Set statistics, weights and biases back, as soon as they have shapes."""
+        if self.num_features:
+            self.complete.reset_parameters(self)  # type: ignore[attr-defined]
+
+    def features_of(self, input: Tensor) -> int:
+        """The size of the axis of channels."""
+        self._check_input_dim(input)
+        single = issubclass(self.complete, (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d))
+        return int(input.shape[0 if single and input.ndim == self.axes[0] else 1])
+
+    def features_of_weight(self, weight: Tensor) -> int:
+        """The number of weights."""
+        return int(weight.shape[0])
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of weight and bias; the statistics get theirs, too."""
+        size = (self.num_features,)
+        for name in ("running_mean", "running_var"):
+            buffer = self._buffers[name]
+            if buffer is not None:
+                buffer._replace_value(new_parameter(*size, dtype=buffer.dtype).detach())
+        return {"weight": size, "bias": size}
+
+
+def _lazy(complete: type[Module], base: type[_Lazy]) -> type[Any]:
+    """The lazy form of a layer."""
+    words = "num_features" if base is _LazyNorm else "in_channels"
+    doc = f"``{complete.__name__}`` whose ``{words}`` is the number of channels of the first input."
+    return type(f"Lazy{complete.__name__}", (base, complete), {"complete": complete, "__doc__": doc,
+                                                               "__module__": __name__})  # fmt: skip
+
+
+LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
+    _lazy(layer, _LazyConvolution)
+    for layer in (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+)
+(
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+) = (
+    _lazy(layer, _LazyNorm)
+    for layer in (BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+)
