@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -11,6 +12,7 @@ from scipy import stats
 import twofold as torch
 from tests.distributions.families import CONTINUOUS, DISCRETE, t
 from twofold import distributions as d
+from twofold.distributions import constraints
 
 QUANTILES = (0.02, 0.3, 0.5, 0.8, 0.99)
 WITHOUT_CDF = ("Beta", "StudentT", "FisherSnedecor", "VonMises")
@@ -181,3 +183,43 @@ def test_mixture() -> None:
     assert vectors.sample((5,)).shape == (5, 4, 3) and vectors.mean.shape == (4, 3)
     assert vectors.log_prob(torch.zeros(4, 3)).shape == (4,)
     assert vectors.expand((6, 4)).sample().shape == (6, 4, 3)
+
+
+@pytest.mark.parametrize("argument", ["covariance_matrix", "precision_matrix", "scale_tril"])
+def test_wishart(argument: str) -> None:
+    given = {
+        "covariance_matrix": MATRIX,
+        "precision_matrix": numpy.linalg.inv(MATRIX),
+        "scale_tril": numpy.linalg.cholesky(MATRIX),
+    }[argument]
+    made = d.Wishart(t(4.5, 9), **{argument: torch.tensor(given)})
+    laws = [stats.wishart(df, MATRIX) for df in (4.5, 9)]
+    point = numpy.linalg.inv(MATRIX)
+    near(made.log_prob(torch.tensor(point)), [law.logpdf(point) for law in laws])
+    near(made.entropy(), [law.entropy() for law in laws])
+    near(made.mean, [law.mean() for law in laws])
+    near(made.variance, [law.var() for law in laws])
+    near(made.mode[0], [[math.nan] * 3] * 3 if laws[0].mode() is None else laws[0].mode())
+    drawn = made.sample((3000,)).numpy()
+    numpy.testing.assert_allclose(drawn.mean(0), made.mean.numpy(), atol=0.6)
+    scaled = (drawn.var(0) / made.variance.numpy()).ravel()
+    numpy.testing.assert_allclose(scaled, 1, atol=0.2)
+
+
+@pytest.mark.parametrize(("size", "concentration"), [(2, 1.0), (3, 0.7), (4, 5.0)])
+def test_correlation_matrices(size: int, concentration: float) -> None:
+    """Each correlation is a beta variable on (-1, 1), and densities add up to 1 over 2 x 2 matrices."""
+    made = d.LKJCholesky(size, torch.tensor(concentration, dtype=torch.float64))
+    factor = made.sample((1500,))
+    assert constraints.corr_cholesky.check(factor).all() and made.log_prob(factor).shape == (1500,)
+    shape = concentration - 1 + size / 2
+    found = (factor @ factor.mT).numpy()
+    for row in range(1, size):
+        law = stats.beta(shape, shape, loc=-1, scale=2)
+        assert stats.kstest(found[:, row, row - 1], law.cdf).pvalue > 0.005
+    if size == 2:
+        across = numpy.linspace(-0.9999, 0.9999, 20_001)
+        factors = numpy.zeros((len(across), 2, 2))
+        factors[:, 0, 0], factors[:, 1, 0], factors[:, 1, 1] = 1, across, numpy.sqrt(1 - across**2)
+        total = numpy.trapezoid(made.log_prob(torch.tensor(factors)).exp().numpy(), across)
+        assert abs(total - 1) < 2e-3

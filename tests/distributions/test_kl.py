@@ -117,6 +117,18 @@ def test_classes_and_vectors() -> None:
         numpy.testing.assert_allclose(d.kl_divergence(one, other).numpy(), same.numpy(), rtol=1e-10)
 
 
+def test_wishart() -> None:
+    """The mean of the difference of the densities' logarithms over samples."""
+    torch.manual_seed(2)
+    scale = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.float64)
+    p = d.Wishart(t(5), covariance_matrix=scale)
+    q = d.Wishart(t(4), covariance_matrix=torch.eye(2, dtype=torch.float64))
+    drawn = p.sample((20_000,))
+    found = d.kl_divergence(p, q).item()
+    assert abs((p.log_prob(drawn) - q.log_prob(drawn)).mean().item() / found - 1) < 0.03
+    assert abs(d.kl_divergence(p, p).item()) < 1e-12
+
+
 def test_of_independent_and_transformed() -> None:
     p, q = (d.Normal(torch.zeros(2, 3) + k, torch.ones(2, 3)) for k in (0, 1))
     assert d.kl_divergence(d.Independent(p, 1), d.Independent(q, 1)).tolist() == [1.5, 1.5]

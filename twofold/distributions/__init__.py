@@ -34,6 +34,7 @@ from twofold.distributions.gamma import (
     StudentT,
 )
 from twofold.distributions.location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, Uniform
+from twofold.distributions.matrices import LKJCholesky, Wishart
 from twofold.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from twofold.distributions.normal import HalfNormal, LogNormal, Normal
 from twofold.distributions.powers import GeneralizedPareto, Kumaraswamy, Pareto, Weibull

@@ -26,6 +26,7 @@ from twofold.distributions.distribution import Distribution
 from twofold.distributions.divergence import kl_divergence, register_kl, same_axes
 from twofold.distributions.gamma import Beta, Dirichlet, Exponential, Gamma, InverseGamma, log_beta
 from twofold.distributions.location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, Uniform
+from twofold.distributions.matrices import Wishart
 from twofold.distributions.multivariate import (
     LowRankMultivariateNormal,
     MultivariateNormal,
@@ -195,11 +196,8 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 def _moved(factor_p: Tensor, factor_q: Tensor, apart: Tensor) -> Tensor:
     """The trace of Q^-1 P and the square of the distance of means, by the Cholesky factor of Q."""
-    shape = broadcast_shapes(tuple(factor_p.shape[:-2]), tuple(factor_q.shape[:-2]), tuple(apart.shape[:-1]))
-    size = apart.shape[-1]
-    wide = factor_q.expand((*shape, size, size))
-    square = _solve(wide, factor_p.expand((*shape, size, factor_p.shape[-1])), upper=False)
-    moved = _solve(wide, apart.expand((*shape, size)).unsqueeze(-1), upper=False)
+    square = _solve(factor_q, factor_p, upper=False)
+    moved = _solve(factor_q, apart.unsqueeze(-1), upper=False)
     return (square * square).sum((-2, -1)) + (moved * moved).sum((-2, -1))
 
 
@@ -221,6 +219,16 @@ def _normal_vectors(p: Any, q: Any) -> Tensor:
 for _one in (MultivariateNormal, LowRankMultivariateNormal):
     for _other in (MultivariateNormal, LowRankMultivariateNormal):
         register_kl(_one, _other)(_normal_vectors)
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p: Wishart, q: Wishart) -> Tensor:
+    same_axes(p, q)
+    size = p.event_shape[0]
+    scales = half_log_determinant(q.scale_tril) - half_log_determinant(p.scale_tril)
+    trace = _moved(p.scale_tril, q.scale_tril, ops.zeros((size,), dtype=p.df.dtype))
+    shapes = ops.mvlgamma(0.5 * q.df, size) - ops.mvlgamma(0.5 * p.df, size)
+    return q.df * scales + 0.5 * p.df * (trace - size) + shapes + 0.5 * (p.df - q.df) * p._digammas()
 
 
 @register_kl(Independent, Independent)

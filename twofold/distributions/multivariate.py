@@ -34,7 +34,7 @@ def apply_matrix(matrix: Tensor, vector: Tensor) -> Tensor:
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def _factor_of_inverse(precision: Tensor) -> Tensor:
+def factor_of_inverse(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse: that of the matrix turned by half a turn, inverted and turned back."""
     turned = cholesky(ops.flip(precision, (-2, -1)))
     upper = ops.flip(turned, (-2, -1)).mT
@@ -92,7 +92,7 @@ class MultivariateNormal(Distribution):
         if name == "scale_tril":
             self._factor = matrix
         else:
-            self._factor = cholesky(matrix) if name == "covariance_matrix" else _factor_of_inverse(matrix)
+            self._factor = cholesky(matrix) if name == "covariance_matrix" else factor_of_inverse(matrix)
 
     @cached_property
     def scale_tril(self) -> Tensor:
@@ -130,8 +130,7 @@ class MultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         rest = value - self.loc
-        factor = self._factor.expand((*rest.shape[:-1], *self._factor.shape[-2:]))
-        standard = solved(factor, rest)
+        standard = solved(self._factor, rest)
         square = 0.5 * (standard * standard).sum(-1)
         return -square - half_log_determinant(self._factor) - self._event_shape[0] * HALF_LOG_2_PI
 
@@ -231,8 +230,7 @@ class LowRankMultivariateNormal(Distribution):
         self._validate_sample(value)
         rest = value - self.loc
         inner = apply_matrix(self._scaled.mT, rest)
-        factor = self._capacitance_tril
-        inner = solved(factor.expand((*inner.shape[:-1], *factor.shape[-2:])), inner)
+        inner = solved(self._capacitance_tril, inner)
         square = (rest * rest / self.cov_diag).sum(-1) - (inner * inner).sum(-1)
         return -0.5 * square - self.half_log_determinant() - self._event_shape[0] * HALF_LOG_2_PI
 
