@@ -21,19 +21,26 @@ struct PyOperation {
 };
 
 // Replaces the current error by one that also tells the function, its operands and the user's line.
-void locate_error(PyObject* function, PyObject* const* arguments, Py_ssize_t count) {
+void locate_error(PyObject* function, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   PyObject* operands = PyTuple_New(count);
   for (Py_ssize_t i = 0; operands && i < count; ++i) {
     Py_INCREF(arguments[i]);
     PyTuple_SET_ITEM(operands, i, arguments[i]);
   }
-  PyObject* located = operands ? PyObject_CallFunctionObjArgs(hooks.locate_error, value, function, operands, nullptr) : nullptr;
+  PyObject* located = operands ? PyObject_CallFunctionObjArgs(hooks.locate_error, value, function, operands, names ? names : Py_None, nullptr) : nullptr;
   Py_XDECREF(operands);
   if (!located) {
     PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return;
+  }
+  if (located == value) {
+    Py_DECREF(located);
     PyErr_Restore(type, value, traceback);
     return;
   }
@@ -85,7 +92,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   Py_ssize_t place = position_of_out(names);
   PyObject* result = place < 0 ? PyObject_Vectorcall(op->slow, arguments, flags, names)
                                : call_into(op->slow, arguments, count, names, place);
-  if (!result && PyErr_ExceptionMatches(hooks.error_class)) locate_error(op->slow, arguments, count);
+  if (!result && PyErr_ExceptionMatches(PyExc_Exception)) locate_error(op->slow, arguments, count, names);
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include "signature.h"
 
+#include "tensor.h"
+
 #include <cstring>
 #include <memory>
 #include <unordered_map>
@@ -78,6 +80,9 @@ bool serialise(PyObject* value, std::string& out) {
     out += 'k';
     append(out, &size, sizeof size);
     out.append(text, static_cast<size_t>(size));
+  } else if (is_tensor(value)) {
+    PyErr_SetString(PyExc_TypeError, "a tensor stands where a number, a word or a sequence of them belongs");
+    return false;
   } else {
     // Kept alive by the attributes themselves, which are never freed, so the address stays unique.
     out += 'o';

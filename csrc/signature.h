@@ -69,7 +69,7 @@ struct Hooks {
   PyObject* as_operand = nullptr;       // (object) -> tensor, number or NotImplemented
   PyObject* cast = nullptr;             // (tensor, type) -> tensor
   PyObject* error_class = nullptr;      // of errors that locate_error words
-  PyObject* locate_error = nullptr;     // (error, function, arguments) -> error that tells them
+  PyObject* locate_error = nullptr;     // (error, function, arguments, their keywords or None) -> error that tells them, or the same
   PyObject* write_out = nullptr;        // (out, result) -> out, which holds the result from then on
   PyObject* display = nullptr;          // (tensor) -> str
   PyObject* symbolic_observed = nullptr;  // (tensor, what) -> raises

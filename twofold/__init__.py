@@ -98,6 +98,8 @@ for _name, _function in _WHOLE.items():
     globals()[_name] = _function
     setattr(Tensor, _name, _function)
 
+_install.guard(globals())
+
 # These find the public functions in place, so they come after the installation.
 from twofold import (  # noqa: E402
     array_api,

@@ -128,7 +128,7 @@ MISTAKES = {
     "negative rows": (
         ValueError,
         lambda: torch.tril_indices(-1, 3),
-        "-1 rows and 3 columns. Use sizes from 0.",
+        "tril_indices: -1 rows and 3 columns, at here.py:N. Use sizes from 0.",
     ),
     "strides that leave the tensor": (
         RuntimeError,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.ops.matrices import OBSERVED
-from twofold.runtime import tracing
+from twofold.runtime import misuse, tracing
 from twofold.runtime.closing import BODY_LINES
 
 Tensor = _core.Tensor
@@ -112,7 +113,7 @@ _HOOKS: dict[str, Any] = {
     "as_operand": as_operand,
     "cast": cast,
     "error_class": TwofoldError,
-    "locate_error": tracing.locate_error,
+    "locate_error": misuse.locate_error,
     "write_out": write_out,
     "display": display.display,
     "symbolic_observed": symbolic_observed,
@@ -146,6 +147,15 @@ def _callable(function: Callable[..., Any]) -> Any:
     made.__doc__ = function.__doc__
     made.__wrapped__ = function
     return made
+
+
+def guard(functions: dict[str, Any]) -> None:
+    """Let every public Python function among ``functions`` word the errors that wrong arguments meet inside."""
+    for name, function in list(functions.items()):
+        plain = inspect.isfunction(function) and not inspect.isgeneratorfunction(inspect.unwrap(function))
+        if plain and not name.startswith("_") and function.__module__.startswith("twofold."):
+            functions[name] = made = _core.operation_callable(None, 0, function)
+            functools.update_wrapper(made, function, updated=())
 
 
 _BY_CALL = {op.call: op for op in REGISTRY.values() if hasattr(op, "call")}

@@ -6,13 +6,14 @@ import copyreg
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
 from twofold.frontend import running
 from twofold.frontend.drawing import dropout, stream
-from twofold.frontend.install import PUBLIC
+from twofold.frontend.install import PUBLIC, guard
 from twofold.ir.op import REGISTRY
 from twofold.nn import functional_attention, functional_ctc, functional_embedding, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
@@ -76,7 +77,7 @@ batch_norm, instance_norm = running.batch_norm, running.instance_norm
 
 def _function_named(name: str) -> Any:
     """The function of a name, for copies and files of modules that hold one."""
-    return globals()[name]
+    return globals()[name] if name in globals() else getattr(sys.modules["twofold"], name)
 
 
 copyreg.pickle(type(PUBLIC["exp"]), lambda function: (_function_named, (function.__name__,)))
@@ -257,3 +258,6 @@ def gumbel_softmax(
     best = soft.argmax(dim)
     flat = FUNCTIONS["one_hot"](best, soft.shape[dim]).to(soft.dtype).movedim(-1, dim)
     return flat - soft.detach() + soft
+
+
+guard(globals())

@@ -21,6 +21,7 @@ Rules call other operations through ``ops``: ``ops.exp(x)``; Python operators wo
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,12 +72,22 @@ def apply(name: str, *inputs: Any, attrs: Attributes = ()) -> Any:
 # Building blocks for ``build``. They return Any, as type checkers do not see the operators of nodes.
 
 
+def whole_number(value: Any, what: str) -> int:
+    """``value`` as a Python integer; raises DTypeError for what is none, such as 2.0."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        shown = value if isinstance(value, (int, float, str)) else type(value).__name__
+        raise DTypeError(f"{what} given as {shown!r}", "Use an integer.") from None
+
+
 def normalize_axis(axis: int, ndim: int) -> int:
     """``axis`` counted from the front; raises AxisError outside ``[-ndim, ndim)``.
 
     >>> normalize_axis(-1, 3)
     2
     """
+    axis = whole_number(axis, "an axis")
     if not -max(ndim, 1) <= axis < max(ndim, 1):
         fix = f"Use an axis from {-ndim} to {ndim - 1}" if ndim else "A 0-d tensor takes only axis 0 or -1"
         raise AxisError(f"axis {axis} is outside a tensor with {ndim} axes", fix + ".")
@@ -90,8 +101,8 @@ def normalize_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
     """
     if axes is None:
         return tuple(range(ndim))
-    given = (axes,) if isinstance(axes, int) else tuple(axes)
-    found = sorted(normalize_axis(int(axis), ndim) for axis in given)
+    given = tuple(axes) if isinstance(axes, Sequence) and not isinstance(axes, str) else (axes,)
+    found = sorted(normalize_axis(axis, ndim) for axis in given)
     if len(set(found)) != len(found):
         raise ArgumentError(f"an axis is named twice in {given}", "Name each axis once.")
     return tuple(found) if ndim else ()
@@ -539,9 +550,9 @@ def publish(
         if reflected:
             found["__r" + name[2:]] = _swapped(function)
         METHODS.update(found)
-        for operator, implementation in found.items():
-            if operator not in ("__eq__", "__ne__"):  # nodes are compared by identity
-                setattr(Node, operator, implementation)
+        for method, implementation in found.items():
+            if method not in ("__eq__", "__ne__"):  # nodes are compared by identity
+                setattr(Node, method, implementation)
 
 
 def public(

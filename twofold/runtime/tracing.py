@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import inspect
 import queue
 import threading
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ def _public_name(op: Op) -> str:
     return names[0] if names else getattr(op, "title", "") or op.name
 
 
-def _described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
+def described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
     """Operands for a message: name, type and the line that made them; a Python number shows itself."""
     found = []
     for k, type in enumerate(types):
@@ -46,24 +45,12 @@ def _described(names: Sequence[str], types: Sequence[TensorType], operands: Sequ
     return found
 
 
-def locate_error(error: TwofoldError, function: Any, arguments: tuple[Any, ...]) -> TwofoldError:
-    """An error that a public function raised before anything was recorded, with its operands and line."""
-    if error.located:
-        return error
-    code = inspect.unwrap(function).__code__
-    tensors = [(k, value) for k, value in enumerate(arguments) if isinstance(value, _core.Tensor)]
-    names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k, _ in tensors]
-    values = [value for _, value in tensors]
-    described = _described(names, [value.type_ for value in values], values)
-    return at_operation(error, function.__name__, described, here())
-
-
 def host_error(error: TwofoldError, where: str) -> TwofoldError:
     """An error that a host operation raised while it ran, with its operands and the line that declared it."""
     if error.located or error.label is None:
         return error
-    described = _described(parameter_names(error.label.op), error.label.input_types, ())
-    return at_operation(error, _public_name(error.label.op), described, where)
+    words = described(parameter_names(error.label.op), error.label.input_types, ())
+    return at_operation(error, _public_name(error.label.op), words, where)
 
 
 def parameter_names(op: Op) -> Sequence[str]:
@@ -81,8 +68,8 @@ def expand(
             return None, infer_unknown(op, attrs, types), differentiable
         graph = stable_graph(op, attrs, types)
     except TwofoldError as error:
-        described = _described(parameter_names(op), types, operands)
-        raise at_operation(error, _public_name(op), described, here()) from None
+        words = described(parameter_names(op), types, operands)
+        raise at_operation(error, _public_name(op), words, here()) from None
     return graph, graph.outputs[0].type, differentiable
 
 

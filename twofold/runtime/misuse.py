@@ -1,0 +1,112 @@
+"""The words for a public function that was called with what it cannot take."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import os
+import re
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.errors import ArgumentError, DTypeError, IndexRangeError, TwofoldError, at_operation
+from twofold.runtime.tracing import described, here
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
+_HAS_LINE = re.compile(r", at .+:\d+")
+_IS_WORDED = re.compile(r"[\w()]+: .+\.$", re.DOTALL)  # what, and what to change: the core's own words
+_MOST_LETTERS = 40  # of an argument in a message
+
+_WORDED: tuple[tuple[type[Exception], type[TwofoldError]], ...] = (
+    (TypeError, DTypeError),
+    (AttributeError, DTypeError),
+    (IndexError, IndexRangeError),
+    (LookupError, ArgumentError),
+    (ValueError, ArgumentError),
+    (AssertionError, ArgumentError),
+    (ArithmeticError, ArgumentError),
+    (RuntimeError, ArgumentError),
+)
+"""Errors of Python and NumPy that wrong arguments meet inside a function, and what users get for them."""
+
+
+def locate_error(
+    error: Exception, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...] | None
+) -> Exception:
+    """An error of a public function, with its operands and the user's line; ``error`` itself if it has them.
+
+    ``arguments`` are the positional ones and then those that ``keywords`` name.
+    """
+    code = inspect.unwrap(function).__code__
+    positional = len(arguments) - len(keywords or ())
+    names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k in range(positional)]
+    if not isinstance(error, TwofoldError):
+        made = _misused(error, function, dict(zip([*names, *(keywords or ())], arguments, strict=True)))
+        if made is not None:
+            made.__cause__ = error
+        return made or error
+    if error.located or _HAS_LINE.search(str(error)):
+        return error
+    tensors = [k for k in range(positional) if isinstance(arguments[k], _core.Tensor)]
+    values = [arguments[k] for k in tensors]
+    operands = described([names[k] for k in tensors], [value.type_ for value in values], values)
+    return at_operation(error, function.__name__, operands, here())
+
+
+def _misused(error: Exception, function: Any, arguments: dict[str, Any]) -> TwofoldError | None:
+    """What to say of an error that nobody worded; None where somebody did, or where the user's code raised it."""
+    text = str(error)
+    if _HAS_LINE.search(text) or _IS_WORDED.match(text):
+        return None
+    worded = next((worded for kind, worded in _WORDED if isinstance(error, kind)), None)
+    unfinished = isinstance(error, (NotImplementedError, RecursionError))
+    if worded is None or unfinished or not _came_up_inside(error.__traceback__):
+        return None
+    parts = [f"{name}={_shown(value)}" for name, value in arguments.items()]
+    what = f"cannot work with these arguments ({text})"
+    fix = f"It is {function.__name__}{_signature(function)}."
+    return at_operation(worded(what, fix), function.__name__, parts, here())
+
+
+def _came_up_inside(trace: TracebackType | None) -> bool:
+    """Whether an error came up in code of this package or NumPy by itself, rather than by a ``raise``."""
+    if trace is None:  # the call itself did not fit the signature, which Python says
+        return False
+    last = trace
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith((_PACKAGE, _NUMPY)):
+            return False
+        last, trace = trace, trace.tb_next
+    if last.tb_frame.f_code.co_filename.startswith(_NUMPY):
+        return True
+    return _operation_at(last) != "RAISE_VARARGS"
+
+
+def _operation_at(trace: TracebackType) -> str:
+    code = trace.tb_frame.f_code
+    return next((step.opname for step in dis.get_instructions(code) if step.offset == trace.tb_lasti), "")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, _core.Tensor):
+        return str(value.type_)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        inner = ", ".join(_shown(item) for item in value)
+        return f"[{inner}]" if len(inner) <= _MOST_LETTERS else f"{type(value).__name__} of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= _MOST_LETTERS else type(value).__name__
+
+
+def _signature(function: Any) -> str:
+    try:
+        found = inspect.signature(function)
+        bare = [part.replace(annotation=part.empty) for part in found.parameters.values()]
+        return str(found.replace(parameters=bare, return_annotation=found.empty))
+    except (TypeError, ValueError):
+        return "(...)"
