@@ -98,7 +98,7 @@ for _name, _function in _WHOLE.items():
     globals()[_name] = _function
     setattr(Tensor, _name, _function)
 
-_install.guard(globals())
+_install.guard(globals(), but=("load", "save"))
 
 # These find the public functions in place, so they come after the installation.
 from twofold import (  # noqa: E402

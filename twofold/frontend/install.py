@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -149,11 +149,19 @@ def _callable(function: Callable[..., Any]) -> Any:
     return made
 
 
-def guard(functions: dict[str, Any]) -> None:
-    """Let every public Python function among ``functions`` word the errors that wrong arguments meet inside."""
+def guard(functions: dict[str, Any], but: Sequence[str] = ()) -> None:
+    """Let every public Python function among ``functions`` word the errors that wrong arguments meet inside.
+
+    Not those named in ``but``, which run what users give them.
+    """
     for name, function in list(functions.items()):
         plain = inspect.isfunction(function) and not inspect.isgeneratorfunction(inspect.unwrap(function))
-        if plain and not name.startswith("_") and function.__module__.startswith("twofold."):
+        if (
+            plain
+            and not name.startswith("_")
+            and name not in but
+            and function.__module__.startswith("twofold.")
+        ):
             functions[name] = made = _core.operation_callable(None, 0, function)
             functools.update_wrapper(made, function, updated=())
 

@@ -13,7 +13,8 @@ from typing import Any
 from twofold import _core
 from twofold.frontend import running
 from twofold.frontend.drawing import dropout, stream
-from twofold.frontend.install import PUBLIC, guard
+from twofold.frontend.install import PUBLIC
+from twofold.frontend.install import guard as _guard
 from twofold.ir.op import REGISTRY
 from twofold.nn import functional_attention, functional_ctc, functional_embedding, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
@@ -260,4 +261,4 @@ def gumbel_softmax(
     return flat - soft.detach() + soft
 
 
-guard(globals())
+_guard(globals())

@@ -88,6 +88,7 @@ class within(Custom):
     call = staticmethod(lambda input, *attrs: apply("within", input, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        self.check_kind(inputs[0].dtype)
         return make_node(self, attrs, tuple(inputs), inputs[0].type)
 
     def vjp(

@@ -64,6 +64,9 @@ class row_order(Host):
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         pivots = convert(inputs[0], int64)
+        if not pivots.ndim or pivots.shape[-1] > attrs[0]:
+            given = f"{pivots.shape[-1]} pivots" if pivots.ndim else "a single pivot"
+            raise ShapeError(f"{given} of {attrs[0]} rows", "Give a vector of at most one for each row.")
         return make_node(self, attrs, (pivots,), tensor_type(int64, (*pivots.shape[:-1], attrs[0])))
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:

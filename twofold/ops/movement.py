@@ -30,6 +30,7 @@ from twofold.ops.base import (
     ops,
     strong,
     view,
+    whole_number,
 )
 from twofold.ops.examples import example
 from twofold.ops.shapes import inverse, many_axes
@@ -328,7 +329,7 @@ class diagonal:
     @staticmethod
     def call(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
         first, second = many_axes((dim1, dim2), len(input.shape))
-        return apply("diagonal", input, attrs=(offset, first, second))
+        return apply("diagonal", input, attrs=(whole_number(offset, "offset"), first, second))
 
     @staticmethod
     def result(x: TensorType, offset: int, first: int, second: int) -> TensorType:

@@ -21,7 +21,7 @@ def many_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     if axes is None:
         return tuple(range(ndim))
     given = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
-    found = tuple(normalize_axis(operator.index(axis), ndim) for axis in given)
+    found = tuple(normalize_axis(axis, ndim) for axis in given)
     if len(set(found)) != len(found):
         raise ArgumentError(f"an axis occurs twice in {given}", "Name each axis once.")
     return found

@@ -13,7 +13,7 @@ from twofold.dtypes import DType, as_dtype, bool_, float32, float64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node
 from twofold.ir.types import Shape, TensorType
-from twofold.ops.base import Source, apply, broadcast, composite, convert, filled, ops, source
+from twofold.ops.base import Source, apply, broadcast, composite, convert, filled, ops, source, whole_number
 from twofold.ops.base import iota as iota_node
 from twofold.ops.samples import Sample
 
@@ -192,7 +192,11 @@ class full_like:
     samples = lambda: [
         _call((dtype,), numpy.ones(shape), 2.5) for shape in _SHAPES for dtype in (float32, int64)
     ]
-    compute = lambda x, value, dtype: broadcast(convert(value, dtype), x.shape)
+
+    def compute(x: Any, value: Any, dtype: Any) -> Any:
+        if value.ndim:
+            raise ShapeError(f"a fill value with {value.ndim} axes", "Give a number or a 0-d tensor.")
+        return broadcast(convert(value, dtype), x.shape)
 
     @staticmethod
     def call(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:
@@ -348,4 +352,7 @@ class eye:
 
     @staticmethod
     def call(n: int, m: int | None = None, *, k: int = 0, dtype: Any = float32) -> Any:
-        return apply("eye", attrs=(int(n), int(n if m is None else m), int(k), as_dtype(dtype or float32)))
+        rows, columns = whole_number(n, "n"), whole_number(n if m is None else m, "m")
+        if min(rows, columns) < 0:
+            raise ArgumentError(f"{rows} rows and {columns} columns", "Use sizes from 0.")
+        return apply("eye", attrs=(rows, columns, whole_number(k, "k"), as_dtype(dtype or float32)))

@@ -132,6 +132,16 @@ class grid_counts(Host):
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         points = strong(inputs[0])
+        if inputs[1].shape != points.shape[:1]:
+            raise ShapeError(
+                f"weights of shape {tuple(inputs[1].shape)} for {points.shape[0]} points",
+                "Give one weight for each point.",
+            )
+        for line in inputs[2:]:
+            if line.ndim != 1 or line.shape[0] < 2:
+                raise ShapeError(
+                    f"edges of shape {tuple(line.shape)}", "Give a vector of at least two edges."
+                )
         values = [convert(node, points.dtype.compute) for node in inputs]
         shape = tuple(node.shape[0] - 1 for node in inputs[2:])
         return make_node(self, attrs, tuple(values), tensor_type(values[0].dtype, shape))
