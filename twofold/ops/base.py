@@ -21,16 +21,18 @@ Rules call other operations through ``ops``: ``ops.exp(x)``; Python operators wo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import DType, bool_, complex64, float32, float64, int64
-from twofold.errors import ArgumentError, AxisError, DTypeError, ShapeError
+from twofold.errors import DTypeError, ShapeError
 from twofold.ir.bind import bind, constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops.axes import normalize_axes as normalize_axes
+from twofold.ops.axes import normalize_axis as normalize_axis
+from twofold.ops.axes import whole_number as whole_number
 from twofold.ops.docstrings import with_dtypes
 from twofold.ops.gradients import NoGradient, with_own_gradient
 from twofold.ops.promotion import common_dtype, same
@@ -70,42 +72,6 @@ def apply(name: str, *inputs: Any, attrs: Attributes = ()) -> Any:
 
 
 # Building blocks for ``build``. They return Any, as type checkers do not see the operators of nodes.
-
-
-def whole_number(value: Any, what: str) -> int:
-    """``value`` as a Python integer; raises DTypeError for what is none, such as 2.0."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        shown = value if isinstance(value, (int, float, str)) else type(value).__name__
-        raise DTypeError(f"{what} given as {shown!r}", "Use an integer.") from None
-
-
-def normalize_axis(axis: int, ndim: int) -> int:
-    """``axis`` counted from the front; raises AxisError outside ``[-ndim, ndim)``.
-
-    >>> normalize_axis(-1, 3)
-    2
-    """
-    axis = whole_number(axis, "an axis")
-    if not -max(ndim, 1) <= axis < max(ndim, 1):
-        fix = f"Use an axis from {-ndim} to {ndim - 1}" if ndim else "A 0-d tensor takes only axis 0 or -1"
-        raise AxisError(f"axis {axis} is outside a tensor with {ndim} axes", fix + ".")
-    return axis + max(ndim, 1) if axis < 0 else axis
-
-
-def normalize_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """``axes`` sorted and counted from the front (None: all).
-
-    Raises AxisError for an axis outside, ArgumentError for a repeated one.
-    """
-    if axes is None:
-        return tuple(range(ndim))
-    given = tuple(axes) if isinstance(axes, Sequence) and not isinstance(axes, str) else (axes,)
-    found = sorted(normalize_axis(axis, ndim) for axis in given)
-    if len(set(found)) != len(found):
-        raise ArgumentError(f"an axis is named twice in {given}", "Name each axis once.")
-    return tuple(found) if ndim else ()
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
