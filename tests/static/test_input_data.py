@@ -30,11 +30,7 @@ def test_batches_hold_each_image_once_in_a_round(directory):
     seen = numpy.concatenate([mnist.train.next_batch(4)[0] for _ in range(4)])
     assert len({image.tobytes() for image in seen}) == 16 and mnist.train.epochs_completed == 0
     images, labels = mnist.train.next_batch(20)
-    assert (
-        images.shape == (20, 784)
-        and labels.shape == (20, 10)
-        and mnist.train.epochs_completed == 2
-    )
+    assert images.shape == (20, 784) and labels.shape == (20, 10) and mnist.train.epochs_completed == 2
     assert tf.examples.tutorials.mnist.input_data is input_data
 
 

@@ -41,6 +41,7 @@ from twofold.static import (
     by_run,
     contrib,
     coordination,
+    ctc,
     datasets,
     distributions,
     examples,
@@ -58,6 +59,7 @@ from twofold.static import (
     sampling,
     segments,
     selection,
+    sparse,
     special,
     summary,
     train,
@@ -159,8 +161,10 @@ from twofold.static.variables import (
 
 _install()
 # these themselves need the functions of nn
-vars(nn).update(rnn_cell=rnn_cell, **{name: getattr(sampling, name) for name in sampling.PUBLISHED})
-for _module in (selection, array, math, linalg, reordering, segments, special, variable_rows):
+vars(nn).update(
+    rnn_cell=rnn_cell, **{name: vars(part)[name] for part in (ctc, sampling) for name in part.PUBLISHED}
+)
+for _module in (selection, array, math, linalg, reordering, segments, sparse, special, variable_rows):
     for _name, _value in vars(_module).items():
         if (
             callable(_value)

@@ -186,7 +186,9 @@ def _guess_dtype(operation: Operation, types: Sequence[TensorType]) -> Any:
     if wanted is not None:
         return wanted
     free = [type.dtype for k, type in enumerate(types) if k not in operation.host]
-    return free[0] if free else types[0].dtype
+    # where numbers are chosen or scattered by others, these are integers
+    floating = [dtype for dtype in free if dtype.kind in "fc"]
+    return (floating or free or [types[0].dtype])[0]
 
 
 def _typed(operation: Operation, types: Sequence[TensorType], sizes: Sizes) -> list[TensorType]:

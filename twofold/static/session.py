@@ -48,6 +48,9 @@ class _Fetches:
                 return lambda arrays: type(item)(*[part(arrays) for part in nested])
             kind_ = tuple if isinstance(item, tuple) else list
             return lambda arrays: kind_(part(arrays) for part in nested)
+        if hasattr(item, "parts"):
+            each = [self._leaf(part) for part in item.parts]
+            return lambda arrays: item.fetched([part(arrays) for part in each])
         return self._leaf(item)
 
     def _leaf(self, item: Any) -> Callable[[Sequence[Any]], Any]:
@@ -62,6 +65,14 @@ class _Fetches:
         self.sources.append((operation, index))
         place = len(self.sources) - 1
         return lambda arrays: arrays[place]
+
+
+def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Feeds with those of tensors that have parts (sparse ones) as feeds of their parts."""
+    found: dict[Any, Any] = {}
+    for key, value in feeds.items():
+        found.update(zip(key.parts, value) if hasattr(key, "parts") else [(key, value)])
+    return found
 
 
 class BaseSession:
@@ -159,14 +170,15 @@ class BaseSession:
                 f"run: the session is closed, at {here()}",
                 "Make a new one, or move the run into its 'with' block.",
             )
-        feeds = dict(feed_dict or {})
+        feeds = _apart(feed_dict or {})
         sources = [self._feed_source(item) for item in feeds]
         parsed = _Fetches(self, fetches)
         request = Request(parsed.sources, parsed.operations, sources)
         self._runs += 1
         arrays = self._staged(request, tuple(feeds.values()), self._runs, True)
         plan = self._plan(request, {})
-        if plan.demand is None and self._is_flat(fetches):
+        whole = len(feeds) == len(feed_dict or ())
+        if plan.demand is None and whole and self._is_flat(fetches):
             self._remember(fetches, feeds, plan, parsed.rebuild)
         return parsed.rebuild(arrays)
 

@@ -1,0 +1,327 @@
+"""Sparse tensors: the coordinates and values of some elements; all others are zero.
+
+Coordinates are in row-major order unless a function says otherwise, as in TensorFlow 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold.dtypes import float32, int64
+from twofold.errors import ShapeError
+from twofold.ops.base import ops
+from twofold.static import array, math
+from twofold.static.define import (
+    Number,
+    axis_of,
+    constant,
+    convert_to_tensor,
+    full_of,
+    is_tensor_like,
+    numbers,
+    operation,
+    sizes,
+)
+from twofold.static.flow import failed
+from twofold.static.graph import Tensor, need_session
+from twofold.static.segments import flat_places
+from twofold.static.selection import in_python
+from twofold.static.shapes import TensorShape
+from twofold.static.variables import is_nested
+
+
+class SparseTensorValue(NamedTuple):
+    """A sparse tensor of arrays: what is fed for, and fetched from, one of a graph."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor:
+    """A sparse tensor of a graph: ``indices`` [count, rank] and ``dense_shape`` [rank] of int64, ``values`` [count].
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 6.0], [2, 3])
+    ...     print(session.run(tf.sparse_tensor_to_dense(x)))
+    [[0. 5. 0.]
+     [0. 0. 6.]]
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self.indices = _int64(indices)
+        self.values = convert_to_tensor(values)
+        self.dense_shape = _int64(dense_shape)
+        if self.indices.type_.ndim != 2 or self.values.type_.ndim != 1 or self.dense_shape.type_.ndim != 1:
+            found = [tensor.get_shape() for tensor in self.parts]
+            what = f"indices, values and dense_shape of shapes {found}"
+            raise failed("SparseTensor", ShapeError(what, "Give [count, rank], [count] and [rank]."))
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensor:
+        """The sparse tensor of a ``SparseTensorValue`` or a sparse tensor."""
+        return value if isinstance(value, SparseTensor) else cls(*value)
+
+    @property
+    def parts(self) -> list[Tensor]:
+        """Indices, values and shape, as a session feeds and fetches them."""
+        return [self.indices, self.values, self.dense_shape]
+
+    @staticmethod
+    def fetched(arrays: Sequence[Any]) -> SparseTensorValue:
+        """What a session returns for a sparse tensor."""
+        return SparseTensorValue(*arrays)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the values."""
+        return self.values.graph
+
+    @property
+    def op(self) -> Any:
+        """The operation that computes the values."""
+        return self.values.op
+
+    @property
+    def shape(self) -> TensorShape:
+        """The dense shape, where it is a constant."""
+        constant = self.dense_shape.op.constant
+        return TensorShape([None] * self.rank if constant is None else constant.detach().numpy().tolist())
+
+    def get_shape(self) -> TensorShape:
+        """``shape``."""
+        return self.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        known = [self.dense_shape.type_.shape[0], self.indices.type_.shape[1]]
+        if max(known) < 0:
+            what = "the number of axes is not known"
+            raise failed("SparseTensor", ShapeError(what, "Give indices or dense_shape a known size."))
+        return max(known)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
+        """The value in ``session`` or the default session."""
+        found: SparseTensorValue = (session or need_session("eval")).run(self, feed_dict)
+        return found
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return self._with(self.values * _at(self, other))
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return self._with(self.values / _at(self, other))
+
+    def _with(self, values: Any) -> SparseTensor:
+        return SparseTensor(self.indices, values, self.dense_shape)
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"
+
+
+def _int64(value: Any) -> Any:
+    if not is_tensor_like(value) and not is_nested(value):
+        return constant(value, int64)
+    tensor = convert_to_tensor(value)
+    return tensor if tensor.dtype is int64 else math.cast(tensor, int64)
+
+
+def _at(sparse: SparseTensor, dense: Any) -> Any:
+    """The elements of a dense tensor, broadcast to the sparse one, at its coordinates."""
+    tensor = convert_to_tensor(dense, sparse.dtype)
+    if not tensor.type_.ndim:
+        return tensor
+    return array.gather_nd(tensor + array.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``."""
+    label = name or "sparse_placeholder"
+    rank = None if shape is None else len(list(shape))
+    known = shape is not None and all(size is not None for size in shape)
+    sizes_ = constant(list(shape), int64) if known else array.placeholder(int64, [rank], f"{label}/shape")
+    places = array.placeholder(int64, [None, rank], f"{label}/indices")
+    return SparseTensor(places, array.placeholder(dtype, [None], f"{label}/values"), sizes_)
+
+
+@operation("SparseToDense")
+def _dense(indices: Any, values: Any, default: Any, shape: Number) -> Any:
+    wanted = sizes(shape)
+    count = int(numpy.prod(wanted))
+    base = full_of(0, (count,), values.dtype, values)
+    base = ops.add(base, ops.cast(default, values.dtype) if hasattr(default, "dtype") else default)
+    places = flat_places(indices, wanted) if indices.ndim == 2 else ops.reshape(indices, (-1,))
+    given = ops.broadcast_to(values, places.shape)
+    return ops.reshape(ops.index_copy(ops.cast(base, values.dtype), 0, places, given), wanted)
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A dense tensor with values (or one for all) at coordinates, ``default_value`` elsewhere."""
+    values = convert_to_tensor(sparse_values)
+    return _dense(_int64(sparse_indices), values, default_value, output_shape, name=name)
+
+
+def sparse_tensor_to_dense(
+    sp_input: Any, default_value: Any = 0, validate_indices: bool = True, name: str | None = None
+) -> Any:
+    """A sparse tensor as a dense one, with ``default_value`` where it has no element."""
+    given = SparseTensor.from_value(sp_input)
+    return _dense(given.indices, given.values, default_value, given.dense_shape, name=name)
+
+
+@operation("SparseTensorDenseMatMul")
+def _product(indices: Any, values: Any, dense: Any, shape: Number, adjoint: Number, turned: Number) -> Any:
+    rows, columns = (1, 0) if adjoint else (0, 1)
+    wanted = sizes(shape)
+    right = ops.transpose(dense, 0, 1) if turned else dense
+    if wanted[columns] != right.shape[0]:
+        what = f"inner sizes differ, {wanted[columns]} against {right.shape[0]}"
+        raise ShapeError(what, "Make them equal.")
+    parts = ops.index_select(right, 0, ops.select(indices, 1, columns))
+    parts = ops.multiply(parts, ops.unsqueeze(values, 1))
+    base = full_of(0, (wanted[rows], right.shape[1]), parts.dtype, parts)
+    return ops.index_add(base, 0, ops.select(indices, 1, rows), parts)
+
+
+def sparse_tensor_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Any:
+    """The product of a sparse and a dense matrix."""
+    given = SparseTensor.from_value(sp_a)
+    dense = convert_to_tensor(b, given.dtype)
+    return _product(given.indices, given.values, dense, given.dense_shape, adjoint_a, adjoint_b, name=name)
+
+
+def sparse_reduce_sum(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, keep_dims: bool | None = None
+) -> Any:
+    """The sum of a sparse tensor along axes, dense."""
+    given = SparseTensor.from_value(sp_input)
+    whole = bool(keep_dims if keepdims is None else keepdims)
+    return _sum(given.indices, given.values, given.dense_shape, axis, whole)
+
+
+@operation("SparseReduceSum")
+def _sum(indices: Any, values: Any, shape: Number, axis: Number, keepdims: Number) -> Any:
+    wanted, given = sizes(shape), axis_of(axis)
+    axes = range(len(wanted)) if given is None else [given] if isinstance(given, int) else given
+    gone = {place % len(wanted) for place in axes}
+    kept = [place for place in range(len(wanted)) if place not in gone]
+    rest = tuple(wanted[place] for place in kept)
+    place: Any = ops.multiply(ops.select(indices, 1, 0), 0)
+    for axis_ in kept:
+        place = ops.add(ops.multiply(place, wanted[axis_]), ops.select(indices, 1, axis_))
+    total = ops.index_add(full_of(0, (int(numpy.prod(rest)),), values.dtype, values), 0, place, values)
+    shown = tuple(1 if k in gone else size for k, size in enumerate(wanted)) if keepdims else rest
+    return ops.reshape(total, shown)
+
+
+def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The same elements in row-major order."""
+    given = SparseTensor.from_value(sp_input)
+    order = _order(given.indices, given.dense_shape, name=name)
+    made = SparseTensor(
+        array.gather(given.indices, order), array.gather(given.values, order), given.dense_shape
+    )
+    return made
+
+
+@operation("SparseReorder")
+def _order(indices: Any, shape: Number) -> Any:
+    return ops.sort(flat_places(indices, sizes(shape)), 0, False, True)[1]
+
+
+@operation("SparseReshape", several=True)
+def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
+    old, new = sizes(shape), list(sizes(wanted))
+    if -1 in new:
+        known = int(numpy.prod([size for size in new if size != -1]))
+        new[new.index(-1)] = int(numpy.prod(old)) // max(known, 1)
+    if numpy.prod(new) != numpy.prod(old):
+        raise ShapeError(f"shape {old} as {tuple(new)}", "Give one of as many elements.")
+    places = ops.unravel_index(flat_places(indices, old), tuple(new))
+    return [ops.stack(list(places), 1), numpy.array(new, numpy.int64)]
+
+
+def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """The same elements in the same order in another shape."""
+    given = SparseTensor.from_value(sp_input)
+    indices, sizes_ = _reshaped(given.indices, given.dense_shape, shape, name=name)
+    return SparseTensor(indices, given.values, sizes_)
+
+
+def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """The axes in the order ``perm`` (None: reversed)."""
+    given = SparseTensor.from_value(sp_input)
+    order = list(range(given.rank))[::-1] if perm is None else [int(k) for k in numbers(perm)]
+    shape = array.gather(given.dense_shape, order)
+    return sparse_reorder(SparseTensor(array.gather(given.indices, order, axis=1), given.values, shape), name)
+
+
+def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """The elements whose entry in ``to_retain`` is true."""
+    given = SparseTensor.from_value(sp_input)
+    (kept,) = in_python("Where", numpy.flatnonzero, [to_retain], [(int64, (None,))], None)
+    return SparseTensor(
+        array.gather(given.indices, kept), array.gather(given.values, kept), given.dense_shape
+    )
+
+
+def _distance(one: Sequence[Any], two: Sequence[Any]) -> int:
+    """The fewest insertions, deletions and replacements between sequences (Levenshtein 1966)."""
+    before = list(range(len(two) + 1))
+    for k, a in enumerate(one, 1):
+        row = [k]
+        for j, b in enumerate(two, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (a != b)))
+        before = row
+    return before[-1]
+
+
+def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
+    found: dict[tuple[int, ...], list[Any]] = {}
+    for place, value in zip(indices.tolist(), values.tolist()):
+        found.setdefault(tuple(place[:-1]), []).append(value)
+    return found
+
+
+def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Any:
+    """The edit distance of sequences along the last axis of sparse tensors, over the length of the truth.
+
+    No derivative passes through it.
+    """
+    one, two = SparseTensor.from_value(hypothesis), SparseTensor.from_value(truth)
+
+    def distances(*arrays: Any) -> Any:
+        (places, values, shape), (others, wanted, whole) = arrays[:3], arrays[3:]
+        found, right = _sequences(places, values), _sequences(others, wanted)
+        made = numpy.zeros(numpy.maximum(shape, whole)[:-1], numpy.float32)
+        for place in numpy.ndindex(*made.shape):
+            guess, truth_ = found.get(place, []), right.get(place, [])
+            distance = _distance(guess, truth_)
+            if not normalize:
+                made[place] = distance
+            elif truth_:
+                made[place] = distance / len(truth_)
+            else:
+                made[place] = numpy.inf if guess else 0.0
+        return made
+
+    results = [(float32, (None,) * (max(one.rank, two.rank) - 1))]
+    return in_python("EditDistance", distances, [*one.parts, *two.parts], results, name)[0]
