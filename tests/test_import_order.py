@@ -22,8 +22,12 @@ ORDER = [
     {"runtime"},
     {"frontend"},
     {
+        "accelerator",
+        "amp",
         "array_api",
         "autograd",
+        "backends",
+        "cuda",
         "distributions",
         "fft",
         "func",

@@ -64,7 +64,7 @@ from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
-from twofold.frontend.legacy import cuda, is_complex, is_floating_point, numel
+from twofold.frontend.legacy import is_complex, is_floating_point, numel
 from twofold.frontend.low_rank import pca_lowrank, svd_lowrank
 from twofold.frontend.methods import Device as device
 from twofold.frontend.running import TOP_LEVEL as _NORMALIZATION
@@ -102,8 +102,12 @@ _install.guard(globals(), but=("load", "save"))
 
 # These find the public functions in place, so they come after the installation.
 from twofold import (  # noqa: E402
+    accelerator,
+    amp,
     array_api,
     autograd,
+    backends,
+    cuda,
     distributions,
     fft,
     func,
@@ -116,6 +120,7 @@ from twofold import (  # noqa: E402
     special,
     utils,
 )
+from twofold.amp import autocast  # noqa: E402
 from twofold.func import vmap  # noqa: E402
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's older constructors, comparisons of whole tensors, and questions about the machine."""
+"""PyTorch's older constructors, and comparisons of whole tensors."""
 
 from __future__ import annotations
 
@@ -110,33 +110,6 @@ def numel(input: Tensor) -> int:
     6
     """
     return input.type_.size
-
-
-class cuda:
-    """What programs ask about devices that are not there.
-
-    >>> import twofold as torch
-    >>> torch.cuda.is_available(), torch.cuda.device_count()
-    (False, 0)
-    """
-
-    @staticmethod
-    def is_available() -> bool:
-        """False."""
-        return False
-
-    @staticmethod
-    def device_count() -> int:
-        """0."""
-        return 0
-
-    @staticmethod
-    def manual_seed_all(seed: int) -> None:
-        """Nothing to seed."""
-
-    manual_seed = manual_seed_all
-    empty_cache = staticmethod(lambda: None)
-    synchronize = staticmethod(lambda device=None: None)
 
 
 WHOLE: dict[str, Any] = {"equal": equal, "allclose": allclose}

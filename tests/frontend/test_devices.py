@@ -1,0 +1,45 @@
+"""Programs that would use a graphics card find none, and go on."""
+
+import pytest
+
+import twofold as torch
+
+
+def test_questions_about_devices_are_answered():
+    assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+    assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
+    assert not torch.backends.mps.is_available() and not torch.backends.cudnn.is_available()
+    torch.cuda.manual_seed_all(1)
+    torch.backends.cudnn.benchmark = torch.backends.cuda.matmul.allow_tf32 = True
+
+
+@pytest.mark.parametrize("name", ["set_device", "get_device_name", "FloatTensor"])
+def test_using_a_device_is_an_error(name):
+    with pytest.raises(RuntimeError, match="device 'cuda' is not available"):
+        getattr(torch.cuda, name)(0)
+
+
+@pytest.mark.parametrize("scaler", [torch.amp.GradScaler, torch.cuda.amp.GradScaler])
+def test_a_training_step_with_mixed_precision_runs_as_without(scaler):
+    scaler, weight = scaler(), torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    with torch.autocast("cuda", dtype=torch.float16), torch.cuda.amp.autocast():
+        loss = (weight * 3).sum()
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    assert weight.tolist() == [-0.5, -0.5] and scaler.get_scale() == 1.0
+    scaler.load_state_dict(scaler.state_dict())
+
+
+def test_autocast_decorates_functions_and_does_not_pretend_on_the_cpu():
+    @torch.autocast("cuda")
+    def double(x):
+        return x * 2
+
+    assert double(torch.ones(1)).item() == 2.0
+    with torch.autocast("cpu", enabled=False):
+        pass
+    with pytest.raises(ValueError, match="autocast on the CPU"):
+        torch.autocast("cpu", dtype=torch.bfloat16)

@@ -1,0 +1,5 @@
+"""Switches of the libraries that PyTorch computes with; they can be set, and change nothing."""
+
+from twofold.backends import cuda as cuda
+from twofold.backends import cudnn as cudnn
+from twofold.backends import mps as mps

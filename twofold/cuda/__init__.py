@@ -1,0 +1,67 @@
+"""What programs ask about graphics cards, of which there are none."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from twofold.cuda import amp as amp
+from twofold.frontend.creation import check_device
+
+
+def is_available() -> bool:
+    """Whether there is a graphics card: no.
+
+    >>> import twofold as torch
+    >>> torch.cuda.is_available()
+    False
+    """
+    return False
+
+
+def is_initialized() -> bool:
+    """Whether a graphics card is in use: no."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether a graphics card computes in bfloat16: there is none."""
+    return False
+
+
+def device_count() -> int:
+    """How many graphics cards there are: 0."""
+    return 0
+
+
+def memory_allocated(device: Any = None) -> int:
+    """How many bytes tensors take on a graphics card: 0."""
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def manual_seed_all(seed: int) -> None:
+    """Nothing to seed."""
+
+
+manual_seed = manual_seed_all
+
+
+def empty_cache() -> None:
+    """Nothing to empty."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Nothing to wait for."""
+
+
+def _missing(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise RuntimeError: there is no graphics card. Ask ``is_available()`` first."""
+    check_device("cuda")
+    raise AssertionError("the device is there")
+
+
+set_device = current_device = get_device_name = get_device_properties = current_stream = _missing
+FloatTensor = DoubleTensor = HalfTensor = BFloat16Tensor = _missing
+LongTensor = IntTensor = ShortTensor = CharTensor = ByteTensor = BoolTensor = _missing
