@@ -25,14 +25,24 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """Three cosines; see ``signal.windows.blackman``."""
+    """Three cosines; see ``signal.windows.blackman``.
+
+    >>> import twofold as torch
+    >>> torch.blackman_window(4)[1:]
+    tensor([0.3400, 1.0000, 0.3400])
+    """
     return _window("blackman", window_length, periodic, **options)
 
 
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Tensor:
-    """``alpha - beta * cos(2 pi n / steps)``; see ``signal.windows.general_cosine``."""
+    """``alpha - beta * cos(2 pi n / steps)``; see ``signal.windows.general_cosine``.
+
+    >>> import twofold as torch
+    >>> torch.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _window("general_cosine", window_length, periodic, a=(alpha, beta), **options)
 
 
@@ -47,7 +57,12 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
 
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
-    """Kaiser's window of shape ``beta``; see ``signal.windows.kaiser``."""
+    """Kaiser's window of shape ``beta``; see ``signal.windows.kaiser``.
+
+    >>> import twofold as torch
+    >>> torch.kaiser_window(4, beta=4.0)
+    tensor([0.0885, 0.6334, 1.0000, 0.6334])
+    """
     return _window("kaiser", window_length, periodic, beta=beta, **options)
 
 

@@ -244,10 +244,9 @@ def multi_head_attention_forward(
     Source: Vaswani et al., Attention Is All You Need, 2017, section 3.2.2.
 
     >>> import twofold as torch
-    >>> x, inside, outside = torch.ones(5, 2, 8), torch.ones(24, 8), torch.ones(8, 8)
-    >>> output, weights = torch.nn.functional.multi_head_attention_forward(
-    ...     x, x, x, 8, 2, inside, None, None, None, False, 0.0, outside, None
-    ... )
+    >>> x, ones = torch.ones(5, 2, 8), torch.ones(24, 8)
+    >>> attend = torch.nn.functional.multi_head_attention_forward
+    >>> output, weights = attend(x, x, x, 8, 2, ones, None, None, None, False, 0.0, ones[:8], None)
     >>> output.shape, weights.shape
     (twofold.Size([5, 2, 8]), twofold.Size([2, 5, 5]))
     """

@@ -64,7 +64,12 @@ def _cosines(weights: Sequence[Any], length: int, symmetric: bool, dtype: DType)
 
 @composite
 class general_cosine_window:
-    """A sum of cosines with the weights ``a``, of alternating signs, over one period."""
+    """A sum of cosines with the weights ``a``, of alternating signs, over one period.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.general_cosine(5, a=[0.5, 0.5])
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
 
     functions = ("signal.windows.general_cosine",)
     methods = ()
@@ -85,7 +90,12 @@ class general_cosine_window:
 
 @composite
 class general_hamming_window:
-    """``alpha - (1 - alpha) * cos(2 pi n / steps)``."""
+    """``alpha - (1 - alpha) * cos(2 pi n / steps)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.general_hamming(5, alpha=0.5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
 
     functions = ("signal.windows.general_hamming",)
     methods = ()
@@ -101,7 +111,12 @@ class general_hamming_window:
 
 @composite
 class hamming_window:
-    """``0.54 - 0.46 * cos(2 pi n / steps)``."""
+    """``0.54 - 0.46 * cos(2 pi n / steps)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.hamming(5)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
 
     functions = ("signal.windows.hamming",)
     methods = ()
@@ -117,7 +132,14 @@ class hamming_window:
 
 @composite
 class hann_window:
-    """``0.5 - 0.5 * cos(2 pi n / steps)``."""
+    """``0.5 - 0.5 * cos(2 pi n / steps)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.hann(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    >>> torch.signal.windows.hann(4, sym=False)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
 
     functions = ("signal.windows.hann",)
     methods = ()
@@ -133,7 +155,12 @@ class hann_window:
 
 @composite
 class blackman_window:
-    """``0.42 - 0.5 * cos(2 pi n / steps) + 0.08 * cos(4 pi n / steps)``."""
+    """``0.42 - 0.5 * cos(2 pi n / steps) + 0.08 * cos(4 pi n / steps)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.blackman(5)[1:4]
+    tensor([0.3400, 1.0000, 0.3400])
+    """
 
     functions = ("signal.windows.blackman",)
     methods = ()
@@ -149,7 +176,12 @@ class blackman_window:
 
 @composite
 class nuttall_window:
-    """The sum of four cosines with the lowest side lobes."""
+    """The sum of four cosines with the lowest side lobes.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.nuttall(5)
+    tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+    """
 
     functions = ("signal.windows.nuttall",)
     methods = ()
@@ -172,7 +204,12 @@ def _bartlett(length: int, symmetric: bool, dtype: DType) -> Any:
 
 @composite
 class bartlett_window:
-    """A triangle: ``1 - abs(2 n / steps - 1)``."""
+    """A triangle: ``1 - abs(2 n / steps - 1)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.bartlett(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
 
     functions = ("signal.windows.bartlett",)
     methods = ()
@@ -192,7 +229,12 @@ def _half_wave(length: int, symmetric: bool, dtype: DType) -> Any:
 
 @composite
 class cosine_window:
-    """Half a wave: ``sin(pi * (n + 0.5) / (steps + 1))``."""
+    """Half a wave: ``sin(pi * (n + 0.5) / (steps + 1))``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.cosine(3)
+    tensor([0.5000, 1.0000, 0.5000])
+    """
 
     functions = ("signal.windows.cosine",)
     methods = ()
@@ -213,7 +255,12 @@ def _middle(length: int, symmetric: bool) -> float:
 
 @composite
 class exponential_window:
-    """``exp(-abs(n - center) / tau)``; the centre of a periodic window may be chosen."""
+    """``exp(-abs(n - center) / tau)``; the centre of a periodic window may be chosen.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.exponential(5)
+    tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
+    """
 
     functions = ("signal.windows.exponential",)
     methods = ()
@@ -238,7 +285,12 @@ class exponential_window:
 
 @composite
 class gaussian_window:
-    """``exp(-((n - center) / std)**2 / 2)``."""
+    """``exp(-((n - center) / std)**2 / 2)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.gaussian(5)
+    tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
+    """
 
     functions = ("signal.windows.gaussian",)
     methods = ()
@@ -266,7 +318,12 @@ def _kaiser(beta: Any, length: int, symmetric: bool, dtype: DType) -> Any:
 
 @composite
 class kaiser_window:
-    """``i0(beta * sqrt(1 - (2 n / steps - 1)**2)) / i0(beta)``."""
+    """``i0(beta * sqrt(1 - (2 n / steps - 1)**2)) / i0(beta)``.
+
+    >>> import twofold as torch
+    >>> torch.signal.windows.kaiser(5)
+    tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01, 5.2773e-05])
+    """
 
     functions = ("signal.windows.kaiser",)
     methods = ()

@@ -13,7 +13,13 @@ from twofold.ops.base import normalize_axis, ops, public
 
 @public("_softmax_backward_data")
 def softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    """The gradient of ``softmax`` from its result, in the dtype of its input."""
+    """The gradient of ``softmax`` from its result, in the dtype of its input.
+
+    >>> import twofold as torch
+    >>> y = torch.softmax(torch.tensor([0.0, 0.0]), 0)
+    >>> torch._softmax_backward_data(torch.tensor([1.0, 0.0]), y, 0, torch.float32)
+    tensor([ 0.2500, -0.2500])
+    """
     axis = normalize_axis(dim, len(output.shape))
     scaled = ops.multiply(grad_output, output)
     share = ops.subtract(scaled, ops.multiply(output, ops.sum(scaled, axis, True)))
@@ -25,6 +31,11 @@ def chunk_cat(tensors: Sequence[Any], dim: int, num_chunks: int) -> Any:
     """Each tensor cut into equal chunks along ``dim``, filled up with zeros; chunks of one number stand side by side.
 
     The result has the axes before ``dim``, one of chunks, and one for all the rest.
+
+    >>> import twofold as torch
+    >>> torch._chunk_cat([torch.tensor([1, 2, 3]), torch.tensor([4, 5])], 0, 2)
+    tensor([[1, 2, 4],
+            [3, 0, 5]])
     """
     if num_chunks < 1 or not tensors:
         raise ArgumentError(f"{num_chunks} chunks of {len(tensors)} tensors", "Use at least one.")
@@ -54,7 +65,13 @@ def _limited(input: Any, indices: Sequence[Any], lowest: int) -> tuple[Any, ...]
 
 @public("_unsafe_masked_index")
 def unsafe_masked_index(input: Any, mask: Any, indices: Sequence[Any], fill: Any) -> Any:
-    """The elements at ``indices`` where ``mask`` is true, ``fill`` elsewhere; indices outside take the nearest."""
+    """The elements at ``indices`` where ``mask`` is true, ``fill`` elsewhere; indices outside take the nearest.
+
+    >>> import twofold as torch
+    >>> mask = torch.tensor([True, False])
+    >>> torch._unsafe_masked_index(torch.tensor([5, 6, 7]), mask, [torch.tensor([2, 9])], 0)
+    tensor([7, 0])
+    """
     if not prod(input.shape):
         return ops.full_like(ops.cast(mask, input.dtype), fill)
     return ops.masked_fill(input[_limited(input, indices, 0)], ops.logical_not(mask), fill)
@@ -62,7 +79,13 @@ def unsafe_masked_index(input: Any, mask: Any, indices: Sequence[Any], fill: Any
 
 @public("_unsafe_masked_index_put_accumulate")
 def unsafe_masked_index_put_accumulate(input: Any, mask: Any, indices: Sequence[Any], values: Any) -> Any:
-    """The input with the ``values`` where ``mask`` is true added at ``indices``; those outside reach the nearest."""
+    """The input with the ``values`` where ``mask`` is true added at ``indices``; those outside reach the nearest.
+
+    >>> import twofold as torch
+    >>> mask, places, values = torch.tensor([True, False]), torch.tensor([2, 9]), torch.tensor([10, 20])
+    >>> torch._unsafe_masked_index_put_accumulate(torch.tensor([5, 6, 7]), mask, [places], values)
+    tensor([ 5,  6, 17])
+    """
     if not prod(input.shape):
         return ops.positive(input)
     kept = ops.masked_fill(values, ops.logical_not(mask), 0)
