@@ -157,6 +157,35 @@ def test_threads_and_tiers_draw_the_same(name: str) -> None:
         torch.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("name", ["poisson", "binomial", "gamma", "von Mises", "multinomial"])
+def test_many_elements_on_several_threads(name: str) -> None:
+    """Enough for kernels to be split; the first elements of a draw are the draw of fewer."""
+    count, threads = 30_000, torch.get_num_threads()
+    many = torch.linspace(0.5, 40.0, count, dtype=torch.float64)
+
+    def drawn(size: int) -> Any:
+        key, part = 99, many[:size]
+        if name == "gamma":
+            return apply("random_log_gamma", part, key, 3).numpy()
+        if name == "von Mises":
+            return apply("random_von_mises", part, key, 3).numpy()
+        generator = torch.Generator().manual_seed(key)
+        if name == "multinomial":
+            return torch.multinomial(torch.ones(9), size, True, generator=generator).numpy()
+        if name == "poisson":
+            return torch.poisson(part, generator).numpy()
+        return torch.binomial(torch.full((size,), 50.0, dtype=torch.float64), part / 41, generator).numpy()
+
+    try:
+        torch.set_num_threads(1)
+        first = drawn(count)
+        torch.set_num_threads(3)
+        assert drawn(count).tobytes() == first.tobytes()
+        assert drawn(7001).tobytes() == first[:7001].tobytes()
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_both_declarations_draw_the_same() -> None:
     rates = numpy.array([0.5, 3.0, 70.0])
     with tf.Graph().as_default(), tf.Session() as session:

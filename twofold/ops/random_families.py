@@ -14,7 +14,8 @@ import numpy
 from twofold.dtypes import DType, as_dtype, finfo, float32, float64, int64, uint64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ops.base import FUNCTIONS, Host, apply, composite, convert, host, ops
+from twofold.ir.types import tensor_type
+from twofold.ops.base import FUNCTIONS, Host, apply, composite, convert, host, iota, ops
 from twofold.ops.gradients import no_slope
 from twofold.ops.random import draw_samples, uniform_node
 from twofold.ops.samples import Sample
@@ -242,9 +243,45 @@ class random_choice:
         return draw(checked, key, counter, count)
 
 
+@host
+class order_of_keys(Host):
+    """The numbers 0, 1, ... of uint64 keys in the order of the keys, of which the lowest bits give way to the numbers.
+
+    So no two are equal, and the order does not depend on how they are sorted.
+    """
+
+    functions = ()
+    differentiable = False
+    call = staticmethod(lambda keys: apply("order_of_keys", keys))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
+
+    def host(self, attrs: Attributes, *arrays: Any) -> Any:
+        (keys,) = arrays
+        low = numpy.uint64((1 << max(len(keys) - 1, 0).bit_length()) - 1)
+        packed = (keys & ~low) | numpy.arange(len(keys), dtype=numpy.uint64)
+        packed.sort()
+        return (packed & low).astype(numpy.int64)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return self.host(attrs, *arrays)
+
+    def samples(self) -> Sequence[Any]:
+        keys = numpy.random.default_rng(5).integers(0, 2**63, 19).astype("uint64")
+        return [Sample((), (keys[:count],), (uint64,), smooth=False) for count in (0, 1, 19)]
+
+
+def _shuffled(key: Any, counter: Any, count: int) -> Any:
+    high, low = (
+        convert(apply("random_bits", iota((count,)), key, counter, attrs=(word,)), uint64) for word in (0, 1)
+    )
+    return apply("order_of_keys", high * 2**32 + low)
+
+
 @composite
 class random_permutation:
-    """The integers from 0 in the order that sorts uniform numbers; attributes ``(count,)``."""
+    """The integers from 0 in the order of random keys; attributes ``(count,)``."""
 
     functions = ()
     methods = ()
@@ -253,7 +290,7 @@ class random_permutation:
     samples = lambda: [
         Sample((n,), (numpy.array(3, "uint64"), numpy.array(0, "uint64")), (uint64,) * 2) for n in (0, 1, 40)
     ]
-    compute = lambda key, counter, count: ops.argsort(uniform_node(key, counter, (count,), float64))
+    compute = _shuffled
 
 
 def draw(name: str, key: Any, counter: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
