@@ -6,6 +6,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "tensor.h"
+
 namespace twofold {
 namespace {
 
@@ -39,7 +41,12 @@ class Walker {
   bool add(Ref* sum, Ref term);
   bool requires_grad(Ref ref) const;
   Scope& scope_of(const std::shared_ptr<History>& history);
-  void capture(Scope& scope, size_t index);
+  bool capture(Scope& scope, size_t index);
+  Type* type_of(Ref ref) const;
+  ValueRef value_of(Ref ref);
+  bool call_hooks(Scope& scope, size_t index, GradientSlot* slot);
+  std::vector<std::pair<Ref*, ValueRef>> hold(Scope& scope);
+  bool refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held);
 
   struct Sum {
     GradientSlot* slot;
@@ -55,6 +62,11 @@ class Walker {
   std::vector<uint32_t> visited_;
   bool crossed_ = false;
 };
+
+ValueRef own_value(PyObject* tensor) {
+  Value* value = tensor ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
+  return value ? share(value) : ValueRef();
+}
 
 bool raise(const char* text) {
   PyErr_SetString(PyExc_RuntimeError, text);
@@ -74,7 +86,7 @@ bool Walker::add(Ref* sum, Ref term) {
   }
   static Operation* const accumulate = operation_of(hooks.accumulate);
   Ref inputs[2] = {*sum, term};
-  Type* type = recorder_.entry(static_cast<size_t>(*sum)).signature->output;
+  Type* type = type_of(*sum);
   Type* types[2] = {type, type};
   Signature* signature = signature_of(accumulate, no_attributes(), types, 2, nullptr);
   if (!signature) return false;
@@ -168,24 +180,87 @@ bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const 
   return give(scope, inputs[k], made);
 }
 
-void Walker::capture(Scope& scope, size_t index) {
+Type* Walker::type_of(Ref ref) const {
+  if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).signature->output;
+  return recorder_.leaves()[static_cast<size_t>(~ref)].value->type;
+}
+
+ValueRef Walker::value_of(Ref ref) {
+  if (ref >= 0) return recorder_.value_of_entry(ref, request_.create);
+  return recorder_.leaves()[static_cast<size_t>(~ref)].value;
+}
+
+// All cotangents that are still to be used, as values, which outlast a run of the open trace.
+std::vector<std::pair<Ref*, ValueRef>> Walker::hold(Scope& scope) {
+  std::vector<std::pair<Ref*, ValueRef>> held;
+  auto hold_one = [&](Ref& ref) {
+    if (ref != kNoRef) held.emplace_back(&ref, value_of(ref));
+  };
+  for (Ref& ref : scope.cotangents) hold_one(ref);
+  for (auto& [order, other] : histories_) {
+    for (Ref& ref : other.cotangents) hold_one(ref);
+  }
+  for (Sum& sum : sums_) hold_one(sum.cotangent);
+  return held;
+}
+
+bool Walker::refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held) {
+  for (auto& [place, value] : held) {
+    if (value->failed) return realise(value.get());
+    *place = value->pending ? value->index : recorder_.leaf_reference(value.get());
+    if (PyErr_Occurred()) return false;
+  }
+  scope.translated.clear();
+  for (auto& [order, other] : histories_) other.translated.clear();
+  return true;
+}
+
+// The hooks see a tensor and may do with it what programs do; asking for its value runs the trace that the
+// cotangents stand in. What they return takes the cotangent's place.
+bool Walker::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
+  uint64_t stamp = recorder_.stamp();
+  auto held = hold(scope);
+  ValueRef before = value_of(scope.cotangents[index]);
+  PyObject* gradient = wrap(before);
+  bool mode = std::exchange(recorder_.grad_enabled, request_.create);
+  bool done = gradient && run_hooks(slot, &gradient);
+  recorder_.grad_enabled = mode;
+  ValueRef after = done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
+  if (done && (!after || after->type != before->type)) {
+    done = PyErr_Format(PyExc_RuntimeError, "register_hook: a hook was given a gradient of %s and returned %s. Return its like, or None.",
+                        before->type->text().c_str(), after ? after->type->text().c_str() : Py_TYPE(gradient)->tp_name);
+  }
+  done = done && (recorder_.stamp() == stamp || refer_again(scope, held));
+  if (done && after.get() != before.get()) {
+    done = !after->pending || after->owner == &recorder_ || realise(after.get());
+    if (done) scope.cotangents[index] = after->pending ? after->index : recorder_.leaf_reference(after.get());
+  }
+  Py_XDECREF(gradient);
+  return done && !PyErr_Occurred();
+}
+
+// Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
+bool Walker::capture(Scope& scope, size_t index) {
   if (!scope.history) {
     Value* value = recorder_.live(static_cast<Ref>(index));
     if (value && value->slot && !value->is_leaf) give_slot(value->slot, static_cast<Ref>(index), scope.cotangents[index]);
-    return;
+    return true;
   }
+  GradientSlot* watched = watched_at(scope.history->watched, index);
+  if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
+  if (watched && watched->retains) give_slot(watched, kNoRef, scope.cotangents[index]);
   for (Value* target : request_.targets) {
-    if (target->history == scope.history && target->index == static_cast<int32_t>(index) && target->slot) {
-      give_slot(target->slot, kNoRef, scope.cotangents[index]);
-    }
+    if (target->history != scope.history || target->index != static_cast<int32_t>(index) || !target->slot) continue;
+    if (target->slot != watched || !watched->retains) give_slot(target->slot, kNoRef, scope.cotangents[index]);
   }
+  return true;
 }
 
 bool Walker::visit(Scope& scope, size_t index) {
   const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
   Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!entry.requires_grad()) return true;
-  capture(scope, index);
+  if (!capture(scope, index)) return false;
   if (scope.history ? scope.history->consumed[index] : recorder_.is_consumed(index)) return raise(kSecondPass);
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
   std::vector<Ref> inputs(source, source + entry.count);
@@ -257,6 +332,10 @@ bool Walker::run(std::vector<FoundGradient>* found) {
     if (!seed(other, cotangent, &first) || !start(other, first)) return false;
   }
   if (!walk(open_)) return false;
+  if (crossed_) {
+    recorder_.mark_consumed(visited_);  // now, since hooks farther up may run this trace
+    visited_.clear();
+  }
   while (!histories_.empty()) {
     Scope scope = std::move(histories_.begin()->second);
     histories_.erase(histories_.begin());
@@ -264,7 +343,7 @@ bool Walker::run(std::vector<FoundGradient>* found) {
   }
   BackwardEvent event{begin, recorder_.size(), root->index, given, request_.retain, request_.create, {}, visited_};
   for (const Sum& sum : sums_) {
-    found->push_back({sum.slot, recorder_.value_of_entry(sum.cotangent, request_.create)});
+    found->push_back({sum.slot, value_of(sum.cotangent)});
     event.gradients.push_back({sum.target, sum.cotangent});
   }
   bool replayable = in_open && !crossed_ && request_.targets.empty() && recorder_.leaves().size() == leaves_before;
@@ -278,9 +357,24 @@ bool Walker::run(std::vector<FoundGradient>* found) {
 
 }  // namespace
 
+bool run_hooks(GradientSlot* slot, PyObject** gradient) {
+  if (!slot->hooks) return true;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(slot->hooks); ++i) {
+    PyObject* changed = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(slot->hooks, i), *gradient, nullptr);
+    if (!changed) return false;
+    if (changed == Py_None) {
+      Py_DECREF(changed);
+    } else {
+      Py_SETREF(*gradient, changed);
+    }
+  }
+  return true;
+}
+
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
   if (request.root->consumed) return raise(kSecondPass);
   if (!recorder.wait_until_free()) return false;
+  if (recorder.has_hooks() && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);
   return Walker(recorder, request).run(found);
 }

@@ -22,6 +22,8 @@ struct FoundGradient {
   ValueRef gradient;
 };
 
+// Calls the hooks on *gradient, an owned tensor, which what they return replaces; false with a Python error set.
+bool run_hooks(GradientSlot* slot, PyObject** gradient);
 // False with a Python error set.
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);
 

@@ -278,6 +278,17 @@ void Recorder::mark_consumed(const std::vector<uint32_t>& entries) {
   for (uint32_t i : entries) consumed_[i] = 1;
 }
 
+void Recorder::watch(Value* value) {
+  GradientSlot* slot = value->slot;
+  if (!slot || !(value->pending || value->history)) return;
+  std::vector<Watch>& watched = value->pending ? value->owner->watched_ : value->history->watched;
+  if (!watched_at(watched, static_cast<size_t>(value->index))) watched.emplace_back(value->index, slot);
+}
+
+bool Recorder::has_hooks() const {
+  return std::any_of(watched_.begin(), watched_.end(), [](const Watch& watch) { return watch.slot->has_hooks(); });
+}
+
 void Recorder::add_event(BackwardEvent event) {
   if (predicted_) return;
   mark_consumed(event.visited);

@@ -86,6 +86,11 @@ class Recorder {
   uint32_t size() const { return position_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
   bool is_consumed(size_t i) const;
+  // From now on a backward pass that comes to the value heeds its slot.
+  static void watch(Value* value);
+  bool has_hooks() const;
+  // Changes with every run: references of an earlier trace mean nothing in a later one.
+  uint64_t stamp() const { return stamp_; }
   void leave_prediction();
   void forget_prediction() { if (predicted_) leave_prediction(); }
 
@@ -139,6 +144,7 @@ class Recorder {
   std::vector<BackwardEvent> events_;
   std::vector<uint8_t> consumed_;
   std::vector<Leaf> leaves_;
+  std::vector<Watch> watched_;
   std::vector<Value*> live_;     // by entry; not owned
   std::vector<uint8_t> alive_;   // by entry: 1 where a handle lives, 2 where it is asked for its value
   std::shared_ptr<CachedTrace> last_;

@@ -51,7 +51,7 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::v
 
 // A result that is null belongs to a value that could not be computed. Behind what lives stands what is put off.
 void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
-             std::vector<Leaf>& leaves) {
+             std::vector<Leaf>& leaves, std::vector<Watch> watched) {
   keep_put_off(*cached, living, results, leaves);
   std::shared_ptr<History> history;
   if (cached->keeps_history) {
@@ -61,6 +61,7 @@ void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
     history->kept.resize(cached->trace.entries.size());
     for (size_t j = 0; j < cached->outputs.size(); ++j) history->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
     history->leaves = std::move(leaves);
+    history->watched = std::move(watched);
   }
   for (size_t j = 0; j < cached->living; ++j) {
     Value* value = living[j].get();
@@ -190,6 +191,7 @@ void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
   events_.clear();
   consumed_.clear();
   leaves_.clear();
+  watched_.clear();
   position_ = 0;
   stamp_ = next_stamp();
   leaf_mismatch_ = false;
@@ -225,23 +227,25 @@ bool Recorder::flush() {
   for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
   for (Ref entry : cached->put_off) living.push_back(share(live_[static_cast<size_t>(entry)]));
   std::vector<Leaf> leaves = std::move(leaves_);
+  std::vector<Watch> watched = std::move(watched_);
   if (last_) last_->next = cached;
   last_ = cached;
   reset(cached->next.lock());
   if (!cached->executable && cached->put_off.empty()) return true;
   std::vector<BufferRef> results;
   if (!cached->executable || run_executable(*cached, leaves, results)) {
-    deliver(cached, living, results, leaves);
+    deliver(cached, living, results, leaves, std::move(watched));
     return true;
   }
   bool transient = PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
   if (transient && position_ == 0) {
     restore(cached, std::move(leaves), living);
+    watched_ = std::move(watched);
     return false;
   }
   // What does not depend on the operation that failed was computed all the same.
   results.resize(cached->outputs.size());
-  deliver(cached, living, results, leaves);
+  deliver(cached, living, results, leaves, std::move(watched));
   return false;
 }
 

@@ -227,23 +227,10 @@ PyObject* become(PyObject* self, PyObject* other) {
   return self;
 }
 
-bool run_hooks(GradientSlot* slot, PyObject** gradient) {
-  if (!slot->hooks) return true;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(slot->hooks); ++i) {
-    PyObject* changed = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(slot->hooks, i), *gradient, nullptr);
-    if (!changed) return false;
-    if (changed == Py_None) {
-      Py_DECREF(changed);
-    } else {
-      Py_SETREF(*gradient, changed);
-    }
-  }
-  return true;
-}
-
 bool gather(GradientSlot* slot, ValueRef value) {
+  if (slot->intermediate && !slot->retains) return true;
   PyObject* gradient = wrap(std::move(value));
-  if (!gradient || !run_hooks(slot, &gradient)) {
+  if (!gradient || !(slot->intermediate || run_hooks(slot, &gradient))) {
     Py_XDECREF(gradient);
     return false;
   }
@@ -309,8 +296,16 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
 }
 
 PyObject* slot_object(PyObject* self, PyObject* flag) {
-  GradientSlot* slot = slot_of(as_tensor(self)->value);
-  if (flag == Py_True) Recorder::current().forget_prediction();
+  Value* value = current_value(as_tensor(self));
+  if (!value) return nullptr;
+  GradientSlot* slot = slot_of(value);
+  if (value->requires_grad && !value->is_leaf) {
+    slot->intermediate = true;
+    slot->retains = slot->retains || flag == Py_True;
+    Recorder::watch(value);
+    // A predicted backward pass knows nothing of the slot.
+    Recorder::current().forget_prediction();
+  }
   if (!slot->hooks) slot->hooks = PyList_New(0);
   Py_XINCREF(slot->hooks);
   return slot->hooks;
@@ -350,6 +345,11 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
     for (auto& item : found) {
       if (item.slot == slots[i]) gradient = wrap(item.gradient);
     }
+    if (gradient && !slots[i]->intermediate && !run_hooks(slots[i], &gradient)) {
+      Py_DECREF(gradient);
+      Py_DECREF(result);
+      return nullptr;
+    }
     if (!gradient) {
       Py_INCREF(Py_None);
       gradient = Py_None;
@@ -385,7 +385,7 @@ PyMethodDef tensor_methods[] = {
     {"_become", become, METH_O, "In-place: become a view that was made of this tensor."},
     {"_replace_value", replace_value, METH_O, "Take another tensor's value, type and all."},
     {"_backward", backward, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
-    {"_gradient_hooks", slot_object, METH_O, "List of hooks; True: the value need not be a leaf."},
+    {"_gradient_hooks", slot_object, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
     {nullptr, nullptr, 0, nullptr},
 };
 

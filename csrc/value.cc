@@ -39,6 +39,13 @@ void release_slot(GradientSlot* slot) noexcept {
   delete slot;
 }
 
+GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry) {
+  for (const Watch& watch : watched) {
+    if (watch.entry == static_cast<int32_t>(entry)) return watch.slot;
+  }
+  return nullptr;
+}
+
 Value* new_value(Type* type) {
   void* block;
   if (free_blocks().empty()) {

@@ -1,9 +1,12 @@
 // The immutable value behind a tensor handle: realised, pending in a trace, or symbolic.
 #pragma once
 
+#include <Python.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "buffer.h"
@@ -40,8 +43,27 @@ struct GradientSlot {
   int32_t references = 1;
   PyObject* gradient = nullptr;
   PyObject* hooks = nullptr;  // a list of callables, or null
+  bool intermediate = false;  // of a value that is no leaf: its hooks run on the way, for all that stands above it
+  bool retains = false;       // of such a value: keep its gradient
+  bool has_hooks() const { return hooks && PyList_GET_SIZE(hooks) > 0; }
 };
 void release_slot(GradientSlot* slot) noexcept;
+
+// What was asked of an entry's gradient, whether or not a handle of its value still lives.
+struct Watch {
+  Watch(int32_t index, GradientSlot* watched) : entry(index), slot(watched) { ++slot->references; }
+  Watch(Watch&& other) noexcept : entry(other.entry), slot(std::exchange(other.slot, nullptr)) {}
+  Watch& operator=(Watch&& other) noexcept {
+    entry = other.entry;
+    std::swap(slot, other.slot);
+    return *this;
+  }
+  ~Watch() { if (slot) release_slot(slot); }
+
+  int32_t entry;
+  GradientSlot* slot;
+};
+GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry);
 
 // A leaf of a trace: a value, or a Python scalar as eight bytes.
 struct Leaf {
@@ -56,6 +78,7 @@ struct History {
   std::vector<Leaf> leaves;
   std::vector<BufferRef> kept;  // by entry; empty where no gradient reads the value
   std::vector<uint8_t> consumed;  // by entry: a backward pass has used it up
+  std::vector<Watch> watched;
 };
 
 // A declared, not yet bound operation or placeholder of define-then-run.

@@ -220,7 +220,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     """Call ``hook`` with each gradient of this tensor; what it returns, unless None, takes its place."""
     if not self.requires_grad:
         raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
-    hooks = self._gradient_hooks(not self.is_leaf)
+    hooks = self._gradient_hooks(False)
     hooks.append(hook)
     return HookHandle(hooks, hook)
 

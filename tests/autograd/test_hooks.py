@@ -1,0 +1,101 @@
+"""Hooks on the gradients of tensors, and gradients kept of tensors that are no leaves."""
+
+import pytest
+
+import twofold as torch
+
+
+def doubled(x):
+    return x * 2
+
+
+def test_a_hook_on_the_way_changes_what_flows_on():
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    y = doubled(x)
+    total = (y * y).sum()
+    y.register_hook(lambda gradient: gradient.clamp(-5, 5))
+    total.backward()
+    assert x.grad.tolist() == [8.0, -10.0] and y.grad is None
+
+
+def test_hooks_of_a_handle_that_is_gone_and_of_computed_values_are_called():
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+
+    def hooked():
+        y = doubled(x)
+        y.register_hook(lambda gradient: -gradient)
+        return y.sum()
+
+    total = hooked()
+    assert total.item() == -2.0
+    total.backward()
+    assert x.grad.tolist() == [-2.0, -2.0]
+
+
+def test_hooks_may_ask_for_values():
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    w = torch.tensor([2.0, 2.0], requires_grad=True)
+    y, seen = doubled(x), []
+    z = y * w
+    y.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    z.register_hook(lambda gradient: gradient / gradient.max().item())
+    y.register_hook(lambda gradient: gradient * float(gradient.sum()))
+    (z * torch.tensor([1.0, 4.0])).sum().backward()
+    assert seen == [[0.5, 2.0]]
+    assert x.grad.tolist() == [2.5, 10.0] and w.grad.tolist() == [0.5, 6.0]
+
+
+def test_steps_with_and_without_a_hook_do_not_take_each_others_gradients():
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    for step in range(8):
+        y = doubled(x)
+        if step % 3 == 0:
+            y.register_hook(lambda gradient: gradient * 10)
+        x.grad = None
+        y.sum().backward()
+        assert x.grad.tolist() == ([20.0, 20.0] if step % 3 == 0 else [2.0, 2.0])
+
+
+def test_gradients_are_kept_of_values_that_were_looked_at():
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    y = doubled(x)
+    y.retain_grad()
+    z = y * y
+    assert z.tolist() == [4.0, 36.0]
+    z.retain_grad()
+    z.register_hook(lambda gradient: gradient * 2)
+    z.sum().backward()
+    assert z.grad.tolist() == [2.0, 2.0] and y.grad.tolist() == [8.0, 24.0]
+
+
+def test_a_changed_gradient_has_gradients():
+    x = torch.tensor([2.0], requires_grad=True)
+    y = x * x
+    y.register_hook(lambda gradient: gradient * gradient)
+    (first,) = torch.autograd.grad(y.sum() * x.sum(), x, create_graph=True)  # 2 x * x * x + x * x
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert first.item() == 20.0 and second.item() == 28.0
+
+
+def test_hooks_of_leaves_are_called_by_grad():
+    x = torch.tensor([2.0], requires_grad=True)
+    x.register_hook(lambda gradient: gradient * 5)
+    assert torch.autograd.grad(x.sum(), x)[0].item() == 5.0
+
+
+def test_what_a_hook_returns_is_checked():
+    x = torch.ones(3, requires_grad=True)
+    y = doubled(x)
+    handle = y.register_hook(lambda gradient: gradient[:1])
+    total = y.sum()
+    with pytest.raises(RuntimeError, match="register_hook: a hook was given a gradient of"):
+        total.backward(retain_graph=True)
+    handle.remove()
+    total.backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_the_gradient_of_a_result_to_itself_is_what_was_given():
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    y, given = doubled(x), torch.tensor([5.0, 6.0])
+    assert torch.autograd.grad(y, y, given)[0].tolist() == [5.0, 6.0]
