@@ -185,7 +185,12 @@ def _in_place(function: Callable[..., Any], shape: bool = False) -> Callable[...
         return self._become(made) if shape else self._assign(made)
 
     method.__name__ = function.__name__ + "_"
-    method.__doc__ = f"In-place form of ``{function.__name__}``."
+    method.__doc__ = (
+        f"In-place form of ``{function.__name__}``: the tensor itself becomes the result, and is returned."
+        if shape
+        else f"In-place form of ``{function.__name__}``: the tensor itself takes the result, and is returned.\n\n"
+        "Raises RuntimeError where the shape differs, the dtype cannot hold the result, or a leaf requires grad."
+    )
     return method
 
 

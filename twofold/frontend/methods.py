@@ -13,6 +13,7 @@ from twofold.errors import ArgumentError
 from twofold.frontend import drawing, gradients, inplace, more_creation
 from twofold.frontend.creation import check_device, from_numpy, tensor
 from twofold.ops.base import FUNCTIONS, apply
+from twofold.ops.docstrings import shown
 from twofold.ops.indexing import getitem, setitem
 
 Tensor = _core.Tensor
@@ -51,6 +52,10 @@ def numpy_(self: Tensor, *, force: bool = False) -> numpy.ndarray:
     """An array that shares this tensor's memory (bfloat16: a float32 copy).
 
     Raises RuntimeError for a tensor that requires grad, unless ``force``.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1, 2]).numpy()
+    array([1, 2])
     """
     if force:
         self = self.detach()
@@ -60,7 +65,12 @@ def numpy_(self: Tensor, *, force: bool = False) -> numpy.ndarray:
 
 
 def tolist(self: Tensor) -> Any:
-    """The elements as (nested lists of) Python numbers."""
+    """The elements as (nested lists of) Python numbers.
+
+    >>> import twofold as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     return self.detach().numpy().tolist()
 
 
@@ -92,7 +102,14 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 def to(
     self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any
 ) -> Tensor:
-    """This tensor in another dtype; the tensor itself when nothing changes."""
+    """This tensor in another dtype; the tensor itself when nothing changes.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1, 2]).to(torch.float64)
+    tensor([1., 2.], dtype=twofold.float64)
+    >>> torch.tensor([1.5, 2.5]).to("cpu", dtype=torch.int32)
+    tensor([1, 2], dtype=twofold.int32)
+    """
     for argument in args:
         if isinstance(argument, Tensor):
             dtype = argument.dtype
@@ -106,16 +123,25 @@ def to(
     return apply("cast", self, attrs=(as_dtype(dtype),))
 
 
-def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
+def _caster(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def convert(self: Tensor, **_: Any) -> Tensor:
         return self if self.dtype is dtype else apply("cast", self, attrs=(dtype,))
 
-    convert.__doc__ = f"This tensor as {dtype.name}."
+    convert.__doc__ = shown(
+        f"This tensor as {dtype.name}.",
+        f">>> torch.tensor([1, 0]).{name}().dtype",
+        repr(dtype),
+    )
     return convert
 
 
 def type_(self: Tensor, dtype: Any = None) -> Any:
-    """The name of the tensor type, or this tensor in ``dtype``."""
+    """The name of the tensor type, or this tensor in ``dtype``.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1, 2]).type(), torch.tensor([1, 2]).type("torch.FloatTensor")
+    ('twofold.LongTensor', tensor([1., 2.]))
+    """
     if dtype is None:
         return f"twofold.{_TYPE_NAMES.get(self.dtype, self.dtype.name)}"
     if isinstance(dtype, str) and dtype.split(".")[-1] in _BY_TYPE_NAME:
@@ -149,14 +175,25 @@ class Extent(int):
 
 
 def size(self: Tensor) -> Extent:
-    """The number of elements; ``size()`` is the shape and ``size(dim)`` the size of one axis."""
+    """The number of elements; ``size()`` is the shape and ``size(dim)`` the size of one axis.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x.size(), x.size(1), x.size == 6
+    (twofold.Size([2, 3]), 3, True)
+    """
     extent = Extent(self.type_.size)
     extent.shape = self.shape
     return extent
 
 
 def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor on ``device``, which can only be the CPU, where it is; a CPU has no streams."""
+    """The tensor on ``device``, which can only be the CPU, where it is; a CPU has no streams.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1, 2]).to_device("cpu")
+    tensor([1, 2])
+    """
     check_device(device)
     if stream is not None:
         raise ArgumentError(f"stream {stream!r} of a CPU", "Leave it out.")
@@ -164,27 +201,55 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 
 def dim(self: Tensor) -> int:
-    """Number of axes."""
+    """Number of axes.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 3).dim()
+    2
+    """
     return self.ndim
 
 
 def numel(self: Tensor) -> int:
-    """Number of elements."""
+    """Number of elements.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 3).numel()
+    6
+    """
     return self.type_.size
 
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, through which gradients flow."""
+    """A copy, through which gradients flow.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> x.clone().sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
     return apply("positive", self)
 
 
 def same(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself."""
+    """The tensor itself.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> x.contiguous() is x, x.cpu() is x
+    (True, True)
+    """
     return self
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """Elements between neighbours along each axis of the dense row-major layout."""
+    """Elements between neighbours along each axis of the dense row-major layout.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 3, 5).stride()
+    (15, 5, 1)
+    """
     steps, step = [], 1
     for length in reversed(self.shape):
         steps.append(step)
@@ -194,13 +259,27 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set ``requires_grad`` and return the tensor."""
+    """Set ``requires_grad`` and return the tensor.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1.0, 2.0]).requires_grad_().requires_grad
+    True
+    """
     self.requires_grad = requires_grad
     return self
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of a tensor that is not a leaf, too."""
+    """Keep the gradient of a tensor that is not a leaf, too.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> y = x * 2
+    >>> y.retain_grad()
+    >>> (y * y).backward()
+    >>> y.grad
+    tensor(12.)
+    """
     self._gradient_hooks(True)
 
 
@@ -217,7 +296,15 @@ class HookHandle:
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
-    """Call ``hook`` with each gradient of this tensor; what it returns, unless None, takes its place."""
+    """Call ``hook`` with each gradient of this tensor; what it returns, unless None, takes its place.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda gradient: gradient * 10)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor(60.)
+    """
     if not self.requires_grad:
         raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
     hooks = self._gradient_hooks(False)
@@ -304,14 +391,24 @@ def __reduce_ex__(self: Tensor, protocol: int) -> Any:
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """In-place: make every element ``value``."""
+    """In-place: make every element ``value``.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2).fill_(7)
+    tensor([7., 7.])
+    """
     if isinstance(value, Tensor):
         return self._assign(apply("cast", value.expand(tuple(self.shape)), attrs=(self.dtype,)))
     return self._assign(_instead_of(self, apply("full", value, attrs=(tuple(self.shape), self.dtype))))
 
 
 def zero_(self: Tensor) -> Tensor:
-    """In-place: make every element 0."""
+    """In-place: make every element 0.
+
+    >>> import twofold as torch
+    >>> torch.ones(2).zero_()
+    tensor([0., 0.])
+    """
     return self._assign(_instead_of(self, apply("zeros", attrs=(tuple(self.shape), self.dtype))))
 
 
@@ -321,7 +418,13 @@ def _instead_of(old: Tensor, new: Tensor) -> Tensor:
 
 
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
-    """In-place: take the elements of ``source``, broadcast and converted."""
+    """In-place: take the elements of ``source``, broadcast and converted.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
     value = to(source, self.dtype)
     if tuple(value.shape) != tuple(self.shape):
         value = value.expand(tuple(self.shape))
@@ -338,14 +441,24 @@ def _new(name: str) -> Callable[..., Tensor]:
         return result
 
     made.__name__ = f"new_{name}"
-    made.__doc__ = f"``{name}`` in this tensor's dtype unless another is given."
+    values = ", 7" if name == "full" else ""
+    made.__doc__ = shown(
+        f"``{name}`` in this tensor's dtype unless another is given.",
+        f">>> torch.tensor([1, 2]).new_{name}((2, 3){values}).dtype",
+        "twofold.int64",
+    )
     return made
 
 
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, **_: Any
 ) -> Tensor:
-    """A new leaf with ``data`` in this tensor's dtype."""
+    """A new leaf with ``data`` in this tensor's dtype.
+
+    >>> import twofold as torch
+    >>> torch.zeros(1, dtype=torch.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=twofold.float64)
+    """
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
 
@@ -396,16 +509,16 @@ METHODS: dict[str, Any] = {
     "device": property(lambda self: _CPU),
     "is_cuda": property(lambda self: False),
     "__array_priority__": 1000,
-    "float": _caster(dtypes.float32),
-    "double": _caster(dtypes.float64),
-    "half": _caster(dtypes.float16),
-    "bfloat16": _caster(dtypes.bfloat16),
-    "int": _caster(dtypes.int32),
-    "long": _caster(dtypes.int64),
-    "short": _caster(dtypes.int16),
-    "char": _caster(dtypes.int8),
-    "byte": _caster(dtypes.uint8),
-    "bool": _caster(dtypes.bool_),
+    "float": _caster("float", dtypes.float32),
+    "double": _caster("double", dtypes.float64),
+    "half": _caster("half", dtypes.float16),
+    "bfloat16": _caster("bfloat16", dtypes.bfloat16),
+    "int": _caster("int", dtypes.int32),
+    "long": _caster("long", dtypes.int64),
+    "short": _caster("short", dtypes.int16),
+    "char": _caster("char", dtypes.int8),
+    "byte": _caster("byte", dtypes.uint8),
+    "bool": _caster("bool", dtypes.bool_),
     "new_zeros": _new("zeros"),
     "new_ones": _new("ones"),
     "new_empty": _new("zeros"),
@@ -418,8 +531,8 @@ METHODS: dict[str, Any] = {
     "mH": property(lambda self: self.transpose(-2, -1).conj()),
     "real": property(lambda self: FUNCTIONS["real"](self)),
     "imag": property(lambda self: FUNCTIONS["imag"](self)),
-    "cfloat": _caster(dtypes.complex64),
-    "cdouble": _caster(dtypes.complex128),
+    "cfloat": _caster("cfloat", dtypes.complex64),
+    "cdouble": _caster("cdouble", dtypes.complex128),
     "is_complex": lambda self: self.dtype.is_complex,
     "is_conj": lambda self: False,
     "is_neg": lambda self: False,

@@ -188,7 +188,13 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 
 
 def is_set_to(self: Tensor, other: Tensor) -> bool:
-    """Whether both show the same memory in one shape."""
+    """Whether both show the same memory in one shape.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> x.is_set_to(x), x.is_set_to(x.clone())
+    (True, False)
+    """
     return tuple(self.shape) == tuple(other.shape) and self.data_ptr() == other.data_ptr()
 
 

@@ -103,13 +103,24 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def new(self: Tensor, *args: Any) -> Tensor:
-    """A tensor of this dtype from sizes (then zeros) or from data; without arguments, of no elements."""
+    """A tensor of this dtype from sizes (then zeros) or from data; without arguments, of no elements.
+
+    >>> import twofold as torch
+    >>> torch.zeros(1, dtype=torch.int32).new([1, 2])
+    tensor([1, 2], dtype=twofold.int32)
+    """
     constructor = next(made for made in CONSTRUCTORS.values() if made.dtype is self.dtype)
     return constructor(*args)
 
 
 def _itself(self: Tensor, *_: Any, **__: Any) -> Tensor:
-    """The tensor itself, which is dense and in ordinary memory."""
+    """The tensor itself, which is dense and in ordinary memory.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> x.pin_memory() is x, x.to_dense() is x
+    (True, True)
+    """
     return self
 
 

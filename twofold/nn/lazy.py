@@ -21,12 +21,20 @@ from twofold.nn.normalization import (
     InstanceNorm3d,
 )
 from twofold.nn.parameter import Parameter
+from twofold.ops.docstrings import shown
 
 Tensor = _core.Tensor
 
 
 class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet; ``materialize`` gives it one."""
+    """A parameter whose shape is not known yet; ``materialize`` gives it one.
+
+    >>> import twofold as torch
+    >>> weight = torch.nn.UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> weight.shape
+    twofold.Size([2, 3])
+    """
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
         """A parameter without elements."""
@@ -215,8 +223,16 @@ class _LazyNorm(_Lazy):
 def _lazy(complete: type[Module], base: type[_Lazy]) -> type[Any]:
     """The lazy form of a layer."""
     words = "num_features" if base is _LazyNorm else "in_channels"
-    doc = f"``{complete.__name__}`` whose ``{words}`` is the number of channels of the first input."
-    return type(f"Lazy{complete.__name__}", (base, complete), {"complete": complete, "__doc__": doc,
+    name = f"Lazy{complete.__name__}"
+    sizes = ", 4" * int(name[-2])
+    doc = shown(
+        f"``{complete.__name__}`` whose ``{words}`` is the number of channels of the first input.",
+        f">>> layer = torch.nn.{name}({'' if base is _LazyNorm else '2, 1'})",
+        f">>> y = layer(torch.ones(5, 3{sizes}))",
+        f">>> layer.{words}, type(layer).__name__",
+        f"(3, {complete.__name__!r})",
+    )
+    return type(name, (base, complete), {"complete": complete, "__doc__": doc,
                                                                "__module__": __name__})  # fmt: skip
 
 

@@ -147,7 +147,12 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The older name of ``NLLLoss`` for images."""
+    """The older name of ``NLLLoss`` for images.
+
+    >>> import twofold as torch
+    >>> torch.nn.NLLLoss2d()(torch.tensor([[[[-1.0]], [[-2.0]]]]), torch.tensor([[[1]]]))
+    tensor(2.)
+    """
 
 
 class CrossEntropyLoss(_WeightedLoss):

@@ -280,7 +280,14 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over all processes, of which there is one: that of the batch."""
+    """Batch normalisation over all processes, of which there is one: that of the batch.
+
+    >>> import twofold as torch
+    >>> norm = torch.nn.SyncBatchNorm(1)
+    >>> norm(torch.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
 
     axes = (2, 3, 4, 5)
 
