@@ -83,3 +83,13 @@ def test_embeddings_are_trained(session):
     feeds = {inputs: numpy.arange(30), labels: (numpy.arange(30)[:, None] + 1) % 30}
     losses = [session.run([loss, train], feeds)[0] for _ in range(60)]
     assert numpy.mean(losses[-10:]) < numpy.mean(losses[:10])
+
+
+def test_labels_of_any_dtype_and_first_values_that_are_tensors(session):
+    labels, x = tf.placeholder(tf.int32, [None, 3]), tf.placeholder(tf.float32, [None, 3])
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=x)
+    found = session.run(loss, {labels: [[0, 1, 0]], x: [[0.0, 0.0, 0.0]]})
+    assert found[0] == pytest.approx(numpy.log(3))
+    variable = tf.get_variable("first", initializer=tf.constant(2.0))
+    session.run(tf.global_variables_initializer())
+    assert session.run(variable) == 2.0

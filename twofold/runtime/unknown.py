@@ -64,12 +64,12 @@ Result = TypeVar("Result")
 
 
 class Trials(Generic[Result]):
-    """What a rule gives for sizes, each asked once; ``error`` is that of the first sizes that it refused."""
+    """What a rule gives for sizes, each asked once, and the errors of those that it refused."""
 
     def __init__(self, rule: Callable[[Sizes], Result]) -> None:
         self._rule = rule
         self._found: dict[frozenset[tuple[int, int]], Result | None] = {}
-        self.error: TwofoldError | None = None
+        self.errors: list[TwofoldError] = []
 
     def of(self, sizes: Sizes) -> Result | None:
         """What the rule gives, or None if it refuses the sizes."""
@@ -78,7 +78,7 @@ class Trials(Generic[Result]):
             try:
                 self._found[key] = self._rule(sizes)
             except TwofoldError as error:
-                self.error = self.error or error
+                self.errors.append(error)
                 self._found[key] = None
         return self._found[key]
 
@@ -89,7 +89,7 @@ class Trials(Generic[Result]):
     def first(self, pairs: Iterable[tuple[Sizes, Sizes]]) -> tuple[Sizes, Sizes]:
         """The first pair that the rule takes, with each size as in the very first one if it may be.
 
-        Raises the first error if there is no such pair.
+        Raises the error of the second pair if there is none: sizes that are all different say less.
         """
         free: tuple[Sizes, Sizes] | None = None
         for low, high in pairs:
@@ -101,8 +101,7 @@ class Trials(Generic[Result]):
                 if self.accepts(*trial):
                     low, high = trial
             return low, high
-        assert self.error is not None
-        raise self.error
+        raise (self.errors[1:2] or self.errors)[0]
 
 
 def infer_by_sampling(build: Callable[[list[Node]], Node], types: Sequence[TensorType]) -> TensorType:

@@ -95,7 +95,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any
 
 @operation("SoftmaxCrossEntropyWithLogits")
 def _soft_cross_entropy(labels: Any, logits: Any, axis: Number = -1) -> Any:
-    return ops.softmax_cross_entropy_with_logits(labels, logits, int(numbers(axis)))
+    return ops.softmax_cross_entropy_with_logits(ops.cast(labels, logits.dtype), logits, int(numbers(axis)))
 
 
 def softmax_cross_entropy_with_logits_v2(

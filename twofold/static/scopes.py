@@ -104,7 +104,7 @@ def variable_scope(
     made = VariableScope(
         name,
         reuse,
-        initializer or inherited.initializer,
+        inherited.initializer if initializer is None else initializer,
         dtype or inherited.dtype,
         regularizer or inherited.regularizer,
     )
@@ -197,7 +197,7 @@ def get_variable(
         full,
         shape,
         as_dtype(dtype or scope.dtype or float32),
-        initializer or scope.initializer,
+        scope.initializer if initializer is None else initializer,
         trainable is not False,
         collections,
         constraint,
