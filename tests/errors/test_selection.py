@@ -293,3 +293,19 @@ def test_an_index_outside_is_named_with_the_line_in_every_tier(tier, index):
 def test_ranges_and_slices_that_do_not_fit(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_settings_outside_their_range():
+    x = torch.ones(4)
+    for call, words in (
+        (lambda: torch.nn.functional.softshrink(x, -0.5), "lambd"),
+        (lambda: torch.nn.functional.hardtanh(x, 0.5, -0.5), "min_val"),
+        (lambda: torch.nn.functional.huber_loss(x, x, delta=0), "delta"),
+        (lambda: torch.nn.functional.smooth_l1_loss(x, x, beta=-1.0), "beta"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(IndexError, match="start 5"):
+        x.narrow(0, 5, 0)
+    with pytest.raises(RuntimeError, match="complex value"):
+        x.masked_fill(x > 0, 1j)

@@ -213,6 +213,8 @@ class hardtanh:
 
     @staticmethod
     def call(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+        if min_val > max_val:
+            raise ArgumentError(f"min_val {min_val} above max_val {max_val}", "Swap them.")
         if input.dtype.kind != "f":
             min_val, max_val = int(min_val), int(max_val)
         return apply("hardtanh", input, min_val, max_val)
@@ -306,6 +308,8 @@ class softshrink:
 
     @staticmethod
     def call(input: Any, lambd: Any = 0.5) -> Any:
+        if isinstance(lambd, (int, float)) and not lambd >= 0:
+            raise ArgumentError(f"lambd is {lambd}", "Use a number from 0 up.")
         return apply("softshrink", input, lambd)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from twofold.errors import ShapeError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -26,6 +26,7 @@ def _pairwise(body: type) -> Any:
     rules: Any = body
     name, each, exact = body.__name__, rules.each, rules.exact
     defaults: tuple[tuple[str, Any], ...] = getattr(rules, "numbers", ())
+    fits = getattr(rules, "fits", lambda number: True)
 
     class entry:
         @staticmethod
@@ -33,6 +34,9 @@ def _pairwise(body: type) -> Any:
             numbers = [given.pop(key, value) for key, value in defaults]
             if given:
                 raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(given))!r}")
+            for (key, _), number in zip(defaults, numbers, strict=True):
+                if isinstance(number, (int, float)) and not fits(number):
+                    raise ArgumentError(f"{key} is {number}", "Use a positive number.")
             return apply(name, input, target, *numbers, attrs=(need_reduction(reduction),))
 
         @staticmethod
@@ -95,6 +99,7 @@ class huber_loss:
     """
 
     numbers = (("delta", 1.0),)
+    fits = staticmethod(lambda delta: delta > 0)
     each = staticmethod(lambda x, t, k: _huber(ops.abs(x - t), k))
     exact = staticmethod(
         lambda x, t, k: numpy.where(abs(x - t) <= k, (x - t) ** 2 / 2, k * (abs(x - t) - k / 2))
@@ -115,6 +120,7 @@ class smooth_l1_loss:
     """
 
     numbers = (("beta", 1.0),)
+    fits = staticmethod(lambda beta: beta >= 0)
     each = staticmethod(lambda x, t, k: _smooth(ops.abs(x - t), k))
     exact = staticmethod(
         lambda x, t, k: numpy.where(abs(x - t) < k, (x - t) ** 2 / 2 / k, abs(x - t) - k / 2)

@@ -433,6 +433,8 @@ class masked_fill:
             raise DTypeError(f"a mask of {mask.dtype.name}", "Compare first, for example mask != 0.")
         if value.shape:
             raise ShapeError(f"a value of shape {value.shape}", "Use a scalar, or where for a tensor.")
+        if value.dtype.kind == "c" and strong(x).dtype.kind != "c":
+            raise DTypeError(f"a complex value for {strong(x).dtype.name}", "Use a real value.")
         return ops.where(mask, convert(value, strong(x).dtype), strong(x))
 
     reference = lambda x, mask, value: numpy.where(mask, value, x)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.errors import ShapeError
+from twofold.errors import IndexRangeError, ShapeError
 from twofold.ops import shapes
 from twofold.ops.base import (
     apply,
@@ -235,6 +235,8 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     size = input.shape[axis]
     first = operator.index(start)
     first += size if first < 0 else 0
+    if not 0 <= first <= size:
+        raise IndexRangeError(f"start {start} of axis {axis} with size {size}", "Start inside the axis.")
     if not 0 <= first <= first + length <= size:
         raise ShapeError(
             f"elements {start} to {start + length} of axis {axis} with size {size}",
