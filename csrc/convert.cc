@@ -77,7 +77,7 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
   Value* value = tensor->value;
   const Type* type = value->type;
   npy_intp shape[NPY_MAXDIMS];
-  if (type->shape.size() > 32) return PyErr_Format(PyExc_ValueError, "numpy: %zu axes are too many", type->shape.size());
+  if (type->shape.size() > NPY_MAXDIMS) return PyErr_Format(PyExc_ValueError, "numpy: %zu axes are too many", type->shape.size());
   for (size_t axis = 0; axis < type->shape.size(); ++axis) shape[axis] = static_cast<npy_intp>(type->shape[axis]);
   Buffer* buffer = value->buffer.get();
   if (copy) {

@@ -23,10 +23,16 @@ std::unordered_map<std::string, ExecutableRef>& table() {
 
 }  // namespace
 
-void raise_kernel_error(const Program& program, const KernelError& error, uint32_t location) {
-  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLs", program.labels ? program.labels : Py_None,
+void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, uint32_t location) {
+  size_t count = called ? called->inputs.size() : 0;
+  PyObject* types = PyTuple_New(static_cast<Py_ssize_t>(count));
+  for (size_t i = 0; types && i < count; ++i) {
+    PyTuple_SET_ITEM(types, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
+  }
+  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLsON", program.labels ? program.labels : Py_None,
                                            static_cast<int>(error.label), static_cast<long long>(error.code),
-                                           location_text(location).c_str());
+                                           location_text(location).c_str(),
+                                           called ? called->operation->python : Py_None, types);
   if (!result) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result)), result);
   Py_DECREF(result);
@@ -189,7 +195,7 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
         program->run(pointers.data(), &output);
         values[i] = std::move(result);
       } catch (const KernelError& found) {
-        raise_kernel_error(*program, found, entry.location);
+        raise_kernel_error(*program, found, entry.signature, entry.location);
         error.keep();
       } catch (const PythonError&) {
         if (!is_worded_error()) return false;

@@ -50,7 +50,7 @@ using ExecutableRef = std::shared_ptr<Executable>;
 // The one executable of this canonical trace.
 ExecutableRef executable_of(CanonicalTrace canonical);
 // Sets the Python error for a kernel's error code.
-void raise_kernel_error(const Program& program, const KernelError& error, uint32_t location);
+void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, uint32_t location);
 size_t executable_count();
 void clear_executables();
 

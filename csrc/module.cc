@@ -145,7 +145,7 @@ void run_program(const PyProgram& self, const std::vector<uint64_t>& inputs, con
   try {
     self.program->run(from.data(), to.data());
   } catch (const KernelError& error) {
-    raise_kernel_error(*self.program, error, 0);
+    raise_kernel_error(*self.program, error, nullptr, 0);
     throw nb::python_error();
   } catch (const PythonError&) {
     throw nb::python_error();

@@ -58,7 +58,7 @@ struct Hooks {
   PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, used)
   PyObject* compile_signature = nullptr;  // (graph) -> Program
   PyObject* compile_trace = nullptr;    // (executable) -> Program
-  PyObject* kernel_error = nullptr;     // (labels, label, code, where) -> exception
+  PyObject* kernel_error = nullptr;     // (labels, label, code, where, op or None, its input types) -> exception
   PyObject* host_error = nullptr;       // (error of error_class, where) -> exception
   PyObject* ones = nullptr;             // (type) -> (op, attrs)
   PyObject* zeros = nullptr;            // (type) -> (op, attrs)

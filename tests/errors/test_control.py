@@ -150,7 +150,7 @@ MISTAKES = {
     ),
     index_in_a_round: (
         IndexError,
-        "index 9 is outside the axis it selects from, at here.py:N. Use indices from -size to size - 1.",
+        "index 9 is outside an axis of size 4, at here.py:N. Use indices from -4 to 3.",
     ),
 }
 

@@ -103,7 +103,8 @@ MISTAKES = {
     "place outside": (
         IndexError,
         lambda: F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 9]]), 2).tolist(),
-        "index 9 is outside the axis it selects from, at here.py:N. Use indices from -size to size - 1.",
+        "max_unpool: index 9 is outside an axis of size 4: operand 0 float32[1,2], operand 1 "
+        "int64[1,2], at here.py:N. Use indices from -4 to 3.",
     ),
     "unknown mode": (
         ValueError,

@@ -236,17 +236,20 @@ MISTAKES = {
     "index at run time": (
         IndexError,
         lambda: torch.gather(torch.ones(3), 0, torch.tensor([0, 5])).tolist(),
-        "index 5 is outside the axis it selects from, at here.py:N. Use indices from -size to size - 1.",
+        "gather: index 5 is outside an axis of size 3: operand 0 float32[3], operand 1 int64[2], at "
+        "here.py:N. Use indices from -3 to 2.",
     ),
     "index of scatter at run time": (
         IndexError,
         lambda: torch.scatter_reduce(torch.ones(3), 0, torch.tensor([-4]), torch.ones(1), "amax").tolist(),
-        "index -4 is outside the axis it selects from, at here.py:N. Use indices from -size to size - 1.",
+        "scatter_reduce: index -4 is outside an axis of size 3: operand 0 float32[3], operand 1 "
+        "int64[1], operand 2 float32[1], at here.py:N. Use indices from -3 to 2.",
     ),
     "too few elements for a mask": (
         IndexError,
         lambda: torch.masked_scatter(torch.ones(3), torch.tensor([True] * 3), torch.ones(2)).tolist(),
-        "index 2 is outside the axis it selects from, at here.py:N. Use indices from -size to size - 1.",
+        "masked_scatter: index 2 is outside an axis of size 2: input float32[3], mask bool[3], source "
+        "float32[2], at here.py:N. Use indices from -2 to 1.",
     ),
     "slice step of zero": (
         ValueError,

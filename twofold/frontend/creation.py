@@ -10,6 +10,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, float32
+from twofold.errors import ShapeError
 from twofold.frontend.inplace import write_out
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
@@ -40,13 +41,22 @@ def get_default_dtype() -> DType:
     return _default[0]
 
 
+def _nested(data: Any) -> numpy.ndarray:
+    try:
+        return numpy.array(data)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ShapeError(
+            "lists of different lengths", "Give all lists of one level the same length."
+        ) from None
+
+
 def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
     if isinstance(data, numpy.ndarray):
         array = data
-    elif isinstance(data, (list, tuple)) and _holds_tensor(data):
-        array = numpy.array(_plain(data))
     else:
-        array = numpy.array(data)
+        array = _nested(_plain(data) if isinstance(data, (list, tuple)) and _holds_tensor(data) else data)
     if (
         dtype is None
         and array.dtype == numpy.float64

@@ -50,13 +50,19 @@ def write_view(
     return apply("write_view", parent, value, *inputs, attrs=(op.name, attrs))
 
 
-def kernel_error(labels: Any, label: int, code: int, where: str) -> Exception:
-    """The exception for a kernel that reported an error, in the words of its operation."""
+def kernel_error(
+    labels: Any, label: int, code: int, where: str, op: Any, types: Sequence[TensorType]
+) -> Exception:
+    """The exception for a kernel that reported an error, in the words of its operation.
+
+    ``op`` is what was called there, on inputs of ``types``, unless the line is one inside a body that it runs.
+    """
     what = labels[label]
-    lines = BODY_LINES.get(where, {})
-    where = lines.get((what.op, what.attrs, what.input_types)) or where
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
-    return IndexRangeError(f"{text}, at {where}" if where else text, fix)
+    inside = BODY_LINES.get(where, {}).get((what.op, what.attrs, what.input_types))
+    if inside or not where:
+        return IndexRangeError(f"{text}, at {inside}" if inside else text, fix)
+    return tracing.located(IndexRangeError(text, fix), op, types, where)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:

@@ -46,6 +46,12 @@ def need_index(index: Node) -> Node:
     return convert(index, int64)
 
 
+def _outside(index: int, size: int) -> tuple[str, str]:
+    if not size:
+        return f"index {index} into an axis without elements", "Select from an axis that has elements."
+    return f"index {index} is outside an axis of size {size}", f"Use indices from {-size} to {size - 1}."
+
+
 def _full(index: Any, outer: int, inner: int) -> Any:
     return numpy.broadcast_to(index, (outer, index.shape[1], inner))
 
@@ -55,6 +61,11 @@ class Indexed(Custom):
 
     functions = ()
     index: int = 0  # which input holds the index
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """The index and the size of the axis."""
+        size = inputs[0].shape[1] if self.index else attrs[0]
+        return _outside(index, size)
 
     def index_at(self, b: Any, types: Sequence[TensorType], outer: Any, k: Any, j: Any, count: Any) -> Any:
         """The element of the index for place ``(outer, k, j)``; code depends on which axes it has."""
@@ -332,6 +343,14 @@ class linear_index(Custom):
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
         return (len(inputs),)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """The index and the sizes of the axes, as only one of them is known to be too small."""
+        sizes: tuple[int, ...] = attrs[0]
+        if len(sizes) == 1:
+            return _outside(index, sizes[0])
+        what = f"index {index} is outside its axis, which is one of sizes {sizes}"
+        return what, "Use indices from -size to size - 1."
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b = builder

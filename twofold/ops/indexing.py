@@ -15,6 +15,7 @@ import numpy
 
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from twofold.ir.bind import constant
 from twofold.ir.types import Shape
 from twofold.ops import shapes
 from twofold.ops.base import (
@@ -467,10 +468,23 @@ def nonzero_places(mask: Any) -> tuple[Any, ...]:
 
 
 @composite
+class is_class:
+    """For each number a row that is true at its place; none is for a number outside ``0 … count - 1``."""
+
+    functions = ()
+    signature = "input"
+    differentiable = False
+    call = staticmethod(lambda input, count: apply("is_class", input, attrs=(count,)))
+    compute = lambda x, count: ops.equal(ops.unsqueeze(x, -1), iota((count,)))
+    reference = lambda x, count: x[..., None] == numpy.arange(count)
+    samples = lambda: [example((17,), numpy.array([[3, 0], [17, -1]]))]
+
+
+@composite
 class one_hot:
     """For each class number a row of zeros with a one at that place, int64.
 
-    Numbers outside ``0 … num_classes - 1`` give a row of zeros.
+    Raises IndexError for numbers outside ``0 … num_classes - 1``.
 
     >>> import twofold as torch
     >>> torch.nn.functional.one_hot(torch.tensor([2, 0]), 3)
@@ -483,9 +497,13 @@ class one_hot:
             raise ArgumentError(f"num_classes {num_classes}", "Give the number of classes.")
         return apply("one_hot", input, attrs=(num_classes,))
 
-    compute = lambda x, count: convert(ops.equal(ops.unsqueeze(need_index(x), -1), iota((count,))), int64)
+    def compute(x: Any, count: int) -> Any:
+        # 0 is a class, so no number is ignored
+        number = apply("class_number", need_index(x), constant(0, int64), attrs=(count,))
+        return convert(apply("is_class", number, attrs=(count,)), int64)
+
     reference = lambda x, count: (x[..., None] == numpy.arange(count)).astype(numpy.int64)
-    samples = lambda: [example((17,), numpy.array([[3, 0], [16, -1]])), example((2,), numpy.array(1))]
+    samples = lambda: [example((17,), numpy.array([[3, 0], [16, 1]])), example((2,), numpy.array(1))]
 
 
 @composite

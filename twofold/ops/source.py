@@ -58,7 +58,7 @@ def shape_of(size: Sequence[Any]) -> Shape:
     """A shape from ``(2, 3)`` or ``((2, 3),)``; raises ShapeError for a negative size."""
     if len(size) == 1 and not isinstance(size[0], int):
         size = tuple(size[0]) if hasattr(size[0], "__iter__") else size
-    shape = tuple(int(length) for length in size)
+    shape = tuple(whole_number(length, "a size") for length in size)
     if any(length < 0 for length in shape):
         raise ShapeError(f"a size is negative in {shape}", "Sizes start at 0.")
     return shape

@@ -10,7 +10,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.config import config
-from twofold.errors import TwofoldError, at_operation, describe_operand
+from twofold.errors import ShapeError, TwofoldError, at_operation, describe_operand
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
@@ -20,6 +20,9 @@ from twofold.passes.sparse_rows import is_sparse
 from twofold.runtime.compile import compile_graph
 from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
 from twofold.runtime.unknown import infer_unknown
+
+_MOST_AXES = 64  # of a NumPy array
+_MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
 
 
 def here() -> str:
@@ -49,8 +52,12 @@ def host_error(error: TwofoldError, where: str) -> TwofoldError:
     """An error that a host operation raised while it ran, with its operands and the line that declared it."""
     if error.located or error.label is None:
         return error
-    words = described(parameter_names(error.label.op), error.label.input_types, ())
-    return at_operation(error, _public_name(error.label.op), words, where)
+    return located(error, error.label.op, error.label.input_types, where)
+
+
+def located(error: TwofoldError, op: Op, types: Sequence[TensorType], where: str) -> TwofoldError:
+    """An error met while running, with the operation that was called there and the types of its inputs."""
+    return at_operation(error, _public_name(op), described(parameter_names(op), types, ()), where)
 
 
 def parameter_names(op: Op) -> Sequence[str]:
@@ -67,10 +74,18 @@ def expand(
         if any(size < 0 for type in types for size in type.shape):
             return None, infer_unknown(op, attrs, types), differentiable
         graph = stable_graph(op, attrs, types)
+        _check_limits(graph.outputs[0].type)
     except TwofoldError as error:
         words = described(parameter_names(op), types, operands)
         raise at_operation(error, _public_name(op), words, here()) from None
     return graph, graph.outputs[0].type, differentiable
+
+
+def _check_limits(type: TensorType) -> None:
+    if len(type.shape) > _MOST_AXES:
+        raise ShapeError(f"a result with {len(type.shape)} axes", f"Use at most {_MOST_AXES}.")
+    if type.nbytes > _MOST_BYTES:
+        raise ShapeError(f"a result of {type.nbytes / 2**40:.4g} TiB, {type}", "Make it smaller.")
 
 
 def specialise_error(op: Op, where: str) -> None:

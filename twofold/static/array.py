@@ -388,7 +388,7 @@ def _one_hot(
     axis: Number = -1,
     dtype: Any = float32,
 ) -> Any:
-    hot = ops.equal(ops.one_hot(ops.cast(indices, int64), int(numbers(depth))), 1)
+    hot = apply("is_class", ops.cast(indices, int64), attrs=(int(numbers(depth)),))
     made = ops.cast(ops.where(hot, on_value, off_value), dtype)
     return made if axis in (-1, made.ndim - 1) else ops.movedim(made, -1, axis)
 
