@@ -163,6 +163,7 @@ class trunc_divide:
     signature = "input, other"
     domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
     methods = ()
+    vjp = no_slope
     reference = lambda a, b: numpy.trunc(a / b)
     compute = _trunc_divide
 
