@@ -91,3 +91,11 @@ def test_shapes_that_are_computed():
                 count,
                 12 // count,
             )
+
+
+def test_losses_of_tensors_of_unknown_rank():
+    with tf.Graph().as_default(), tf.Session() as session:
+        labels, logits = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+        loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+        feeds = {labels: [[0.0, 1.0]], logits: [[2.0, 2.0]]}
+        assert session.run(loss, feeds)[0] == pytest.approx(0.6931472)

@@ -18,6 +18,7 @@ from twofold.ops.base import (
     composite,
     convert,
     iota,
+    normalize_axis,
     ops,
     public,
     restore_axes,
@@ -388,7 +389,9 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) 
     tensor([1.1269])
     """
     ndim = len(logits.shape)
-    place = axis % ndim
+    if not ndim:
+        raise ShapeError("logits without axes", "Give rows of logits.")
+    place = normalize_axis(axis, ndim)
     if place != ndim - 1:
         labels, logits = ops.movedim(labels, place, -1), ops.movedim(logits, place, -1)
     count, kept = logits.shape[-1], tuple(logits.shape[:-1])

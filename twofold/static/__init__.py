@@ -53,6 +53,7 @@ from twofold.static import (
     math,
     metrics,
     nn,
+    nn_more,
     random,
     reordering,
     rnn_cell,
@@ -162,7 +163,8 @@ from twofold.static.variables import (
 _install()
 # these themselves need the functions of nn
 vars(nn).update(
-    rnn_cell=rnn_cell, **{name: vars(part)[name] for part in (ctc, sampling) for name in part.PUBLISHED}
+    rnn_cell=rnn_cell,
+    **{name: vars(part)[name] for part in (ctc, nn_more, sampling) for name in part.PUBLISHED},
 )
 for _module in (selection, array, math, linalg, reordering, segments, sparse, special, variable_rows):
     for _name, _value in vars(_module).items():

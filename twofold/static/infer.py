@@ -124,7 +124,7 @@ def infer(operation: Operation) -> list[TensorType]:
 
 def _infer_rank(operation: Operation, types: Sequence[TensorType]) -> list[TensorType]:
     found: list[list[TensorType]] = []
-    first_error: TwofoldError | None = None
+    first_error: Exception | None = None
     for rank in range(_RANKS):
         sizes = tuple(new_unknown_size() for _ in range(rank))
         ranked = [
@@ -133,7 +133,7 @@ def _infer_rank(operation: Operation, types: Sequence[TensorType]) -> list[Tenso
         ]
         try:
             found.append(_infer_sizes(operation, ranked))
-        except TwofoldError as error:
+        except (TwofoldError, ArithmeticError, LookupError, ValueError) as error:  # not of this rank
             first_error = first_error or error
     if not found:
         assert first_error is not None

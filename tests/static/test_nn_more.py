@@ -1,0 +1,90 @@
+"""Neural-network functions that programs use less, against NumPy and each other."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+RANDOM = numpy.random.default_rng(0)
+X = RANDOM.standard_normal((2, 5, 6, 3)).astype("f")
+nn = tf.nn
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def test_small_functions(session):
+    assert session.run(nn.zero_fraction([0.0, 1.0, 0.0, 3.0])) == 0.5
+    assert session.run(nn.quantized_relu_x([-1.0, 2.0, 9.0], 3.0)).tolist() == [0, 2, 3]
+    t, x = numpy.array([0.5, 3.0, 2.0]), numpy.array([0.1, 1.0, -1.0])
+    stirling = numpy.where(t > 1, t * numpy.log(t) - t + 0.5 * numpy.log(2 * numpy.pi * t), 0)
+    numpy.testing.assert_allclose(session.run(nn.log_poisson_loss(t, x)), numpy.exp(x) - t * x)
+    full = session.run(nn.log_poisson_loss(t, x, True))
+    numpy.testing.assert_allclose(full, numpy.exp(x) - t * x + stirling)
+
+
+def test_moments(session):
+    count, total, squares, shift = nn.sufficient_statistics(X, [0, 1, 2], 0.5)
+    mean, variance = nn.normalize_moments(count, total, squares, shift)
+    found = session.run([count, mean, variance])
+    assert found[0] == 60
+    numpy.testing.assert_allclose(found[1], X.mean((0, 1, 2)), rtol=1e-4, atol=1e-6)
+    numpy.testing.assert_allclose(found[2], X.var((0, 1, 2)), rtol=1e-4)
+    weights = RANDOM.random((2, 5, 6, 1)).astype("f")
+    mean, variance = session.run(nn.weighted_moments(X, [0, 1, 2], weights))
+    expected = (X * weights).sum((0, 1, 2)) / weights.sum()
+    numpy.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-6)
+    spread = ((X - expected) ** 2 * weights).sum((0, 1, 2)) / weights.sum()
+    numpy.testing.assert_allclose(variance, spread, rtol=1e-4)
+
+
+def test_batch_norms(session):
+    scale, offset = numpy.array([1.0, 2.0, 0.5], "f"), numpy.array([0.0, 1.0, -1.0], "f")
+    made, mean, variance = session.run(nn.fused_batch_norm(X, scale, offset))
+    expected = (X - X.mean((0, 1, 2))) / numpy.sqrt(X.var((0, 1, 2)) + 0.001) * scale + offset
+    numpy.testing.assert_allclose(made, expected, rtol=1e-3, atol=1e-5)
+    numpy.testing.assert_allclose(variance, X.var((0, 1, 2), ddof=1), rtol=1e-4)
+    again = session.run(nn.fused_batch_norm(X, scale, offset, mean, X.var((0, 1, 2)), is_training=False)[0])
+    numpy.testing.assert_allclose(again, expected, rtol=1e-3, atol=1e-5)
+    old = nn.batch_norm_with_global_normalization(X, mean, X.var((0, 1, 2)), offset, scale, 0.001, False)
+    expected = (X - X.mean((0, 1, 2))) / numpy.sqrt(X.var((0, 1, 2)) + 0.001) + offset
+    numpy.testing.assert_allclose(session.run(old), expected, rtol=1e-3, atol=1e-5)
+
+
+def test_convolutions_and_pools_by_one_name(session):
+    w = RANDOM.standard_normal((3, 2, 3, 4)).astype("f")
+    one, two = nn.convolution(X, w, "SAME", [2, 1]), nn.conv2d(X, w, [1, 2, 1, 1], "SAME")
+    assert (session.run(one) == session.run(two)).all()
+    line = nn.convolution(X[:, 0], w[0], "VALID", dilation_rate=[2])
+    assert line.get_shape().as_list() == [2, 4, 4]
+    pooled = nn.pool(X, [2, 3], "AVG", "SAME", strides=[2, 2])
+    assert (session.run(pooled) == session.run(nn.avg_pool(X, [1, 2, 3, 1], [1, 2, 2, 1], "SAME"))).all()
+    with pytest.raises(ValueError, match="'MIN' over 2 axes"):
+        nn.pool(X, [2, 2], "MIN", "SAME")
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_places_of_the_largest(session, padding):
+    found, places = session.run(nn.max_pool_with_argmax(X, [1, 2, 2, 1], [1, 2, 2, 1], padding))
+    plain = session.run(nn.max_pool(X, [1, 2, 2, 1], [1, 2, 2, 1], padding))
+    assert (found == plain).all()
+    for k in range(2):
+        assert (X[k].ravel()[places[k]] == plain[k]).all()
+
+
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+def test_combined_embeddings(session, combiner):
+    table = tf.constant(RANDOM.standard_normal((6, 2)).astype("f"))
+    rows = session.run(table)
+    ids = tf.SparseTensor([[0, 0], [0, 2], [2, 1]], [1, 3, 5], [3, 3])
+    weights = tf.SparseTensor([[0, 0], [0, 2], [2, 1]], [0.5, 2.0, 4.0], [3, 3])
+    over = {"sum": lambda w: 1.0, "mean": lambda w: w.sum(), "sqrtn": lambda w: (w * w).sum() ** 0.5}[
+        combiner
+    ]
+    for given, w in ((None, numpy.ones(3)), (weights, numpy.array([0.5, 2.0, 4.0]))):
+        found = session.run(nn.embedding_lookup_sparse(table, ids, given, combiner=combiner))
+        first = (rows[1] * w[0] + rows[3] * w[1]) / over(w[:2])
+        numpy.testing.assert_allclose(found, [first, [0, 0], rows[5] * w[2] / over(w[2:])], rtol=1e-5)
