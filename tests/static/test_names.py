@@ -164,3 +164,10 @@ def test_older_places_of_names():
         session.run(tf.global_variables_initializer())
         kernel, found = session.run([tf.trainable_variables()[0], penalty])
     assert found == pytest.approx((kernel**2).sum() * 0.25, rel=1e-6)
+
+
+def test_tensors_print_as_in_tensorflow():
+    x = tf.placeholder(tf.float32, [None], name="x")
+    assert str(x) == 'Tensor("x:0", shape=(?,), dtype=float32)'
+    assert f"{tf.zeros([2, 3])}" == 'Tensor("zeros:0", shape=(2, 3), dtype=float32)'
+    assert str(tf.placeholder(tf.int64)) == 'Tensor("Placeholder:0", dtype=int64)'

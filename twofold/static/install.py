@@ -15,6 +15,8 @@ from twofold.static.session import evaluate
 from twofold.static.shapes import TensorShape, shape_of_sizes
 
 _plain_shape = vars(Tensor)["shape"].__get__
+_plain_text: Callable[[Tensor], str] = Tensor.__str__
+_plain_format: Callable[[Tensor, str], str] = Tensor.__format__
 _plain_getitem: Callable[[Tensor, Any], Tensor] = Tensor.__getitem__
 
 
@@ -22,6 +24,21 @@ def _shape(self: Tensor) -> Any:
     if self._is_symbolic and not local.replaying and owner_of(self) is not None:
         return shape_of_sizes(self.type_.shape)
     return _plain_shape(self)
+
+
+def _text(self: Tensor) -> str:
+    """As TensorFlow prints a declared tensor; the values of any other."""
+    if not self._is_symbolic or owner_of(self) is None:
+        return _plain_text(self)
+    shape = _get_shape(self)
+    known = "" if shape.dims is None else f", shape={shape}"
+    return f'Tensor("{name_of(self)}"{known}, dtype={self.dtype.name})'
+
+
+def _formatted(self: Tensor, form: str) -> str:
+    if not self._is_symbolic or owner_of(self) is None:
+        return _plain_format(self, form)
+    return format(_text(self), form)
 
 
 def _get_shape(self: Tensor) -> TensorShape:
@@ -76,6 +93,8 @@ def install() -> None:
     shown: dict[str, Any] = {
         "shape": property(_shape, doc="Sizes of the axes."),
         "__getitem__": _getitem,
+        "__str__": _text,
+        "__format__": _formatted,
         "name": property(name_of, doc="Name in its graph."),
         "op": property(operation_of, doc="The operation that computes it."),
         "graph": property(lambda self: operation_of(self).graph, doc="Its graph."),

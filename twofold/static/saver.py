@@ -94,7 +94,7 @@ class Saver:
         write_state: bool = True,
         **options: Any,
     ) -> str:
-        """Write all variables to ``save_path`` (``-step`` is added) at once or not at all; the path.
+        """Write all variables to ``save_path`` (``-step`` is added) at once or not at all; the path. A missing directory is made.
 
         Raises GraphError for a variable without a value.
         """
@@ -106,6 +106,7 @@ class Saver:
         arrays = {
             name: sess._value_of(variable).detach().numpy() for name, variable in self._variables.items()
         }
+        os.makedirs(os.path.dirname(save_path) or ".", exist_ok=True)
         stream = io.BytesIO()
         numpy.savez(stream, **arrays)
         content = stream.getvalue()
