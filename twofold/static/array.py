@@ -13,7 +13,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.types import tensor_type
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 from twofold.ops.indexing import getitem
 from twofold.runtime.tracing import here
 from twofold.static.define import (

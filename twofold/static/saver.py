@@ -94,8 +94,9 @@ class Saver:
         write_state: bool = True,
         **options: Any,
     ) -> str:
-        """Write all variables to ``save_path`` (``-step`` is added) at once or not at all; the path. A missing directory is made.
+        """Write all variables to ``save_path`` (``-step`` is added) at once or not at all; the path.
 
+        A missing directory is made.
         Raises GraphError for a variable without a value.
         """
         if global_step is not None:
