@@ -65,7 +65,7 @@ from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enab
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import is_complex, is_floating_point, numel
-from twofold.frontend.low_rank import pca_lowrank, svd_lowrank
+from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
 from twofold.frontend.methods import Device as device
 from twofold.frontend.running import TOP_LEVEL as _NORMALIZATION
 from twofold.frontend.saving import load, save

@@ -1,4 +1,4 @@
-"""Singular values and principal components of matrices that are nearly of low rank."""
+"""Singular values, principal components and eigenvalues: few of those that large matrices have."""
 
 from __future__ import annotations
 
@@ -60,3 +60,45 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """
     q = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)
+
+
+def lobpcg(
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    **_: object,
+) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest (or smallest) eigenvalues of symmetric A, or of ``A x = e B x``, and their vectors as columns.
+
+    All eigenvalues are computed, exactly: what steers PyTorch's iteration (``iK``, ``niter``, ``tol``, ``method``) is
+    accepted for its sake, and of ``X`` only the number of columns counts, where k is not given. Raises ArgumentError
+    for more eigenvalues than there are. B, positive definite, is taken apart by Cholesky's factorisation.
+
+    >>> import twofold as torch
+    >>> values, vectors = torch.lobpcg(torch.diag(torch.tensor([1.0, 3.0, 2.0])), k=2)
+    >>> values
+    tensor([3., 2.])
+    """
+    size = A.shape[-1]
+    count = k if k is not None else n if n is not None else 1 if X is None else X.shape[-1]
+    if not 0 <= count <= size:
+        raise ArgumentError(
+            f"lobpcg: {count} eigenvalues of matrices of size {size}", "Ask for at most the size."
+        )
+    solve = PUBLIC["linalg.solve_triangular"]
+    factor = None if B is None else PUBLIC["linalg.cholesky"](B)
+    if factor is not None:
+        A = solve(factor, solve(factor, A, upper=False).mH, upper=False)
+    values, vectors = PUBLIC["linalg.eigh"](A)
+    if factor is not None:
+        vectors = solve(factor.mH, vectors, upper=True)
+    if largest is None or largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    return values[..., :count], vectors[..., :count]
