@@ -4,6 +4,7 @@ import numpy
 import pytest
 from scipy import stats
 
+import twofold as torch
 import twofold.static as tf
 
 distributions = tf.distributions
@@ -17,6 +18,13 @@ CASES = {
     "Laplace": (lambda: distributions.Laplace(LOC, SCALE), stats.laplace(LOC, SCALE), VALUES),
     "Uniform": (lambda: distributions.Uniform(LOC, LOC + SCALE), stats.uniform(LOC, SCALE), VALUES),
     "Exponential": (lambda: distributions.Exponential(SCALE), stats.expon(scale=1 / SCALE), VALUES),
+    "Gamma": (lambda: distributions.Gamma(SCALE, P), stats.gamma(SCALE, scale=1 / P), VALUES),
+    "Beta": (lambda: distributions.Beta(SCALE, 2 * P), stats.beta(SCALE, 2 * P), VALUES / 2),
+    "StudentT": (
+        lambda: distributions.StudentT(LOC + 6, LOC, SCALE),
+        stats.t(*(x.astype("d") for x in (LOC + 6, LOC, SCALE))),
+        VALUES,
+    ),
     "Bernoulli": (lambda: distributions.Bernoulli(probs=P), stats.bernoulli(P), BITS),
     "logits": (lambda: distributions.Bernoulli(numpy.log(P / (1 - P))), stats.bernoulli(P), BITS),
 }
@@ -39,7 +47,7 @@ def test_numbers_are_those_of_scipy(session, name):
     declared = [found.prob(values), found.log_prob(values), found.mean(), found.stddev(), found.entropy()]
     for mine, theirs in zip(session.run(declared), expected, strict=True):
         numpy.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
-    if name in ("Normal", "Uniform", "Exponential"):
+    if name in ("Normal", "Uniform", "Exponential", "Gamma"):
         numpy.testing.assert_allclose(session.run(found.cdf(values)), reference.cdf(values), rtol=1e-5)
 
 
@@ -89,10 +97,65 @@ def test_divergences(session):
     one, two = session.run([coins[0].kl_divergence(coins[1]), sides[0].kl_divergence(sides[1])])
     assert one == pytest.approx(stats.entropy([0.8, 0.2], [0.3, 0.7]), rel=1e-5)
     assert two == pytest.approx(one, rel=1e-5)
-    with pytest.raises(NotImplementedError, match="Normal from Bernoulli"):
+    with pytest.raises(NotImplementedError, match="no rule for Normal and Bernoulli"):
         distributions.kl_divergence(distributions.Normal(0.0, 1.0), coins[0])
     with pytest.raises(ValueError, match="exactly one of logits and probs"):
         distributions.Categorical()
+
+
+def test_vectors_and_counts(session):
+    alpha, weights = numpy.array([0.5, 2.0, 4.0], "f"), numpy.array([[0.2, 0.5, 0.3]], "f")
+    shares, counts = distributions.Dirichlet(alpha), distributions.Multinomial(6.0, probs=weights)
+    point = numpy.array([0.2, 0.3, 0.5], "f")
+    found = session.run([shares.prob(point), shares.mean(), counts.prob([[1.0, 3.0, 2.0]]), counts.mean()])
+    numpy.testing.assert_allclose(
+        found[0], stats.dirichlet(alpha).pdf(point.astype("d") / point.sum(dtype="d")), rtol=1e-4
+    )
+    numpy.testing.assert_allclose(found[1], alpha / alpha.sum(), rtol=1e-6)
+    numpy.testing.assert_allclose(
+        found[2], stats.multinomial(6, weights[0] / weights.sum()).pmf([1, 3, 2]), rtol=1e-4
+    )
+    assert shares.batch_shape.as_list() == [] and shares.event_shape.as_list() == [3]
+    assert counts.batch_shape.as_list() == [1] and counts.event_shape.as_list() == [3]
+    drawn = session.run(counts.sample(9))
+    assert drawn.shape == (9, 1, 3) and (drawn.sum(-1) == 6).all()
+
+
+def test_gradients_of_samples(session):
+    tf.set_random_seed(2)
+    alpha = tf.Variable([0.5, 3.0])
+    drawn = distributions.Gamma(alpha, [1.0, 2.0]).sample(3000)
+    slope = tf.gradients(tf.reduce_mean(drawn, 0), alpha)[0]
+    session.run(tf.global_variables_initializer())
+    numpy.testing.assert_allclose(session.run(slope), [1, 0.5], rtol=0.1)
+    coin = distributions.Bernoulli(probs=0.5)
+    assert "NOT" in repr(coin.reparameterization_type)
+
+
+def test_both_ways_give_the_same_bits(session):
+    fed = tf.placeholder(tf.float32, [None, 1])
+    made = distributions.StudentT(numpy.array([3.5, 9.0], "f"), 0.5, 2.0)
+    values = numpy.linspace(-3, 3, 41, dtype="f")[:, None]
+    declared = session.run(made.log_prob(fed), {fed: values})
+    twin = torch.distributions.StudentT(torch.tensor([3.5, 9.0]), 0.5, 2.0)
+    assert declared.tobytes() == twin.log_prob(torch.tensor(values)).numpy().tobytes()
+    normal = distributions.Normal(1.0, 2.0)
+    below, beyond, back = session.run([normal.cdf(2.0), normal.survival_function(2.0), normal.quantile(0.3)])
+    assert below + beyond == pytest.approx(1) and back == pytest.approx(stats.norm(1, 2).ppf(0.3), rel=1e-5)
+    assert session.run(normal.cross_entropy(normal)) == pytest.approx(stats.norm(1, 2).entropy())
+
+
+def test_rules_of_the_user(session):
+    class Mine(distributions.Normal):
+        pass
+
+    @distributions.RegisterKL(Mine, Mine)
+    def rule(a, b):
+        return a.loc - b.loc
+
+    assert session.run(distributions.kl_divergence(Mine(3.0, 1.0), Mine(1.0, 1.0))) == 2
+    with pytest.raises(ValueError, match="have a rule"):
+        distributions.RegisterKL(Mine, Mine)(rule)
 
 
 def test_a_policy_is_trained_by_its_log_probability(session):

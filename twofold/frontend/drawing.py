@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -80,8 +82,30 @@ class Generator:
 default_generator = Generator()
 
 
+class _Given(threading.local):
+    def __init__(self) -> None:
+        self.draws: list[Callable[[], tuple[int, Any]]] = []
+
+
+_given = _Given()
+_NEXT_KEY = 0x9E3779B97F4A7C15
+
+
+@contextmanager
+def drawing_from(key: int, counter: Any) -> Iterator[None]:
+    """Inside, draws of the default generator have this counter and one key after the other, from ``key`` on."""
+    number = itertools.count()
+    _given.draws.append(lambda: ((key + next(number) * _NEXT_KEY) % _SEEDS, counter))
+    try:
+        yield
+    finally:
+        _given.draws.pop()
+
+
 def stream(generator: Generator | None) -> tuple[int, Any]:
     """Key and counter of the next draw of a generator, None for the default one."""
+    if generator is None and _given.draws:
+        return _given.draws[-1]()
     return (generator or default_generator).draw()
 
 

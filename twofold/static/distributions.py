@@ -1,45 +1,99 @@
-"""Probability distributions: ``tf.distributions``."""
+"""Probability distributions: ``tf.distributions``.
+
+The formulas are those of ``twofold.distributions``; here each method declares an operation, and samples are drawn anew
+in every run.
+"""
 
 from __future__ import annotations
 
-import math as numbers_of_python
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.dtypes import int32
+from twofold import _core, distributions
+from twofold.dtypes import DType, int32
 from twofold.errors import ArgumentError
-from twofold.static import array, math, nn
-from twofold.static.define import as_dtype, convert_to_tensor
+from twofold.frontend.drawing import drawing_from
+from twofold.ir.bind import input_node
+from twofold.ir.node import Node
+from twofold.ops.base import ops
+from twofold.static import array, math
+from twofold.static.define import as_dtype, convert_to_tensor, define, sizes
 from twofold.static.flow import failed
-from twofold.static.random import multinomial, random_uniform
-from twofold.static.random import random_normal as draw_normal
+from twofold.static.random import next_key
 
-_HALF_LOG_TWO_PI = 0.5 * numbers_of_python.log(2 * numbers_of_python.pi)
+_Make = Callable[..., distributions.Distribution]
+
+
+class ReparameterizationType:
+    """Whether gradients flow through samples."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    def __repr__(self) -> str:
+        return f"<Reparameterization Type: {self._words}>"
+
+
+FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
+NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
+
+
+def _on_tensors(body: Callable[..., Any], *lists: Sequence[Any], counter: Any = None) -> Any:
+    """``body`` of lists of tensors; while types are inferred, of placeholders for the nodes in the lists."""
+    if not isinstance(next(value for values in lists for value in values), Node):
+        return body(*lists, *([] if counter is None else [counter]))
+    stand = lambda value: _core.placeholder(value.type) if isinstance(value, Node) else value
+    counters = [] if counter is None else [stand(counter)]
+    return input_node(0, body(*[[stand(value) for value in values] for values in lists], *counters).type_)
 
 
 class Distribution:
-    """What distributions share; a subclass gives ``_draw``, ``log_prob``, ``mean`` and what else it has."""
+    """What distributions share; a subclass says what ``twofold.distributions`` calls it, and its parameters."""
 
-    def __init__(self, dtype: Any, name: str) -> None:
-        self.dtype, self.name = dtype, name
+    _whole_numbers = False
+    _event_axes = 0
 
-    def batch_shape_tensor(self, name: str | None = None) -> Any:
-        """The shape of the parameters together."""
-        raise NotImplementedError
+    def __init__(self, make: _Make, parameters: dict[str, Any], name: str, dtype: Any = None) -> None:
+        self._make = make
+        given: list[Any] = []
+        for key, value in parameters.items():
+            found = convert_to_tensor(value, given[0].dtype if given else None)
+            given.append(found)
+            setattr(self, key, found)
+        self._given, self.parameters, self.name = given, parameters, name
+        self._float: DType = given[0].dtype
+        self.dtype = self._float if dtype is None else as_dtype(dtype)
 
-    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
-        """Samples of shape ``sample_shape`` for each set of parameters, drawn anew in every run."""
-        wanted = [sample_shape] if isinstance(sample_shape, int) else list(sample_shape)
-        whole = (
-            array.concat([convert_to_tensor(wanted, int32), self.batch_shape_tensor()], 0) if wanted else None
-        )
-        return self._draw(self.batch_shape_tensor() if whole is None else whole, seed)
+    @property
+    def reparameterization_type(self) -> ReparameterizationType:
+        """Whether gradients flow through samples."""
+        return FULLY_REPARAMETERIZED if self._differentiable else NOT_REPARAMETERIZED
 
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        raise NotImplementedError
+    _differentiable = True
+
+    def _declared(self, name: str, function: Callable[..., Any], *values: Any) -> Any:
+        """An operation: ``function`` of the distribution and of ``values``."""
+        make = self._make
+
+        def body(parameters: Sequence[Any], values: Sequence[Any]) -> Any:
+            return _on_tensors(lambda given, rest: function(make(*given), *rest), parameters, values)
+
+        keywords = {"parameters": self._given, "values": list(values)}
+        label = f"{type(self).__name__}/{name}"
+        return define(label, body, (), keywords, label).outputs[0]
+
+    def _of_value(self, name: str, value: Any) -> Any:
+        dtype = self._float
+        given = convert_to_tensor(value, None if self._whole_numbers else dtype)
+        evaluate = lambda made, x: getattr(made, name)(ops.cast(x, dtype))
+        return self._declared(name, evaluate, given)
+
+    def _property(self, name: str) -> Any:
+        return self._declared(name, lambda made: getattr(made, name))
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:
         """The logarithm of the probability, or density, of ``value``."""
-        raise NotImplementedError(f"{type(self).__name__} has no log_prob.")
+        return self._of_value("log_prob", value)
 
     def prob(self, value: Any, name: str = "prob") -> Any:
         """The probability, or density, of ``value``."""
@@ -47,48 +101,105 @@ class Distribution:
 
     def cdf(self, value: Any, name: str = "cdf") -> Any:
         """The probability of at most ``value``."""
-        raise NotImplementedError(f"{type(self).__name__} has no cdf.")
+        return self._of_value("cdf", value)
+
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
+        """The logarithm of ``cdf``."""
+        return math.log(self.cdf(value))
+
+    def survival_function(self, value: Any, name: str = "survival_function") -> Any:
+        """The probability of more than ``value``."""
+        return 1.0 - self.cdf(value)
+
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
+        """The logarithm of ``survival_function``."""
+        return math.log1p(-self.cdf(value))
+
+    def quantile(self, value: Any, name: str = "quantile") -> Any:
+        """The value up to which this probability lies."""
+        return self._of_value("icdf", value)
 
     def mean(self, name: str = "mean") -> Any:
         """The mean."""
-        raise NotImplementedError(f"{type(self).__name__} has no mean.")
+        return self._property("mean")
+
+    def mode(self, name: str = "mode") -> Any:
+        """The most probable value."""
+        return math.cast(self._property("mode"), self.dtype)
 
     def variance(self, name: str = "variance") -> Any:
         """The variance."""
-        return math.square(self.stddev())
+        return self._property("variance")
 
     def stddev(self, name: str = "stddev") -> Any:
         """The standard deviation."""
-        return math.sqrt(self.variance())
+        return self._property("stddev")
 
     def entropy(self, name: str = "entropy") -> Any:
         """The entropy in nats."""
-        raise NotImplementedError(f"{type(self).__name__} has no entropy.")
+        return self._declared("entropy", lambda made: made.entropy())
 
     def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
         """``kl_divergence(self, other)``."""
         return kl_divergence(self, other)
 
+    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
+        """The entropy, and the divergence of ``other`` from this distribution."""
+        return self.entropy() + kl_divergence(self, other)
 
-class _LocationScale(Distribution):
-    """Distributions of two parameters that broadcast together."""
+    def _whole_shape(self) -> Any:
+        return self._declared("shape", lambda made: made.mean)
 
-    def _pair(self, one: Any, two: Any) -> tuple[Any, Any]:
-        a = convert_to_tensor(one)
-        b = convert_to_tensor(two, a.dtype if a.dtype.kind == "f" else None)
-        return a, b
+    @property
+    def batch_shape(self) -> Any:
+        """The shape of the parameters together."""
+        shape = self._whole_shape().get_shape()
+        return shape[: shape.ndims - self._event_axes] if shape.ndims is not None else shape
 
-    _parameters: tuple[Any, Any]
+    @property
+    def event_shape(self) -> Any:
+        """The shape of one value."""
+        shape = self._whole_shape().get_shape()
+        return shape[shape.ndims - self._event_axes :]
 
     def batch_shape_tensor(self, name: str | None = None) -> Any:
-        return array.shape(self._parameters[0] + self._parameters[1])
+        """The shape of the parameters together, as a tensor."""
+        shape = array.shape(self._whole_shape())
+        return shape[: -self._event_axes] if self._event_axes else shape
 
-    def _spread(self, value: Any) -> Any:
-        """A parameter in the shape of both."""
-        return value + array.zeros_like(self._parameters[0] + self._parameters[1])
+    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
+        """Samples of shape ``sample_shape`` for each set of parameters, drawn anew in every run."""
+        make, dtype = self._make, self.dtype
+
+        def body(parameters: Sequence[Any], shape: Any, key: int, counter: Any) -> Any:
+            def draw(given: Sequence[Any], counter: Any) -> Any:
+                made = make(*given)
+                with drawing_from(key, counter):
+                    drawn = made.rsample(sizes(shape)) if made.has_rsample else made.sample(sizes(shape))
+                return ops.cast(drawn, dtype)
+
+            return _on_tensors(draw, parameters, counter=counter)
+
+        keywords = {"parameters": self._given, "shape": sample_shape, "key": next_key(seed)}
+        label = f"{type(self).__name__}/{name}"
+        return define(label, body, (), keywords, label, frozenset({"shape"}), True).outputs[0]
 
 
-class Normal(_LocationScale):
+def _unchecked(kind: _Make) -> _Make:
+    """A class of distributions that takes any parameters, as TensorFlow's do."""
+    return lambda *parameters: kind(*parameters, validate_args=False)
+
+
+class _Plain(Distribution):
+    """A family whose parameters are those of ``twofold.distributions``, in the same order."""
+
+    _family: _Make
+
+    def _begin(self, name: str, **parameters: Any) -> None:
+        super().__init__(_unchecked(type(self)._family), parameters, name)
+
+
+class Normal(_Plain):
     """Normal numbers with mean ``loc`` and standard deviation ``scale``.
 
     >>> import twofold.static as tf
@@ -96,6 +207,8 @@ class Normal(_LocationScale):
     ...     print(session.run(tf.distributions.Normal(0.0, [1.0, 2.0]).prob(0.0)))
     [0.3989423  0.19947115]
     """
+
+    _family = distributions.Normal
 
     def __init__(
         self,
@@ -105,37 +218,13 @@ class Normal(_LocationScale):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        self.loc, self.scale = self._parameters = self._pair(loc, scale)
-        super().__init__(self.loc.dtype, name)
-
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        return self.loc + self.scale * draw_normal(shape, dtype=self.dtype, seed=seed)
-
-    def _standard(self, value: Any) -> Any:
-        return (convert_to_tensor(value, self.dtype) - self.loc) / self.scale
-
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        return -0.5 * math.square(self._standard(value)) - _HALF_LOG_TWO_PI - math.log(self.scale)
-
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
-        return 0.5 * math.erfc(-self._standard(value) * numbers_of_python.sqrt(0.5))
-
-    def mean(self, name: str = "mean") -> Any:
-        return self._spread(self.loc)
-
-    def mode(self, name: str = "mode") -> Any:
-        """The mean."""
-        return self.mean()
-
-    def stddev(self, name: str = "stddev") -> Any:
-        return self._spread(self.scale)
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return 0.5 + _HALF_LOG_TWO_PI + math.log(self.stddev())
+        self._begin(name, loc=loc, scale=scale)
 
 
-class Laplace(_LocationScale):
-    """Numbers of density ``exp(-abs(x - loc) / scale) / (2 * scale)``."""
+class Laplace(_Plain):
+    """Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``."""
+
+    _family = distributions.Laplace
 
     def __init__(
         self,
@@ -145,29 +234,13 @@ class Laplace(_LocationScale):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
-        self.loc, self.scale = self._parameters = self._pair(loc, scale)
-        super().__init__(self.loc.dtype, name)
-
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        even = random_uniform(shape, -1.0 + 2**-23, 1.0, self.dtype, seed)
-        return self.loc - self.scale * math.sign(even) * math.log1p(-math.abs(even))
-
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        away = math.abs((convert_to_tensor(value, self.dtype) - self.loc) / self.scale)
-        return -away - numbers_of_python.log(2.0) - math.log(self.scale)
-
-    def mean(self, name: str = "mean") -> Any:
-        return self._spread(self.loc)
-
-    def stddev(self, name: str = "stddev") -> Any:
-        return self._spread(self.scale) * numbers_of_python.sqrt(2.0)
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return numbers_of_python.log(2.0) + 1.0 + math.log(self._spread(self.scale))
+        self._begin(name, loc=loc, scale=scale)
 
 
-class Uniform(_LocationScale):
+class Uniform(_Plain):
     """Numbers drawn evenly from ``low`` up to, but not including, ``high``."""
+
+    _family = distributions.Uniform
 
     def __init__(
         self,
@@ -177,36 +250,13 @@ class Uniform(_LocationScale):
         allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:
-        self.low, self.high = self._parameters = self._pair(low, high)
-        super().__init__(self.low.dtype, name)
-
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        return self.low + (self.high - self.low) * random_uniform(shape, dtype=self.dtype, seed=seed)
-
-    def prob(self, value: Any, name: str = "prob") -> Any:
-        given = convert_to_tensor(value, self.dtype)
-        inside = math.logical_and(math.greater_equal(given, self.low), math.less(given, self.high))
-        return math.cast(inside, self.dtype) / (self.high - self.low)
-
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        return math.log(self.prob(value))
-
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
-        part = (convert_to_tensor(value, self.dtype) - self.low) / (self.high - self.low)
-        return math.clip_by_value(part, 0.0, 1.0)
-
-    def mean(self, name: str = "mean") -> Any:
-        return (self.low + self.high) / 2.0
-
-    def stddev(self, name: str = "stddev") -> Any:
-        return (self.high - self.low) / numbers_of_python.sqrt(12.0)
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return math.log(self.high - self.low)
+        self._begin(name, low=low, high=high)
 
 
-class Exponential(Distribution):
+class Exponential(_Plain):
     """Numbers of density ``rate * exp(-rate * x)``."""
+
+    _family = distributions.Exponential
 
     def __init__(
         self,
@@ -215,38 +265,90 @@ class Exponential(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Exponential",
     ) -> None:
-        self.rate = convert_to_tensor(rate)
-        super().__init__(self.rate.dtype, name)
-
-    def batch_shape_tensor(self, name: str | None = None) -> Any:
-        return array.shape(self.rate)
-
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        return -math.log1p(-random_uniform(shape, dtype=self.dtype, seed=seed)) / self.rate
-
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        return math.log(self.rate) - self.rate * convert_to_tensor(value, self.dtype)
-
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
-        return -math.expm1(-self.rate * convert_to_tensor(value, self.dtype))
-
-    def mean(self, name: str = "mean") -> Any:
-        return 1.0 / self.rate
-
-    def stddev(self, name: str = "stddev") -> Any:
-        return 1.0 / self.rate
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return 1.0 - math.log(self.rate)
+        self._begin(name, rate=rate)
 
 
-def _one_of(name: str, logits: Any, probs: Any) -> None:
-    if (logits is None) == (probs is None):
-        what = "exactly one of logits and probs must be given"
-        raise failed(name, ArgumentError(what, "Give one of them."))
+class Gamma(_Plain):
+    """The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients."""
+
+    _family = distributions.Gamma
+
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        self._begin(name, concentration=concentration, rate=rate)
 
 
-class Bernoulli(Distribution):
+class Beta(_Plain):
+    """The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1)."""
+
+    _family = distributions.Beta
+
+    def __init__(
+        self,
+        concentration1: Any,
+        concentration0: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Beta",
+    ) -> None:
+        self._begin(name, concentration1=concentration1, concentration0=concentration0)
+
+
+class Dirichlet(_Plain):
+    """The Dirichlet distribution over the simplex, with ``concentration`` along its last axis."""
+
+    _family, _event_axes = distributions.Dirichlet, 1
+
+    def __init__(
+        self,
+        concentration: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Dirichlet",
+    ) -> None:
+        self._begin(name, concentration=concentration)
+
+
+class StudentT(_Plain):
+    """Student's t distribution with ``df`` degrees of freedom."""
+
+    _family = distributions.StudentT
+
+    def __init__(
+        self,
+        df: Any,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentT",
+    ) -> None:
+        self._begin(name, df=df, loc=loc, scale=scale)
+
+
+class _Choice(Distribution):
+    """Distributions of logits or probs, of which one is given."""
+
+    _whole_numbers = True
+    _differentiable = False
+
+    def _begin(self, kind: Any, logits: Any, probs: Any, name: str, dtype: Any) -> None:
+        if (logits is None) == (probs is None):
+            what = "exactly one of logits and probs must be given"
+            raise failed(type(self).__name__, ArgumentError(what, "Give one of them."))
+        key, value = ("probs", probs) if logits is None else ("logits", logits)
+        super().__init__(lambda given: kind(**{key: given}, validate_args=False), {key: value}, name, dtype)
+        other = "logits" if logits is None else "probs"
+        setattr(self, other, self._property(other))
+
+
+class Bernoulli(_Choice):
     """1 with probability ``probs`` or ``sigmoid(logits)``, else 0."""
 
     def __init__(
@@ -258,42 +360,14 @@ class Bernoulli(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Bernoulli",
     ) -> None:
-        _one_of("Bernoulli", logits, probs)
-        if probs is None:
-            self.logits = convert_to_tensor(logits)
-            self.probs = math.sigmoid(self.logits)
-        else:
-            self.probs = convert_to_tensor(probs)
-            self.logits = math.log(self.probs) - math.log1p(-self.probs)
-        super().__init__(as_dtype(dtype), name)
-
-    def batch_shape_tensor(self, name: str | None = None) -> Any:
-        return array.shape(self.probs)
-
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        even = random_uniform(shape, dtype=self.probs.dtype, seed=seed)
-        return math.cast(math.less(even, self.probs), self.dtype)
-
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        given = math.cast(convert_to_tensor(value), self.logits.dtype)
-        shape = array.zeros_like(given * self.logits)
-        return -nn.sigmoid_cross_entropy_with_logits(labels=given + shape, logits=self.logits + shape)
-
-    def mean(self, name: str = "mean") -> Any:
-        return self.probs
+        self._begin(distributions.Bernoulli, logits, probs, name, dtype)
 
     def mode(self, name: str = "mode") -> Any:
-        """The more probable number."""
-        return math.cast(math.greater(self.probs, 0.5), self.dtype)
-
-    def variance(self, name: str = "variance") -> Any:
-        return self.probs * (1.0 - self.probs)
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return nn.softplus(self.logits) - self.logits * self.probs
+        """The more probable number; 0 if both are."""
+        return math.cast(math.greater(self.probs, 0.5), self.dtype)  # type: ignore[attr-defined]
 
 
-class Categorical(Distribution):
+class Categorical(_Choice):
     """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis."""
 
     def __init__(
@@ -305,84 +379,70 @@ class Categorical(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Categorical",
     ) -> None:
-        _one_of("Categorical", logits, probs)
-        if probs is None:
-            self.logits = convert_to_tensor(logits)
-            self.probs = nn.softmax(self.logits)
-        else:
-            self.probs = convert_to_tensor(probs)
-            self.logits = math.log(self.probs)
-        super().__init__(as_dtype(dtype), name)
-
-    def batch_shape_tensor(self, name: str | None = None) -> Any:
-        return array.shape(self.probs)[:-1]
+        self._begin(distributions.Categorical, logits, probs, name, dtype)
 
     @property
     def event_size(self) -> Any:
         """The number of classes."""
-        return self.probs.get_shape()[-1].value
-
-    def _draw(self, shape: Any, seed: int | None) -> Any:
-        rows = array.reshape(self.logits, [-1, array.shape(self.logits)[-1]])
-        each = math.reduce_prod(shape) // math.maximum(math.reduce_prod(self.batch_shape_tensor()), 1)
-        drawn = array.transpose(multinomial(rows, each, seed, output_dtype=self.dtype))
-        return array.reshape(drawn, shape)
-
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        classes = convert_to_tensor(value)
-        logits = self.logits
-        if classes.type_.ndim != logits.type_.ndim - 1 or classes.type_.shape != logits.type_.shape[:-1]:
-            zeros = math.cast(classes, logits.dtype) * 0.0 + array.zeros_like(logits[..., 0])
-            logits = logits + array.expand_dims(zeros, -1)
-            classes = classes + math.cast(zeros, classes.dtype)
-        return -nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
-
-    def mode(self, name: str = "mode") -> Any:
-        """The most probable class."""
-        return math.cast(math.argmax(self.logits, -1), self.dtype)
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return -math.reduce_sum(self.probs * nn.log_softmax(self.logits), -1)
+        return self._given[0].get_shape()[-1].value
 
 
-def _normals(a: Normal, b: Normal) -> Any:
-    ratio = math.square(a.scale / b.scale)
-    away = math.square((a.loc - b.loc) / b.scale)
-    return 0.5 * (away + ratio - 1.0 - math.log(ratio))
+class Multinomial(_Choice):
+    """Counts of classes in ``total_count``, one number, independent choices."""
+
+    _event_axes = 1
+
+    def __init__(
+        self,
+        total_count: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Multinomial",
+    ) -> None:
+        self.total_count = int(total_count)
+
+        def kind(**parameters: Any) -> distributions.Distribution:
+            return distributions.Multinomial(self.total_count, **parameters)
+
+        self._begin(kind, logits, probs, name, None)
 
 
-def _bernoullis(a: Bernoulli, b: Bernoulli) -> Any:
-    one = a.probs * (nn.softplus(-b.logits) - nn.softplus(-a.logits))
-    return one + (1.0 - a.probs) * (nn.softplus(b.logits) - nn.softplus(a.logits))
+_rules: dict[tuple[type, type], Callable[..., Any]] = {}
 
 
-def _categoricals(a: Categorical, b: Categorical) -> Any:
-    return math.reduce_sum(a.probs * (nn.log_softmax(a.logits) - nn.log_softmax(b.logits)), -1)
+class RegisterKL:
+    """A decorator that enters the divergence of two classes: a function of both and perhaps of a name."""
 
+    def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
+        self._key = (dist_cls_a, dist_cls_b)
 
-def _uniforms(a: Uniform, b: Uniform) -> Any:
-    inside = math.logical_and(math.less_equal(b.low, a.low), math.less_equal(a.high, b.high))
-    found = math.log((b.high - b.low) / (a.high - a.low))
-    return array.chosen(inside, found, array.zeros_like(found) + float("inf"))
-
-
-_DIVERGENCES: dict[type, Any] = {
-    Normal: _normals,
-    Bernoulli: _bernoullis,
-    Categorical: _categoricals,
-    Uniform: _uniforms,
-}
+    def __call__(self, kl_fn: Callable[..., Any]) -> Callable[..., Any]:
+        if self._key in _rules:
+            raise ValueError(f"RegisterKL: {self._key[0].__name__} and {self._key[1].__name__} have a rule.")
+        _rules[self._key] = kl_fn
+        return kl_fn
 
 
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Any:
-    """The Kullback-Leibler divergence of ``distribution_a`` from ``distribution_b``.
+    """The Kullback-Leibler divergence of ``distribution_b`` from ``distribution_a``.
 
-    Raises NotImplementedError unless both are normal, uniform, Bernoulli's or categorical.
+    Raises NotImplementedError for classes without a rule.
     """
-    kind = type(distribution_a)
-    if kind is not type(distribution_b) or kind not in _DIVERGENCES:
-        names = f"{kind.__name__} from {type(distribution_b).__name__}"
-        raise NotImplementedError(f"kl_divergence: {names} is not offered. Estimate it from samples.")
-    return _DIVERGENCES[kind](distribution_a, distribution_b)
+    rule = _rules.get((type(distribution_a), type(distribution_b)))
+    if rule is not None:
+        return rule(distribution_a, distribution_b)
+    count = len(distribution_a._given)
+    make_a, make_b = distribution_a._make, distribution_b._make
+
+    def body(parameters: Sequence[Any]) -> Any:
+        def found(given: Sequence[Any]) -> Any:
+            return distributions.kl_divergence(make_a(*given[:count]), make_b(*given[count:]))
+
+        return _on_tensors(found, parameters)
+
+    keywords = {"parameters": [*distribution_a._given, *distribution_b._given]}
+    return define("kl_divergence", body, (), keywords, name or "kl_divergence").outputs[0]
