@@ -17,7 +17,15 @@ int free_count = 0;
 
 constexpr size_t kMostOperands = 16;
 
+// The handle that holds the storage which the view shows: its root, or what the root has left behind.
+PyTensor* holder(const View* view) {
+  PyTensor* root = view->root;
+  while (root->epoch != view->epoch) root = root->former;
+  return root;
+}
+
 void release_view(View* view) {
+  --holder(view)->views;
   Py_XDECREF(view->inputs);
   Py_DECREF(reinterpret_cast<PyObject*>(view->root));
   Py_DECREF(reinterpret_cast<PyObject*>(view->parent));
@@ -30,6 +38,7 @@ void tensor_dealloc(PyObject* self) {
   auto* tensor = reinterpret_cast<PyTensor*>(self);
   if (tensor->weak_references) PyObject_ClearWeakRefs(self);
   if (Value* value = std::exchange(tensor->value, nullptr)) release(value);
+  Py_CLEAR(tensor->former);
   // A chain of views unwinds through the trashcan-free loop of their parents' own deallocation; chains are short.
   if (View* view = std::exchange(tensor->view, nullptr)) release_view(view);
   PyTypeObject* type = Py_TYPE(self);
@@ -41,24 +50,63 @@ void tensor_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs) {
+  PyTensor* root = parent->view ? parent->view->root : parent;
+  Py_INCREF(reinterpret_cast<PyObject*>(parent));
+  Py_INCREF(reinterpret_cast<PyObject*>(root));
+  ++root->views;
+  return new View{parent, root, op, attributes, inputs, root->version, root->epoch};
+}
+
+bool leave_storage(PyTensor* tensor) {
+  if (View* view = std::exchange(tensor->view, nullptr)) release_view(view);
+  for (PyTensor** link = &tensor->former; *link;) {
+    PyTensor* left = *link;
+    if (left->views) {
+      link = &left->former;
+    } else {
+      *link = std::exchange(left->former, nullptr);
+      Py_DECREF(reinterpret_cast<PyObject*>(left));
+    }
+  }
+  if (tensor->views) {
+    auto* left = reinterpret_cast<PyTensor*>(wrap(share(tensor->value)));
+    if (!left) return false;
+    left->version = tensor->version;
+    left->epoch = tensor->epoch;
+    left->views = std::exchange(tensor->views, 0);
+    left->former = tensor->former;
+    tensor->former = left;
+  }
+  ++tensor->epoch;
+  ++tensor->version;
+  return true;
+}
+
 namespace {
+
+// Hangs the view on the handle that its root left its storage to, if the root has left it.
+void follow_storage(View* view) {
+  PyTensor* root = holder(view);
+  if (root == view->root) return;
+  if (view->parent == view->root) {
+    Py_INCREF(reinterpret_cast<PyObject*>(root));
+    Py_DECREF(reinterpret_cast<PyObject*>(std::exchange(view->parent, root)));
+  } else if (view->parent->view) {
+    follow_storage(view->parent->view);
+  }
+  Py_INCREF(reinterpret_cast<PyObject*>(root));
+  Py_DECREF(reinterpret_cast<PyObject*>(std::exchange(view->root, root)));
+}
 
 // Keeps what `record` needs about a view: operation, parent and further inputs.
 void attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* attributes, PyObject* const* rest, size_t count) {
-  auto* view = new View();
-  view->parent = parent;
-  view->root = parent->view ? parent->view->root : parent;
-  view->operation = op;
-  view->attributes = attributes;
-  view->inputs = PyTuple_New(static_cast<Py_ssize_t>(count));
-  for (size_t i = 0; i < count && view->inputs; ++i) {
+  PyObject* inputs = PyTuple_New(static_cast<Py_ssize_t>(count));
+  for (size_t i = 0; i < count && inputs; ++i) {
     Py_INCREF(rest[i]);
-    PyTuple_SET_ITEM(view->inputs, static_cast<Py_ssize_t>(i), rest[i]);
+    PyTuple_SET_ITEM(inputs, static_cast<Py_ssize_t>(i), rest[i]);
   }
-  view->seen = view->root->version;
-  Py_INCREF(reinterpret_cast<PyObject*>(view->parent));
-  Py_INCREF(reinterpret_cast<PyObject*>(view->root));
-  result->view = view;
+  result->view = new_view(parent, op, attributes, inputs);
 }
 
 // A Python complex number as a handle on a weak value: it takes sixteen bytes, which a scalar leaf has not.
@@ -102,7 +150,8 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
   tensor->value = value.take();
   tensor->view = nullptr;
   tensor->weak_references = nullptr;
-  tensor->version = 0;
+  tensor->version = tensor->epoch = tensor->views = 0;
+  tensor->former = nullptr;
   tensor->detached = false;
   return reinterpret_cast<PyObject*>(tensor);
 }
@@ -110,6 +159,10 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
 Value* current_value(PyTensor* tensor) {
   View* view = tensor->view;
   if (!view || view->seen == view->root->version) return tensor->value;
+  if (view->epoch != view->root->epoch) {
+    follow_storage(view);
+    return current_value(tensor);
+  }
   Value* parent = current_value(view->parent);
   if (!parent) return nullptr;
   ValueRef fresh;

@@ -17,6 +17,7 @@ struct View {
   Attributes* attributes;
   PyObject* inputs;        // further inputs of the operation, a tuple
   uint32_t seen;           // version of the root when the value was read
+  uint32_t epoch;          // of the root when the view was made
 };
 
 struct PyTensor {
@@ -25,6 +26,9 @@ struct PyTensor {
   View* view;              // owned; null for a handle with storage of its own
   PyObject* weak_references;
   uint32_t version;
+  uint32_t epoch;          // how often the handle has gone over to other storage (`tensor.data = other`)
+  uint32_t views;          // how many views were made in this epoch and live
+  PyTensor* former;        // owned; the storage left last that a view still shows, in a handle of an earlier epoch
   bool detached;           // no gradient flows through this handle
 };
 
@@ -37,6 +41,10 @@ inline bool is_tensor(PyObject* o) {
 // The value now, re-read through the view if its storage has changed; borrowed; null with an error set.
 Value* current_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);
+// A view of the parent, in its root's epoch; takes the reference to inputs.
+View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs);
+// What is stored next in the handle is nothing to the views of what it holds now.
+bool leave_storage(PyTensor* tensor);
 // 1: filled; 0: not an operand; -1: error set. Objects made on the way are kept alive by *held.
 int to_operand(PyObject* object, Operand* operand, PyObject** held);
 // Records op on Python operands (tensors and scalars).

@@ -118,11 +118,7 @@ PyObject* detach(PyObject* self, PyObject*) {
   if (!made) return nullptr;
   PyTensor* result = as_tensor(made);
   result->detached = true;
-  auto* view = new View{tensor, tensor->view ? tensor->view->root : tensor, nullptr, nullptr, PyTuple_New(0), 0};
-  view->seen = view->root->version;
-  Py_INCREF(self);
-  Py_INCREF(reinterpret_cast<PyObject*>(view->root));
-  result->view = view;
+  result->view = new_view(tensor, nullptr, nullptr, PyTuple_New(0));
   return made;
 }
 
@@ -193,6 +189,11 @@ PyObject* replace_value(PyObject* self, PyObject* other) {
   Py_RETURN_NONE;
 }
 
+PyObject* leave_storage_method(PyObject* self, PyObject*) {
+  if (!current_value(as_tensor(self)) || !leave_storage(as_tensor(self))) return nullptr;
+  Py_RETURN_NONE;
+}
+
 // The handle becomes the view `other` that was made of it; `other` holds from now on what the handle was.
 PyObject* become(PyObject* self, PyObject* other) {
   PyTensor* tensor = as_tensor(self);
@@ -220,8 +221,11 @@ PyObject* become(PyObject* self, PyObject* other) {
   Py_DECREF(self);
   if (was_root) {
     Py_INCREF(other);
+    --tensor->views;
+    ++made->views;
     view->root = made;
     view->seen = made->version;
+    view->epoch = made->epoch;
     Py_DECREF(self);
   }
   return self;
@@ -384,6 +388,7 @@ PyMethodDef tensor_methods[] = {
     {"_assign", assign_method, METH_O, "In-place: take the value of another tensor."},
     {"_become", become, METH_O, "In-place: become a view that was made of this tensor."},
     {"_replace_value", replace_value, METH_O, "Take another tensor's value, type and all."},
+    {"_leave_storage", leave_storage_method, METH_NOARGS, "Views show on what this tensor held, whatever it is given now."},
     {"_backward", backward, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
     {"_gradient_hooks", slot_object, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
     {nullptr, nullptr, 0, nullptr},

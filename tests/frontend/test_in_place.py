@@ -110,3 +110,34 @@ def test_a_value_that_does_not_fit_is_not_written(shape):
     with pytest.raises(RuntimeError, match="does not broadcast"):
         x[0] = torch.ones(*shape)
     assert x.sum().item() == 0.0
+
+
+def test_data_takes_other_storage_and_views_stay_with_the_old():
+    layer = torch.nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        layer.weight.fill_(1.0)
+    backup, row = layer.weight.data, layer.weight[0]
+    backup.add_(1)
+    layer.weight.data = torch.full((2, 2), 5.0)
+    assert layer.weight.sum().item() == 20.0
+    assert backup.tolist() == [[2.0, 2.0], [2.0, 2.0]] and row.tolist() == [2.0, 2.0]
+    backup[0, 0] = 7.0
+    assert row.tolist() == [7.0, 2.0] and layer.weight.sum().item() == 20.0
+    layer.weight.data = backup
+    assert layer.weight.tolist() == [[7.0, 2.0], [2.0, 2.0]] and layer.weight.requires_grad
+
+
+def test_each_step_may_take_new_storage():
+    p, kept = torch.nn.Parameter(torch.ones(2)), []
+    for step in range(5):
+        old = p.data
+        if step % 2:
+            kept.append((old[0], 0.5**step))
+        p.data = old * 0.5
+        (p * p).sum().backward()
+    assert p.tolist() == [0.5**5] * 2 and old.tolist() == [0.5**4] * 2
+    assert [shown.item() for shown, _ in kept] == [wanted for _, wanted in kept]
+    assert p.grad.tolist() == [2 * (1 - 0.5**5)] * 2
+    view = p.data[1]
+    view.data = torch.tensor(3.0)
+    assert p.tolist() == [0.5**5] * 2 and view.item() == 3.0

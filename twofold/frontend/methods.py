@@ -467,6 +467,7 @@ def _get_data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, other: Tensor) -> None:
+    self._leave_storage()
     self._replace_value(other)
 
 

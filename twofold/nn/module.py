@@ -504,6 +504,6 @@ def _replace(parameter: Parameter, function: Callable[[Tensor], Tensor]) -> None
         return
     gradient = parameter.grad
     parameter.grad = None
-    parameter._replace_value(changed)
+    parameter.data = changed
     if gradient is not None:
         parameter.grad = function(gradient)
