@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import twofold
-from twofold import nn, optim
+from twofold import nn, optim, static
 from twofold.frontend.install import PUBLIC
 
 
@@ -52,6 +52,25 @@ def members() -> dict[str, Any]:
     return dict(found.values())
 
 
+STATIC_WITHOUT_EXAMPLE = 270
+"""How many names of ``twofold.static`` may lack an example; the number may only fall."""
+
+
+PARTS = "nn math linalg layers losses train image metrics random summary initializers data distributions"
+
+
+def declarations() -> dict[str, Any]:
+    """What stands in ``twofold.static`` and in its parts, such as ``tf.nn``."""
+    spaces = {"static": static} | {f"static.{name}": getattr(static, name) for name in PARTS.split()}
+    found: dict[int, tuple[str, Any]] = {}
+    for title, space in spaces.items():
+        for name, value in vars(space).items():
+            ours = (getattr(value, "__module__", None) or "").startswith("twofold.static")
+            if ours and callable(value) and not name.startswith("_"):
+                found.setdefault(id(value), (f"{title}.{name}", value))
+    return dict(found.values())
+
+
 def methods() -> dict[str, Any]:
     """The tensor's own methods and properties, which are no public functions."""
     taken = {text_of(function) for function in PUBLIC.values()}
@@ -62,7 +81,7 @@ def methods() -> dict[str, Any]:
 
 EXAMPLES = {
     name: text_of(function)
-    for name, function in (functions() | members() | methods()).items()
+    for name, function in (functions() | members() | methods() | declarations()).items()
     if ">>>" in text_of(function)
 }
 
@@ -84,13 +103,18 @@ def test_the_example_is_right(name: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_is_whole(name: str) -> None:
     lines = [line for line in EXAMPLES[name].splitlines() if line.startswith(">>>")]
-    assert lines[0] == ">>> import twofold as torch"
+    assert lines[0] in (">>> import twofold as torch", ">>> import twofold.static as tf")
     assert len(lines) > 1
 
 
 def test_public_functions_and_classes_have_examples() -> None:
     without = [name for name, function in (functions() | members()).items() if ">>>" not in text_of(function)]
     assert not without, f"without an example: {', '.join(without)}"
+
+
+def test_declarations_have_examples() -> None:
+    without = [name for name, function in declarations().items() if ">>>" not in text_of(function)]
+    assert len(without) <= STATIC_WITHOUT_EXAMPLE, f"without an example: {', '.join(without)}"
 
 
 def test_a_wrong_example_would_be_seen() -> None:

@@ -27,17 +27,42 @@ class InvalidArgumentError(GraphError):
 
 
 def control_dependencies(control_inputs: Any) -> Any:
-    """Inside, operations of the default graph run after these, and read the variables as these left them."""
+    """Inside, operations of the default graph run after these, and read the variables as these left them.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(0)
+    ...     session.run(tf.global_variables_initializer())
+    ...     with tf.control_dependencies([tf.assign(v, 5)]):
+    ...         read = tf.identity(v)
+    ...     print(session.run(read))
+    5
+    """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing but run what it depends on."""
+    """An operation that does nothing but run what it depends on.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.no_op()))
+    None
+    """
     return get_default_graph().add("NoOp", name, (), ())
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """An operation that runs all of ``inputs``."""
+    """An operation that runs all of ``inputs``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v, w = tf.Variable(0), tf.Variable(0)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(tf.group(tf.assign(v, 1), tf.assign(w, 2)))
+    ...     print(session.run([v, w]))
+    [np.int32(1), np.int32(2)]
+    """
     flat: list[Any] = []
     for item in inputs:
         flat += item if isinstance(item, (list, tuple)) else [item]
@@ -50,7 +75,13 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
 
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """The tensors, each available only once all are computed."""
+    """The tensors, each available only once all are computed.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.tuple([tf.constant(1), tf.constant(2)])))
+    [np.int32(1), np.int32(2)]
+    """
     controls = [operation_of(as_tensor(tensor)) for tensor in tensors if tensor is not None] + list(
         control_inputs or []
     )
@@ -59,27 +90,61 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any 
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
-    """``output_tensor`` after ``dependencies`` have run."""
+    """``output_tensor`` after ``dependencies`` have run.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(0)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(tf.control.with_dependencies([tf.assign(v, 5)], tf.constant(1)))
+    ...     print(session.run(v))
+    np.int32(1)
+    5
+    """
     with control_dependencies(dependencies):
         return identity(output_tensor, name=name)
 
 
 @contextmanager
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
-    """Inside, names of operations start with ``name/``."""
+    """Inside, names of operations start with ``name/``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     with tf.name_scope("layer"):
+    ...         x = tf.constant(1.0, name="x")
+    ...     print(x.name)
+    layer/x:0
+    """
     with get_default_graph().name_scope(default_name if name is None else name) as scope:
         yield scope
 
 
 @contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """``name_scope`` with its older order of arguments."""
+    """``name_scope`` with its older order of arguments.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     with tf.op_scope([], "layer"):
+    ...         x = tf.constant(1.0, name="x")
+    ...     print(x.name)
+    layer/x:0
+    """
     with name_scope(name, default_name) as scope:
         yield scope
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Does nothing: everything runs on the CPU."""
+    """Does nothing: everything runs on the CPU.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     with tf.device("/cpu:0"):
+    ...         x = tf.constant(1.0)
+    ...     print(session.run(x))
+    1.0
+    """
     return get_default_graph().device(device_name_or_function)
 
 
@@ -91,7 +156,13 @@ def Print(
     summarize: int = 3,
     name: str | None = None,
 ) -> Any:
-    """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error."""
+    """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.Print(tf.constant([1, 2]), [tf.constant(3)], first_n=0)))
+    [1 2]
+    """
     tensor = convert_to_tensor(input_)
     shown = [convert_to_tensor(item) for item in data]
     made = define("Print", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
@@ -170,6 +241,11 @@ def py_func(
 
     What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
     passes through it. Raises GraphError if the results do not have the dtypes ``Tout``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.py_func(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)))
+    [2. 4.]
     """
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
@@ -199,6 +275,12 @@ def cond(
 
     Both functions return the same structure of tensors of the same dtypes; operations count as a number. If one
     writes variables or calls Python, ``pred`` is computed first, in a run of its own.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(3.0)
+    ...     print(session.run(tf.cond(x > 2.0, lambda: x * 10, lambda: x)))
+    30.0
     """
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if true_fn is None or false_fn is None:
@@ -222,6 +304,12 @@ def case(
     """What the function of the first true predicate declares, else ``default`` (without it the last function).
 
     With ``exclusive`` a run raises InvalidArgumentError if several predicates are true.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(3.0)
+    ...     print(session.run(tf.case([(x > 5.0, lambda: x), (x > 2.0, lambda: x * 10)], default=lambda: x * 0)))
+    30.0
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     if not pairs:
@@ -254,6 +342,11 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
     """What function number ``branch_index`` declares, ``default`` (else the last) for any other number.
 
     ``branch_fns`` is a list of functions, of pairs ``(number, function)``, or a dict of them.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)])))
+    20
     """
     index = convert_to_tensor(branch_index)
     items = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)

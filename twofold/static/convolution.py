@@ -144,7 +144,13 @@ def conv1d(
     input: Any = None,
     dilations: Any = None,
 ) -> Any:
-    """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``."""
+    """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))))
+    [21. 32.]
+    """
     image = input if value is None else value
     return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
 
@@ -159,13 +165,26 @@ def conv3d(
     name: str | None = None,
     filters: Any = None,
 ) -> Any:
-    """The convolution of ``(batch, depth, height, width, channels)``."""
+    """The convolution of ``(batch, depth, height, width, channels)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x, filters = tf.zeros([1, 4, 4, 4, 2]), tf.zeros([2, 2, 2, 2, 5])
+    ...     print(tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID").shape)
+    (1, 3, 3, 3, 5)
+    """
     kernel = filters if filter is None else filter
     return _conv3d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv3D")
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Any:
-    """``conv2d`` with the places of the filters ``rate`` apart."""
+    """``conv2d`` with the places of the filters ``rate`` apart.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.nn.atrous_conv2d(tf.zeros([1, 5, 5, 2]), tf.zeros([2, 2, 2, 3]), 2, "VALID").shape)
+    (1, 3, 3, 3)
+    """
     return _conv2d(value, filters, 1, padding, "NHWC", rate, name=name or "Conv2D")
 
 
@@ -216,6 +235,12 @@ def conv2d_transpose(
     """The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.
 
     Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])
+    ...     print(tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape)
+    (1, 4, 4, 5)
     """
     image, kernel = (input if value is None else value), (filters if filter is None else filter)
     made = name or "conv2d_transpose"
@@ -259,7 +284,14 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Any:
-    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``."""
+    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3])
+    ...     print(tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME").shape)
+    (1, 4, 4, 6)
+    """
     apart = dilations if rate is None else rate
     return _depthwise(input, filter, strides, padding, apart, data_format, name=name or "depthwise")
 

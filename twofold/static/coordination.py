@@ -19,8 +19,8 @@ class CancelledError(GraphError):
 class Coordinator:
     """Tells threads when to stop, and waits for them; the first error of a thread is raised by ``join``.
 
-    >>> import threading
     >>> import twofold.static as tf
+    >>> import threading
     >>> coordinator = tf.train.Coordinator()
     >>> def work():
     ...     while not coordinator.should_stop():

@@ -81,7 +81,13 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Any:
-    """Linear interpolation between the four nearest elements; float32."""
+    """Linear interpolation between the four nearest elements; float32.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.resize_bilinear(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
+    (1, 4, 6, 4)
+    """
     return _bilinear(images, size, align_corners, half_pixel_centers, name=name or "ResizeBilinear")
 
 
@@ -91,6 +97,11 @@ def resize_nearest_neighbor(
     """The nearest element before each place.
 
     Raises ValueError for ``align_corners``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.resize_nearest_neighbor([[[[1.0], [2.0]]]], [1, 4]))))
+    [1. 1. 2. 2.]
     """
     if align_corners:
         raise ValueError("resize_nearest_neighbor: align_corners is not there. Leave it out.")
@@ -104,7 +115,13 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Any:
-    """Cubic interpolation between the sixteen nearest elements; float32."""
+    """Cubic interpolation between the sixteen nearest elements; float32.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.resize_bicubic(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
+    (1, 4, 6, 4)
+    """
     return _bicubic(images, size, align_corners, half_pixel_centers, name=name or "ResizeBicubic")
 
 
@@ -114,6 +131,11 @@ def resize_images(
     """Images in another size, by one of the ways of ``ResizeMethod``.
 
     Raises ValueError for another method.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.resize_images(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
+    (1, 4, 6, 4)
     """
     ways = {0: resize_bilinear, 1: resize_nearest_neighbor, 2: resize_bicubic}
     if method not in ways:

@@ -150,22 +150,46 @@ class Identity(Initializer):
 
 
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = float32) -> VarianceScaling:
-    """Even numbers of variance 2 / (inputs + outputs)."""
+    """Even numbers of variance 2 / (inputs + outputs).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.glorot_uniform_initializer(seed=1)([2, 3]).shape)
+    (2, 3)
+    """
     return VarianceScaling(1.0, "fan_avg", "uniform", seed, dtype)
 
 
 def glorot_normal_initializer(seed: int | None = None, dtype: Any = float32) -> VarianceScaling:
-    """Normal numbers of variance 2 / (inputs + outputs)."""
+    """Normal numbers of variance 2 / (inputs + outputs).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.glorot_normal_initializer(seed=1)([2, 3]).shape)
+    (2, 3)
+    """
     return VarianceScaling(1.0, "fan_avg", "normal", seed, dtype)
 
 
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Normal numbers of variance 2 / inputs."""
+    """Normal numbers of variance 2 / inputs.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.initializers.he_normal(seed=1)([2, 3]).shape)
+    (2, 3)
+    """
     return VarianceScaling(2.0, "fan_in", "normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Even numbers of variance 2 / inputs."""
+    """Even numbers of variance 2 / inputs.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.initializers.he_uniform(seed=1)([2, 3]).shape)
+    (2, 3)
+    """
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 

@@ -43,7 +43,13 @@ def dense(
     reuse: Any = None,
     default_name: str = "dense",
 ) -> Any:
-    """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own."""
+    """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.layers.dense(tf.zeros([2, 3]), 5, activation=tf.nn.relu).shape)
+    (2, 5)
+    """
     tensor = convert_to_tensor(inputs)
     width = tensor.type_.shape[-1] if tensor.type_.ndim else -1
     if width < 0:
@@ -74,7 +80,13 @@ def _flatten(inputs: Any) -> Any:
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: Any = None) -> Any:
-    """All axes but the first as one."""
+    """All axes but the first as one.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.layers.flatten(tf.zeros([2, 3, 4])).shape)
+    (2, 12)
+    """
     return _flatten(inputs, name=name or "flatten")
 
 
@@ -86,7 +98,13 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Any:
-    """``tf.nn.dropout`` while ``training`` is true (a Python value or a bool tensor)."""
+    """``tf.nn.dropout`` while ``training`` is true (a Python value or a bool tensor).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.layers.dropout([1.0, 2.0], training=False)))
+    [1. 2.]
+    """
     if isinstance(training, (bool, int)):
         return (
             nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed, name=name)
@@ -121,6 +139,11 @@ def batch_normalization(
     """Normalised over all axes but the last; in training by the batch, otherwise by moving averages.
 
     The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.layers.batch_normalization(tf.zeros([2, 3]), training=True).shape)
+    (2, 3)
     """
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim

@@ -9,6 +9,7 @@ from twofold.ops import cholesky as _cholesky
 from twofold.ops import matrix_functions, norms, orthogonal, solving, spectral
 from twofold.ops.base import FUNCTIONS, apply, ops
 from twofold.static.define import Number, axis_of, numbers, operation
+from twofold.static.docstrings import declared as _declared
 from twofold.static.math import matmul, trace
 
 __all__ = ["matmul", "trace"]
@@ -19,7 +20,7 @@ def _named(type: str, function: Callable[[Any], Any], doc: str, name: str) -> An
         return function(input)
 
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = doc
+    body.__doc__ = _declared(doc, type)
     return operation(type)(body)
 
 
@@ -139,7 +140,7 @@ def _transform(type: str, name: str, last: int) -> Any:
 
     body.__name__ = body.__qualname__ = type.lower()
     axes = "the last axis" if last == 1 else f"the last {last} axes"
-    body.__doc__ = f"``{name}`` over {axes}."
+    body.__doc__ = _declared(f"``{name}`` over {axes}.", type)
     return operation(type)(body)
 
 

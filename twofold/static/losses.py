@@ -71,7 +71,13 @@ def compute_weighted_loss(
     loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """``losses * weights``, summed and divided by the number of weights that are not 0 (see ``Reduction``)."""
+    """``losses * weights``, summed and divided by the number of weights that are not 0 (see ``Reduction``).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.compute_weighted_loss([1.0, 3.0], weights=[1.0, 0.5])))
+    1.25
+    """
     return _finish(convert_to_tensor(losses), weights, scope, loss_collection, reduction)
 
 
@@ -93,7 +99,13 @@ def sparse_softmax_cross_entropy(
     loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Cross entropy with class numbers; unweighted, the very operation that ``nn.CrossEntropyLoss`` is."""
+    """Cross entropy with class numbers; unweighted, the very operation that ``nn.CrossEntropyLoss`` is.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.sparse_softmax_cross_entropy([0], [[2.0, 0.0]])))
+    0.12692805
+    """
     plain = isinstance(weights, (int, float)) and weights == 1
     if plain and reduction not in (Reduction.NONE, Reduction.SUM):
         return _collected(_sparse_mean(_indices(labels), logits), loss_collection)
@@ -110,7 +122,13 @@ def softmax_cross_entropy(
     loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Cross entropy with rows of probabilities, through which no derivative flows."""
+    """Cross entropy with rows of probabilities, through which no derivative flows.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.softmax_cross_entropy(tf.constant([[1.0, 0.0]]), tf.constant([[2.0, 0.0]]))))
+    0.12692805
+    """
     labels = math.cast(convert_to_tensor(onehot_labels), as_tensor(logits).dtype)
     if label_smoothing:
         count = as_tensor(logits).type_.shape[-1]
@@ -128,7 +146,13 @@ def sigmoid_cross_entropy(
     loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Cross entropy of each element with ``sigmoid(logits)``."""
+    """Cross entropy of each element with ``sigmoid(logits)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.sigmoid_cross_entropy(tf.constant([[1.0]]), tf.constant([[0.0]]))))
+    0.6931472
+    """
     labels = math.cast(convert_to_tensor(multi_class_labels), as_tensor(logits).dtype)
     if label_smoothing:
         labels = math.add(math.multiply(labels, 1.0 - label_smoothing), 0.5 * label_smoothing)
@@ -199,28 +223,61 @@ hinge_loss = _difference_loss("hinge_loss", _hinge, "max(0, 1 - y * prediction),
 
 
 def add_loss(loss: Any, loss_collection: str = GraphKeys.LOSSES) -> None:
-    """Put a loss in the collection of losses."""
+    """Put a loss in the collection of losses.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.losses.add_loss(tf.constant(2.0))
+    ...     print(session.run(tf.losses.get_total_loss()))
+    2.0
+    """
     get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses collected so far."""
+    """The losses collected so far.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.losses.add_loss(tf.constant(2.0))
+    ...     print(session.run(tf.losses.get_losses()))
+    [np.float32(2.0)]
+    """
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The penalties of variables."""
+    """The penalties of variables.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.losses.get_regularization_losses())
+    []
+    """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
-    """The sum of the penalties."""
+    """The sum of the penalties.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.get_regularization_loss()))
+    0.0
+    """
     found = get_regularization_losses(scope)
     return math.add_n(found, name=name) if found else convert_to_tensor(0.0)
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
-    """The sum of all losses collected."""
+    """The sum of all losses collected.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.losses.add_loss(tf.constant(2.0))
+    ...     print(session.run(tf.losses.get_total_loss()))
+    2.0
+    """
     return math.add_n(
         get_losses() + (get_regularization_losses() if add_regularization_losses else []), name=name
     )

@@ -12,6 +12,7 @@ from twofold.dtypes import float32, float64, int32, int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.static.define import Number, Tensors, as_dtype, axis_of, numbers, operation
+from twofold.static.docstrings import declared as _declared
 
 
 def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[..., Any]:
@@ -19,7 +20,7 @@ def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[...,
         return function(x)
 
     body.__name__ = body.__qualname__ = type.lower()
-    body.__doc__ = doc
+    body.__doc__ = _declared(doc, type)
     return operation(type)(body)
 
 
@@ -28,7 +29,7 @@ def _binary(type: str, function: Callable[[Any, Any], Any], doc: str) -> Callabl
         return function(x, y)
 
     body.__name__ = body.__qualname__ = type.lower()
-    body.__doc__ = doc
+    body.__doc__ = _declared(doc, type)
     return operation(type)(body)
 
 
@@ -122,7 +123,13 @@ div = _binary("Div", _quotient, "Quotient; of integers rounded down, as Python 2
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
-    """Quotient, 0 where ``y`` is 0."""
+    """Quotient, 0 where ``y`` is 0.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.math.divide_no_nan([1.0, 2.0], [0.0, 4.0])))
+    [0.  0.5]
+    """
     return _divide_no_nan(x, y, name=name)
 
 
@@ -153,8 +160,8 @@ def _reduction(type: str, function: Callable[..., Any], doc: str) -> Callable[..
         return reduce(input_tensor, axes, bool(keep_dims if keepdims is None else keepdims), name=name)
 
     reduction.__name__ = reduction.__qualname__ = "reduce_" + type.lower()
-    reduction.__doc__ = (
-        f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1."
+    reduction.__doc__ = _declared(
+        f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1.", type
     )
     return reduction
 
@@ -212,7 +219,7 @@ def _extreme(type: str, function: Callable[..., Any], doc: str) -> Callable[...,
         return body(input, 0 if place is None else place, as_dtype(output_type), name=name)
 
     extreme.__name__ = extreme.__qualname__ = type.lower()
-    extreme.__doc__ = doc
+    extreme.__doc__ = _declared(doc, type)
     return extreme
 
 
@@ -260,13 +267,25 @@ def matmul(
 
 
 def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Any:
-    """``matmul`` under its older name."""
+    """``matmul`` under its older name.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.batch_matmul([[[1.0, 2.0]]], [[[3.0], [4.0]]])))
+    [[[11.]]]
+    """
     return matmul(x, y, adj_x, adj_y, name=name)
 
 
 @operation("Tensordot")
 def tensordot(a: Any, b: Any, axes: Number) -> Any:
-    """Sum of products over ``axes``: a number of trailing and leading axes, or two lists of axes."""
+    """Sum of products over ``axes``: a number of trailing and leading axes, or two lists of axes.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.tensordot([[1.0, 2.0]], [[3.0], [4.0]], 1)))
+    [[11.]]
+    """
     found = numbers(axes)
     if isinstance(found, list) and isinstance(found[0], int):
         found = [[found[0]], [found[1]]]
@@ -274,7 +293,13 @@ def tensordot(a: Any, b: Any, axes: Number) -> Any:
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
-    """Sums of products by Einstein's notation."""
+    """Sums of products by Einstein's notation.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.einsum("ij,jk->ik", [[1.0, 2.0]], [[3.0], [4.0]])))
+    [[11.]]
+    """
     return _einsum(list(inputs), equation, name=name)
 
 
@@ -285,7 +310,13 @@ def _einsum(inputs: Tensors, equation: Number) -> Any:
 
 @operation("AddN")
 def add_n(inputs: Tensors) -> Any:
-    """Sum of a list of tensors."""
+    """Sum of a list of tensors.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.add_n([tf.constant([1, 2]), tf.constant([10, 20])])))
+    [11 22]
+    """
     total = inputs[0]
     for value in inputs[1:]:
         total = apply("add", total, value)
@@ -293,19 +324,37 @@ def add_n(inputs: Tensors) -> Any:
 
 
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
-    """Sum of a list of tensors."""
+    """Sum of a list of tensors.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.accumulate_n([tf.constant([1, 2]), tf.constant([10, 20])])))
+    [11 22]
+    """
     return add_n(inputs, name=name)
 
 
 @operation("ClipByValue")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """Elements limited to a range."""
+    """Elements limited to a range.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0)))
+    [0.  0.5 1. ]
+    """
     return ops.minimum(ops.maximum(t, clip_value_min), clip_value_max)
 
 
 @operation("ClipByNorm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
-    """``t`` scaled down so that its norm is at most ``clip_norm``."""
+    """``t`` scaled down so that its norm is at most ``clip_norm``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.clip_by_norm([3.0, 4.0], 1.0)))
+    [0.6 0.8]
+    """
     found = axis_of(axes)
     norm = ops.sqrt(ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True))
     return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
@@ -313,7 +362,13 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
 
 @operation("GlobalNorm")
 def global_norm(t_list: Tensors) -> Any:
-    """Norm of all tensors together."""
+    """Norm of all tensors together.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.global_norm([tf.constant([3.0]), tf.constant([4.0])])))
+    5.0
+    """
     total: Any = None
     for value in t_list:
         part = ops.sum(ops.square(value))
@@ -324,7 +379,13 @@ def global_norm(t_list: Tensors) -> Any:
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
+    """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)))
+    ([array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0))
+    """
     given = [value for value in t_list if value is not None]
     norm = global_norm(given) if use_norm is None else use_norm
     return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
@@ -349,7 +410,7 @@ def _cumulative(
             made = ops.cat([start(first), rest], place)
         return ops.flip(made, place) if reverse else made
 
-    body.__doc__ = doc
+    body.__doc__ = _declared(doc, type)
     return body
 
 
@@ -373,27 +434,57 @@ def _cast(x: Any, dtype: Any = float32) -> Any:
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """``x`` in another dtype; towards integers the fraction is cut off."""
+    """``x`` in another dtype; towards integers the fraction is cut off.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.cast([1.9, -1.9], tf.int32)))
+    [ 1 -1]
+    """
     return _cast(x, as_dtype(dtype), name=name)
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """``x`` as float32."""
+    """``x`` as float32.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.to_float([1, 2])))
+    [1. 2.]
+    """
     return cast(x, float32, name)
 
 
 def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """``x`` as float64."""
+    """``x`` as float64.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.to_double([1, 2])))
+    [1. 2.]
+    """
     return cast(x, float64, name)
 
 
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """``x`` as int32."""
+    """``x`` as int32.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.to_int32([1.9, -1.9])))
+    [ 1 -1]
+    """
     return cast(x, int32, name)
 
 
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """``x`` as int64."""
+    """``x`` as int64.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.to_int64([1.9, -1.9])))
+    [ 1 -1]
+    """
     return cast(x, int64, name)
 
 
@@ -403,7 +494,13 @@ def _linspace(start: Number, stop: Number, num: Number) -> Any:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
-    """``num`` evenly spaced numbers, both ends included."""
+    """``num`` evenly spaced numbers, both ends included.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.linspace(0.0, 1.0, 5)))
+    [0.   0.25 0.5  0.75 1.  ]
+    """
     return _linspace(start, stop, num, name=name or "LinSpace")
 
 
@@ -413,6 +510,12 @@ trace = _unary("Trace", lambda x: ops.trace(x), "Sum of the diagonal.")
 
 @operation("Cross")
 def cross(a: Any, b: Any) -> Any:
-    """Cross product of vectors of three elements on the last axis."""
+    """Cross product of vectors of three elements on the last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.cross([1, 0, 0], [0, 1, 0])))
+    [0 0 1]
+    """
     left = [ops.roll(value, shift, -1) for value in (a, b) for shift in (-1, -2)]
     return apply("subtract", apply("multiply", left[0], left[3]), apply("multiply", left[1], left[2]))

@@ -61,13 +61,25 @@ swish = _unary("Swish", lambda features: ops.silu(features), "x * sigmoid(x).")
 
 @operation("LeakyRelu")
 def leaky_relu(features: Any, alpha: Any = 0.2) -> Any:
-    """x, or ``alpha * x`` below 0."""
+    """x, or ``alpha * x`` below 0.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.leaky_relu([-1.0, 2.0])))
+    [-0.2  2. ]
+    """
     return ops.leaky_relu(features, alpha)
 
 
 @operation("CRelu")
 def crelu(features: Any) -> Any:
-    """relu(x) beside relu(-x)."""
+    """relu(x) beside relu(-x).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.crelu([-1.0, 2.0])))
+    [0. 2. 1. 0.]
+    """
     return ops.concat([ops.relu(features), ops.relu(ops.negative(features))], -1)
 
 
@@ -77,7 +89,14 @@ def _softmax(logits: Any, axis: Number = -1) -> Any:
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """exp(x) over the sum of exp(x) along ``axis`` (the last unless given)."""
+    """exp(x) over the sum of exp(x) along ``axis`` (the last unless given).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.softmax([[0.0, 0.0], [5.0, 5.0]])))
+    [[0.5 0.5]
+     [0.5 0.5]]
+    """
     place = dim if axis is None else axis
     return _softmax(logits, -1 if place is None else place, name=name)
 
@@ -88,7 +107,13 @@ def _log_softmax(logits: Any, axis: Number = -1) -> Any:
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """The logarithm of ``softmax``."""
+    """The logarithm of ``softmax``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.log_softmax([0.0, 0.0])))
+    [-0.6931472 -0.6931472]
+    """
     place = dim if axis is None else axis
     return _log_softmax(logits, -1 if place is None else place, name=name)
 
@@ -106,7 +131,14 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: Any = None,
 ) -> Any:
-    """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too."""
+    """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])
+    ...     print(session.run(loss))
+    [0.12692805]
+    """
     _need_names(_sentinel, labels, logits)
     place = dim if axis is None else axis
     return _soft_cross_entropy(labels, logits, -1 if place is None else place, name=name)
@@ -120,7 +152,14 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: Any = None,
 ) -> Any:
-    """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``."""
+    """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     loss = tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])
+    ...     print(session.run(loss))
+    [0.12692805]
+    """
     _need_names(_sentinel, labels, logits)
     return _soft_cross_entropy(math.stop_gradient(labels), logits, dim if axis is None else axis, name=name)
 
@@ -138,7 +177,14 @@ def _sparse_cross_entropy(labels: Any, logits: Any) -> Any:
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
-    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
+    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])
+    ...     print(session.run(loss))
+    [0.12692805]
+    """
     _need_names(_sentinel, labels, logits)
     return _sparse_cross_entropy(_indices(labels), logits, name=name)
 
@@ -156,7 +202,14 @@ def _binary_cross_entropy(labels: Any, logits: Any) -> Any:
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
-    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
+    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])
+    ...     print(session.run(loss))
+    [0.6931472 0.       ]
+    """
     _need_names(_sentinel, labels, logits)
     return _binary_cross_entropy(convert_to_tensor(labels), convert_to_tensor(logits), name=name)
 
@@ -175,13 +228,26 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     labels: Any = None,
 ) -> Any:
-    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted."""
+    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     loss = tf.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0)
+    ...     print(session.run(loss))
+    [1.3862944 0.6931472]
+    """
     return _weighted_cross_entropy(labels if targets is None else targets, logits, pos_weight, name=name)
 
 
 @operation("L2Loss")
 def l2_loss(t: Any) -> Any:
-    """Half the sum of squares."""
+    """Half the sum of squares.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.l2_loss([3.0, 4.0])))
+    12.5
+    """
     return ops.multiply(ops.sum(ops.square(t)), 0.5)
 
 
@@ -191,7 +257,14 @@ def _bias_add(value: Any, bias: Any) -> Any:
 
 
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Any:
-    """``bias`` added along the last axis."""
+    """``bias`` added along the last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0])))
+    [[11. 22.]
+     [13. 24.]]
+    """
     return _bias_add(value, bias, name=name)
 
 
@@ -213,6 +286,11 @@ def dropout(
     """Each element kept with probability ``keep_prob`` and divided by it, else 0; drawn anew in every run.
 
     Raises ValueError unless exactly one of ``keep_prob`` and ``rate`` is given.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.dropout([1.0, 2.0], keep_prob=1.0)))
+    [1. 2.]
     """
     if (keep_prob is None) == (rate is None):
         raise ValueError("dropout: give exactly one of keep_prob and rate.")
@@ -233,7 +311,15 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Any:
-    """Rows of ``params`` by number."""
+    """Rows of ``params`` by number.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     table = tf.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    ...     print(session.run(tf.nn.embedding_lookup(table, [2, 0])))
+    [[4. 5.]
+     [0. 1.]]
+    """
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
             raise NotImplementedError("embedding_lookup: partitioned tables are not offered. Give one table.")
@@ -252,7 +338,13 @@ def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> Any:
-    """Mean and variance over ``axes``."""
+    """Mean and variance over ``axes``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.moments([[1.0, 2.0], [3.0, 6.0]], [0])))
+    (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
+    """
     return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
 
 
@@ -273,7 +365,13 @@ def batch_normalization(
     variance_epsilon: float,
     name: str | None = None,
 ) -> Any:
-    """``scale * (x - mean) / sqrt(variance + epsilon) + offset``."""
+    """``scale * (x - mean) / sqrt(variance + epsilon) + offset``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, None, None, 0.0)))
+    [-1.  1.]
+    """
     return _normalised(x, mean, variance, offset, scale, variance_epsilon, name=name or "batchnorm")
 
 
@@ -286,7 +384,13 @@ def _l2_normalize(x: Any, axis: Number, epsilon: Any) -> Any:
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Any:
-    """``x`` over its norm along ``axis``."""
+    """``x`` over its norm along ``axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.l2_normalize([3.0, 4.0], 0)))
+    [0.6 0.8]
+    """
     return _l2_normalize(x, dim if axis is None else axis, epsilon, name=name)
 
 
@@ -297,15 +401,33 @@ def _in_top_k(predictions: Any, targets: Any, k: Number) -> Any:
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
-    """Whether the score at each target is among the ``k`` largest of its row."""
+    """Whether the score at each target is among the ``k`` largest of its row.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.in_top_k([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]], [2, 0], 2)))
+    [ True False]
+    """
     return _in_top_k(predictions, _indices(targets), k, name=name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """``matmul(x, weights) + biases``."""
+    """``matmul(x, weights) + biases``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [1.0]], [10.0])))
+    [[13.]]
+    """
     return bias_add(math.matmul(x, weights), biases, name=name or "xw_plus_b")
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """``relu(matmul(x, weights) + biases)``."""
+    """``relu(matmul(x, weights) + biases)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.relu_layer([[1.0, 2.0]], [[1.0, -1.0], [1.0, -1.0]], [0.5, 0.5])))
+    [[3.5 0. ]]
+    """
     return relu(xw_plus_b(x, weights, biases), name=name or "relu_layer")

@@ -53,7 +53,8 @@ class Saver:
 
     ``max_to_keep`` limits how many files one Saver leaves (None or 0: no limit).
 
-    >>> import tempfile, twofold.static as tf
+    >>> import twofold.static as tf
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), tf.Session() as session:
     ...     w = tf.Variable([1.0, 2.0])
     ...     session.run(w.initializer)

@@ -39,7 +39,13 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` the exponent is whole."""
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` the exponent is whole.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.exponential_decay(1.0, tf.constant(2), 1, 0.5)))
+    0.25
+    """
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
     return _scheduled("ExponentialDecay", _exponential, global_step, name, **given)
 
@@ -56,7 +62,13 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.natural_exp_decay(1.0, tf.constant(2), 1, 0.5)))
+    0.36787945
+    """
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
     return _scheduled("ExponentialTimeDecay", _natural, global_step, name, **given)
 
@@ -74,7 +86,13 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.inverse_time_decay(1.0, tf.constant(2), 1, 0.5)))
+    0.5
+    """
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
     return _scheduled("InverseTimeDecay", _inverse, global_step, name, **given)
 
@@ -112,7 +130,13 @@ def polynomial_decay(
 
 
 def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Any:
-    """``values[k]`` up to and including ``boundaries[k]``, the last value after all; raises ValueError for counts."""
+    """``values[k]`` up to and including ``boundaries[k]``, the last value after all; raises ValueError for counts.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.piecewise_constant(tf.constant(5), [3, 9], [1.0, 0.5, 0.1])))
+    0.5
+    """
     if len(values) != len(boundaries) + 1:
         raise ValueError(
             f"piecewise_constant: {len(values)} values for {len(boundaries)} boundaries. Give one value more."
@@ -144,7 +168,13 @@ def _cosine(step: Any, rate: Any, steps: Any, alpha: float) -> Any:
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
 ) -> Any:
-    """Half a cosine from ``learning_rate`` down to ``alpha`` times it (Loshchilov, Hutter 2017)."""
+    """Half a cosine from ``learning_rate`` down to ``alpha`` times it (Loshchilov, Hutter 2017).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.cosine_decay(1.0, tf.constant(5), 10)))
+    0.49999997
+    """
     given = {"rate": learning_rate, "steps": decay_steps, "alpha": alpha}
     return _scheduled("CosineDecay", _cosine, global_step, name, **given)
 
@@ -172,7 +202,13 @@ def cosine_decay_restarts(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Any:
-    """``cosine_decay`` again and again, each ``t_mul`` times as long and ``m_mul`` times as high as the one before."""
+    """``cosine_decay`` again and again, each ``t_mul`` times as long and ``m_mul`` times as high as the one before.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.cosine_decay_restarts(1.0, tf.constant(10), 10)))
+    1.0
+    """
     given = {"rate": learning_rate, "first": first_decay_steps, "longer": t_mul, "lower": m_mul}
     return _scheduled("SGDRDecay", _restarted, global_step, name, alpha=alpha, **given)
 
@@ -192,6 +228,12 @@ def linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Any:
-    """A line down to zero times a cosine of ``num_periods`` periods (Bello et al. 2017)."""
+    """A line down to zero times a cosine of ``num_periods`` periods (Bello et al. 2017).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.train.linear_cosine_decay(1.0, tf.constant(0), 10)))
+    1.001
+    """
     given = {"rate": learning_rate, "steps": decay_steps, "periods": num_periods}
     return _scheduled("LinearCosineDecay", _linear_cosine, global_step, name, alpha=alpha, beta=beta, **given)

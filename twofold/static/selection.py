@@ -55,6 +55,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows.
 
     Without ``x`` and ``y`` the coordinates (int64) of the true elements, a row for each.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.where([True, False], [1, 2], [10, 20])))
+    [ 1 20]
     """
     if (x is None) != (y is None):
         raise ValueError("where: give both x and y, or neither.")
@@ -65,7 +70,14 @@ select = where
 
 
 def true_places(condition: Any, name: str | None = None) -> Any:
-    """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each."""
+    """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.where([[False, True], [True, False]])))
+    [[0 1]
+     [1 0]]
+    """
     tensor = convert_to_tensor(condition)
     rank = None if tensor.type_.shape == UNKNOWN_RANK else tensor.type_.ndim
     (places,) = in_python("Where", numpy.argwhere, [tensor], [(int64, (None, rank))], name)
@@ -112,7 +124,13 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
 
 
 def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any, Any]:
-    """The different elements of a vector in the order they are first seen, where each belongs, and how often."""
+    """The different elements of a vector in the order they are first seen, where each belongs, and how often.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.unique_with_counts([3, 1, 3])))
+    (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32), array([2, 1], dtype=int32))
+    """
     tensor, kind = convert_to_tensor(x), as_dtype(out_idx)
 
     def function(values: Any) -> list[Any]:
@@ -126,13 +144,25 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any]:
-    """The different elements of a vector in the order they are first seen, and where each element belongs."""
+    """The different elements of a vector in the order they are first seen, and where each element belongs.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.unique([3, 1, 3])))
+    (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32))
+    """
     found, places, _ = unique_with_counts(x, out_idx, name or "Unique")
     return found, places
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Any, Any]:
-    """The elements of vector ``x`` that ``y`` does not hold, in order, and their places."""
+    """The elements of vector ``x`` that ``y`` does not hold, in order, and their places.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.setdiff1d([1, 2, 3, 4], [2, 4])))
+    (array([1, 3], dtype=int32), array([0, 2], dtype=int32))
+    """
     tensor, kind = convert_to_tensor(x), as_dtype(index_dtype)
 
     def function(values: Any, others: Any) -> list[Any]:
@@ -146,7 +176,13 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Any]:
-    """The slices of ``data`` whose number in ``partitions`` is 0, 1, ..., a tensor for each number."""
+    """The slices of ``data`` whose number in ``partitions`` is 0, 1, ..., a tensor for each number.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2)))
+    [array([10, 30], dtype=int32), array([20], dtype=int32)]
+    """
     values, parts = convert_to_tensor(data), convert_to_tensor(partitions)
     count = parts.type_.ndim
     flat, kinds = _merged(values, 0, count), reshape(parts, [-1])
@@ -171,7 +207,13 @@ def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
-    """The slices of the tensors ``data`` at the places ``indices``; of equal places the last one counts."""
+    """The slices of the tensors ``data`` at the places ``indices``; of equal places the last one counts.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])))
+    [10 20 30]
+    """
     places = [_indices(part) for part in indices]
     values = [convert_to_tensor(part) for part in data]
     return _stitched(places, values, count_up_to(places), values[0].dtype, name=name)
@@ -185,7 +227,13 @@ def count_nonzero(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """How many elements are not zero along ``axis``."""
+    """How many elements are not zero along ``axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.count_nonzero([[0, 2], [3, 4]], axis=0)))
+    [1 2]
+    """
     from_axes = bool(keep_dims if keepdims is None else keepdims)
     return _count_nonzero(convert_to_tensor(input_tensor), axis, from_axes, as_dtype(dtype), name=name)
 
@@ -206,7 +254,14 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Any:
-    """How often (or with which total weight) label ``i`` was predicted as ``j``."""
+    """How often (or with which total weight) label ``i`` was predicted as ``j``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.confusion_matrix([0, 1, 1], [0, 1, 0])))
+    [[1 0]
+     [1 1]]
+    """
     given = [_indices(labels), _indices(predictions)]
     count = count_up_to(given) if num_classes is None else num_classes
     weight = 1 if weights is None else convert_to_tensor(weights)
@@ -231,7 +286,13 @@ def bincount(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Any:
-    """How often (or with which total weight) each number from 0 to the largest is in ``arr``."""
+    """How often (or with which total weight) each number from 0 to the largest is in ``arr``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.bincount([0, 2, 2])))
+    [1 0 2]
+    """
     given = _indices(arr)
     limits = {"minlength": minlength, "maxlength": maxlength}
     kind = as_dtype(dtype) if weights is None else convert_to_tensor(weights).dtype
@@ -269,7 +330,13 @@ def _bincount(x: Any, weights: Any, size: Number, dtype: Any) -> Any:
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: int = 100, dtype: Any = int32, name: str | None = None
 ) -> Any:
-    """How many values are in each of ``nbins`` equal parts of a range; those outside are in the first or last."""
+    """How many values are in each of ``nbins`` equal parts of a range; those outside are in the first or last.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.histogram_fixed_width([0.0, 1.0, 1.5, 4.0], [0.0, 4.0], nbins=2)))
+    [3 1]
+    """
     low, high = convert_to_tensor(value_range)[0], convert_to_tensor(value_range)[1]
     return _histogram(convert_to_tensor(values), low, high, nbins, as_dtype(dtype), name=name)
 

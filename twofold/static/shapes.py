@@ -12,7 +12,8 @@ from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 class Dimension:
     """One size of a shape; ``value`` is None where it is unknown.
 
-    >>> Dimension(3).value, Dimension(3) == 3, int(Dimension(3)) + 1
+    >>> import twofold.static as tf
+    >>> tf.Dimension(3).value, tf.Dimension(3) == 3, int(tf.Dimension(3)) + 1
     (3, True, 4)
     """
 
@@ -64,7 +65,8 @@ class Dimension:
 class TensorShape:
     """The shape of a declared tensor; ``ndims`` is None where even the rank is unknown.
 
-    >>> shape = TensorShape([None, 3])
+    >>> import twofold.static as tf
+    >>> shape = tf.TensorShape([None, 3])
     >>> shape.as_list(), shape.ndims, shape[1].value, str(shape)
     ([None, 3], 2, 3, '(?, 3)')
     """

@@ -144,7 +144,16 @@ def _at(sparse: SparseTensor, dense: Any) -> Any:
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``."""
+    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.sparse_placeholder(tf.float32, [2, 2])
+    ...     fed = tf.SparseTensorValue([[0, 1]], [5.0], [2, 2])
+    ...     print(session.run(tf.sparse_tensor_to_dense(x), {x: fed}))
+    [[0. 5.]
+     [0. 0.]]
+    """
     label = name or "sparse_placeholder"
     rank = None if shape is None else len(list(shape))
     known = shape is not None and all(size is not None for size in shape)
@@ -172,7 +181,13 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Any:
-    """A dense tensor with values (or one for all) at coordinates, ``default_value`` elsewhere."""
+    """A dense tensor with values (or one for all) at coordinates, ``default_value`` elsewhere.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.sparse_to_dense([0, 2], [4], 7)))
+    [7 0 7 0]
+    """
     values = convert_to_tensor(sparse_values)
     return _dense(_int64(sparse_indices), values, default_value, output_shape, name=name)
 
@@ -180,7 +195,15 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = 0, validate_indices: bool = True, name: str | None = None
 ) -> Any:
-    """A sparse tensor as a dense one, with ``default_value`` where it has no element."""
+    """A sparse tensor as a dense one, with ``default_value`` where it has no element.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
+    ...     print(session.run(tf.sparse_tensor_to_dense(x)))
+    [[0. 5.]
+     [0. 0.]]
+    """
     given = SparseTensor.from_value(sp_input)
     return _dense(given.indices, given.values, default_value, given.dense_shape, name=name)
 
@@ -202,7 +225,15 @@ def _product(indices: Any, values: Any, dense: Any, shape: Number, adjoint: Numb
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Any:
-    """The product of a sparse and a dense matrix."""
+    """The product of a sparse and a dense matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
+    ...     print(session.run(tf.sparse_tensor_dense_matmul(x, [[1.0], [2.0]])))
+    [[10.]
+     [ 0.]]
+    """
     given = SparseTensor.from_value(sp_a)
     dense = convert_to_tensor(b, given.dtype)
     return _product(given.indices, given.values, dense, given.dense_shape, adjoint_a, adjoint_b, name=name)
@@ -211,7 +242,14 @@ def sparse_tensor_dense_matmul(
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: bool | None = None, keep_dims: bool | None = None
 ) -> Any:
-    """The sum of a sparse tensor along axes, dense."""
+    """The sum of a sparse tensor along axes, dense.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 6.0], [2, 2])
+    ...     print(session.run(tf.sparse_reduce_sum(x, 0)))
+    [ 0. 11.]
+    """
     given = SparseTensor.from_value(sp_input)
     whole = bool(keep_dims if keepdims is None else keepdims)
     return _sum(given.indices, given.values, given.dense_shape, axis, whole)
@@ -233,7 +271,14 @@ def _sum(indices: Any, values: Any, shape: Number, axis: Number, keepdims: Numbe
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in row-major order."""
+    """The same elements in row-major order.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[1, 0], [0, 1]], [5, 6], [2, 2])
+    ...     print(session.run(tf.sparse_reorder(x).values))
+    [6 5]
+    """
     given = SparseTensor.from_value(sp_input)
     order = _order(given.indices, given.dense_shape, name=name)
     made = SparseTensor(
@@ -260,14 +305,29 @@ def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in the same order in another shape."""
+    """The same elements in the same order in another shape.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1], [1, 1]], [5, 6], [2, 2])
+    ...     print(session.run(tf.sparse_reshape(x, [4]).indices))
+    [[1]
+     [3]]
+    """
     given = SparseTensor.from_value(sp_input)
     indices, sizes_ = _reshaped(given.indices, given.dense_shape, shape, name=name)
     return SparseTensor(indices, given.values, sizes_)
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """The axes in the order ``perm`` (None: reversed)."""
+    """The axes in the order ``perm`` (None: reversed).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1]], [5], [2, 2])
+    ...     print(session.run(tf.sparse_transpose(x).indices))
+    [[1 0]]
+    """
     given = SparseTensor.from_value(sp_input)
     order = list(range(given.rank))[::-1] if perm is None else [int(k) for k in numbers(perm)]
     shape = array.gather(given.dense_shape, order)
@@ -275,7 +335,14 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """The elements whose entry in ``to_retain`` is true."""
+    """The elements whose entry in ``to_retain`` is true.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.SparseTensor([[0, 1], [1, 1]], [5, 6], [2, 2])
+    ...     print(session.run(tf.sparse_retain(x, [False, True]).values))
+    [6]
+    """
     given = SparseTensor.from_value(sp_input)
     (kept,) = in_python("Where", numpy.flatnonzero, [to_retain], [(int64, (None,))], None)
     return SparseTensor(

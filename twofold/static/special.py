@@ -42,40 +42,82 @@ angle = _unary("Angle", lambda input: ops.angle(input), "The angle of complex nu
 
 @operation("Polygamma")
 def polygamma(a: Number, x: Any) -> Any:
-    """The derivative number ``a`` of ``digamma``; ``a`` is one whole number."""
+    """The derivative number ``a`` of ``digamma``; ``a`` is one whole number.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.polygamma(1.0, [1.0, 2.0])))
+    [1.644934   0.64493406]
+    """
     return ops.polygamma(int(axis_of(a)), x)
 
 
 @operation("Real")
 def real(input: Any) -> Any:
-    """The real part; real numbers as they are."""
+    """The real part; real numbers as they are.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.real([1 + 2j])))
+    [1.]
+    """
     return ops.real(input) if input.dtype.kind == "c" else input
 
 
 @operation("Imag")
 def imag(input: Any) -> Any:
-    """The imaginary part; zeros for real numbers."""
+    """The imaginary part; zeros for real numbers.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.imag([1 + 2j])))
+    [2.]
+    """
     return ops.imag(input) if input.dtype.kind == "c" else ops.full_like(input, 0)
 
 
 @operation("Complex")
 def complex(real: Any, imag: Any) -> Any:
-    """Complex numbers of real and imaginary parts."""
+    """Complex numbers of real and imaginary parts.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.complex([1.0, 2.0], [0.0, -3.0])))
+    [1.+0.j 2.-3.j]
+    """
     return ops.complex(real, imag)
 
 
 def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
-    """``x`` as complex64."""
+    """``x`` as complex64.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.to_complex64([1.0, 2.0])))
+    [1.+0.j 2.+0.j]
+    """
     return math.cast(x, complex64, name)
 
 
 def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
-    """``x`` as complex128."""
+    """``x`` as complex128.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.to_complex128([1.0, 2.0])))
+    [1.+0.j 2.+0.j]
+    """
     return math.cast(x, complex128, name)
 
 
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
-    """``x`` as bfloat16."""
+    """``x`` as bfloat16.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.to_bfloat16([1.0, 2.0]).dtype)
+    twofold.bfloat16
+    """
     return math.cast(x, bfloat16, name)
 
 
@@ -85,7 +127,13 @@ def _bitcast(input: Any, dtype: Any) -> Any:
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
-    """The same bits read as another dtype of the same size."""
+    """The same bits read as another dtype of the same size.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.bitcast([1.0], tf.int32)))
+    [1065353216]
+    """
     return _bitcast(input, as_dtype(type), name=name)
 
 
@@ -102,18 +150,36 @@ def _saturated(value: Any, dtype: Any) -> Any:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
-    """``value`` in another dtype, limited to what that can hold."""
+    """``value`` in another dtype, limited to what that can hold.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.saturate_cast([-1.0, 300.0], tf.uint8)))
+    [  0 255]
+    """
     return _saturated(convert_to_tensor(value), as_dtype(dtype), name=name or "saturate_cast")
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """``scalar * x``."""
+    """``scalar * x``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.scalar_mul(3.0, [1.0, 2.0])))
+    [3. 6.]
+    """
     return math.multiply(scalar, x, name=name)
 
 
 @operation("Lbeta")
 def lbeta(x: Any) -> Any:
-    """The logarithm of the absolute value of the beta function of the last axis."""
+    """The logarithm of the absolute value of the beta function of the last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.lbeta([1.0, 1.0, 1.0])))
+    -0.6931472
+    """
     return ops.subtract(ops.sum(ops.lgamma(x), -1), ops.lgamma(ops.sum(x, -1)))
 
 
@@ -132,34 +198,70 @@ def _cumulative_logsumexp(x: Any, axis: Number, exclusive: Number, reverse: Numb
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """The logarithms of cumulative sums of exponentials along ``axis``."""
+    """The logarithms of cumulative sums of exponentials along ``axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.cumulative_logsumexp([0.0, 0.0])))
+    [0.        0.6931472]
+    """
     return _cumulative_logsumexp(x, axis, exclusive, reverse, name=name)
 
 
 def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
-    """The shapes of several tensors."""
+    """The shapes of several tensors.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.shape_n([tf.zeros([2, 3]), tf.zeros([4])])))
+    [array([2, 3], dtype=int32), array([4], dtype=int32)]
+    """
     return [array.shape(value, name, out_type) for value in input]
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Any]:
-    """The tensors themselves, under new names."""
+    """The tensors themselves, under new names.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.identity_n([tf.constant(1), tf.constant(2)])))
+    [np.int32(1), np.int32(2)]
+    """
     return [array.identity(value, name=name or "IdentityN") for value in input]
 
 
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
-    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity."""
+    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.verify_tensor_all_finite([1.0, 2.0], "not finite")))
+    [1. 2.]
+    """
     tensor = convert_to_tensor(t)
     with control_dependencies([Assert(math.reduce_all(math.is_finite(tensor)), [msg])]):
         return array.identity(tensor, name=name or "VerifyFinite")
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
-    """``tensor``; a run raises InvalidArgumentError where it holds NaN or infinity."""
+    """``tensor``; a run raises InvalidArgumentError where it holds NaN or infinity.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.check_numerics([1.0, 2.0], "not finite")))
+    [1. 2.]
+    """
     return verify_tensor_all_finite(tensor, message, name or "CheckNumerics")
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape of an element-wise result; raises ValueError for shapes that do not broadcast."""
+    """The shape of an element-wise result; raises ValueError for shapes that do not broadcast.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])))
+    (2, 3)
+    """
     one, two = list(reversed(TensorShape(shape_x).as_list())), list(reversed(TensorShape(shape_y).as_list()))
     found: list[int | None] = []
     for k in range(max(len(one), len(two))):
@@ -177,7 +279,13 @@ def _broadcast_args(x: Number, y: Number) -> Any:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Any:
-    """``broadcast_static_shape`` of shapes that are known when the graph runs."""
+    """``broadcast_static_shape`` of shapes that are known when the graph runs.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([3]))))
+    [2 3]
+    """
     return _broadcast_args(shape_x, shape_y, name=name)
 
 

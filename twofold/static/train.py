@@ -76,7 +76,17 @@ def _with_nesterov(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
 
 
 class MomentumOptimizer(Optimizer):
-    """``accumulated = momentum * accumulated + gradient; variable -= learning_rate * accumulated``."""
+    """``accumulated = momentum * accumulated + gradient; variable -= learning_rate * accumulated``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.MomentumOptimizer(0.25, 0.9).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w))
+    0.5
+    """
 
     def __init__(
         self,
@@ -137,6 +147,15 @@ class AdamOptimizer(Optimizer):
 
     ``formulation`` is this library's own: ``"tensorflow"`` (the default) adds epsilon to the uncorrected root
     ("epsilon hat"), ``"pytorch"`` computes exactly what the define-by-run ``optim.Adam`` does.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.AdamOptimizer(0.25).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w))
+    0.75
     """
 
     def __init__(
@@ -205,7 +224,17 @@ def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
 
 
 class AdagradOptimizer(Optimizer):
-    """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
+    """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.AdagradOptimizer(0.25).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w))
+    0.7530676
+    """
 
     def __init__(
         self,
@@ -247,7 +276,17 @@ def _rmsprop_centered(
 
 
 class RMSPropOptimizer(Optimizer):
-    """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``."""
+    """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.RMSPropOptimizer(0.25).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w))
+    0.561471
+    """
 
     def __init__(
         self,
@@ -288,7 +327,13 @@ class RMSPropOptimizer(Optimizer):
 
 
 def create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps; raises ValueError if there is one."""
+    """The variable that counts steps; raises ValueError if there is one.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.train.create_global_step().name)
+    global_step:0
+    """
     found = graph or get_default_graph()
     if found.get_collection(GraphKeys.GLOBAL_STEP):
         raise ValueError('"global_step" already exists.')
@@ -299,23 +344,56 @@ def create_global_step(graph: Any = None) -> Variable:
 
 
 def get_global_step(graph: Any = None) -> Variable | None:
-    """The variable that counts steps, or None."""
+    """The variable that counts steps, or None.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.train.get_global_step())
+    None
+    """
     found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
     return found[0] if found else None
 
 
 def get_or_create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps."""
+    """The variable that counts steps.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())
+    True
+    """
     return get_global_step(graph) or create_global_step(graph)
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The number of steps so far."""
+    """The number of steps so far.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     step = tf.train.create_global_step()
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(tf.train.global_step(session, step))
+    0
+    """
     return int(sess.run(global_step_tensor))
 
 
 class ExponentialMovingAverage:
-    """Running averages of variables, kept in variables of their own."""
+    """Running averages of variables, kept in variables of their own.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(1.0)
+    ...     average = tf.train.ExponentialMovingAverage(0.5)
+    ...     update = average.apply([v])
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(tf.assign(v, 3.0))
+    ...     session.run(update)
+    ...     print(session.run(average.average(v)))
+    np.float32(3.0)
+    2.0
+    """
 
     def __init__(
         self,

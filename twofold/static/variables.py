@@ -291,17 +291,41 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Write ``value`` to a variable; the result is the new value. Raises GraphError where the types differ."""
+    """Write ``value`` to a variable; the result is the new value. Raises GraphError where the types differ.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(1)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(tf.assign(v, 5)))
+    5
+    """
     return _update("Assign", variable_of(ref), _assigned, value, name, False).outputs[0]
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
-    """Add ``value`` to a variable; several such in one run add up. The result is the new value."""
+    """Add ``value`` to a variable; several such in one run add up. The result is the new value.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(1)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(tf.assign_add(v, 5)))
+    6
+    """
     return _update("AssignAdd", variable_of(ref), _added, value, name, True).outputs[0]
 
 
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
-    """Subtract ``value`` from a variable; the result is the new value."""
+    """Subtract ``value`` from a variable; the result is the new value.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(1)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(tf.assign_sub(v, 5)))
+    -4
+    """
     return _update("AssignSub", variable_of(ref), _subtracted, value, name, True).outputs[0]
 
 
@@ -321,7 +345,15 @@ def variable_of(ref: Any) -> Variable:
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that initialises the variables given."""
+    """An operation that initialises the variables given.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(7)
+    ...     session.run(tf.variables_initializer([v]))
+    ...     print(session.run(v))
+    7
+    """
     graph = var_list[0].graph if var_list else get_default_graph()
     made = graph.add("NoOp", name, (), ())
     made.control_inputs = tuple(variable.initializer for variable in var_list)
@@ -329,27 +361,63 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 
 
 def global_variables() -> list[Variable]:
-    """All variables of the default graph that are not local."""
+    """All variables of the default graph that are not local.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(7, name="v")
+    ...     print([variable.name for variable in tf.global_variables()])
+    ['v:0']
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
 
 
 def local_variables() -> list[Variable]:
-    """The local variables of the default graph, such as counters of metrics."""
+    """The local variables of the default graph, such as counters of metrics.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.local_variables())
+    []
+    """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES)
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that optimisers change."""
+    """The variables that optimisers change.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v, w = tf.Variable(7.0, name="v"), tf.Variable(1.0, trainable=False)
+    ...     print([variable.name for variable in tf.trainable_variables()])
+    ['v:0']
+    """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that initialises all global variables declared so far."""
+    """An operation that initialises all global variables declared so far.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(7)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(v))
+    7
+    """
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that initialises all local variables declared so far."""
+    """An operation that initialises all local variables declared so far.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     accuracy, update = tf.metrics.accuracy([1, 2], [1, 3])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    0.5
+    """
     return variables_initializer(local_variables())
 
 
@@ -360,5 +428,12 @@ initialize_local_variables = local_variables_initializer
 
 
 def is_variable_initialized(variable: Variable, session: Any = None) -> bool:
-    """Whether the variable has a value in ``session`` or the default session (TensorFlow: a tensor)."""
+    """Whether the variable has a value in ``session`` or the default session (TensorFlow: a tensor).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(7)
+    ...     print(tf.is_variable_initialized(v))
+    False
+    """
     return variable in (session or need_session("is_variable_initialized"))._state
