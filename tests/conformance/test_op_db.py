@@ -47,6 +47,7 @@ DIFFERENCES = {
     "grid_sampler_2d bfloat16": NARROW,
     "logcumsumexp bfloat16": NARROW,
     "logcumsumexp complex64": "another one of the logarithms",
+    "cov float64": "weights are float32 beside float64 observations, and divide by little",
     "_upsample_bilinear2d_aa uint8": "PyTorch rounds the weights to eight bits",
     "as_strided_scatter": "PyTorch's gradient for the input is that of the elements that are overwritten",
     "as_strided_partial_views": WRAPPED,
