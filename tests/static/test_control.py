@@ -267,3 +267,18 @@ def test_tensor_arrays_outside_loops(session):
     assert found[4] == 3
     scattered = tf.TensorArray(tf.float32, size=3).scatter([2, 0], [[5.0], [7.0]])
     assert session.run(scattered.stack()).tolist() == [[7.0], [0.0], [5.0]]
+
+
+def test_a_python_function_runs_once_in_a_run(session):
+    calls = []
+
+    def count(*given):
+        calls.append(len(calls))
+        return numpy.int32(len(calls))
+
+    first = tf.py_func(count, [], tf.int32)
+    second, third = (tf.py_func(lambda a: a * 10, [first + k], tf.int32) for k in (0, 1))
+    sizes = tf.zeros(tf.stack([second // 10, 2]))
+    assert session.run([second, third, first, tf.shape(sizes)[0]]) == [10, 20, 1, 1]
+    assert session.run([second.op, first]) == [None, 2]
+    assert len(calls) == 2

@@ -114,6 +114,7 @@ from twofold.static.initializers import (
     zeros_initializer,
 )
 from twofold.static.install import install as _install
+from twofold.static.queues import FIFOQueue, RandomShuffleQueue
 from twofold.static.random import (
     multinomial,
     random_gamma,

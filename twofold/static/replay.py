@@ -102,8 +102,10 @@ class Walk:
 
     def sources_of(self, operation: Operation) -> list[Source]:
         """The inputs of an operation; of a choice only those of the branch that is taken."""
-        if operation.python is not None and (operation, 0) not in self.fed:
-            raise Demand(operation, None)
+        if operation.python is not None:
+            if (operation, 0) not in self.fed:
+                raise Demand(operation, None)
+            return []
         sources = [
             source
             for k, source in enumerate(operation.sources)

@@ -210,9 +210,20 @@ class BaseSession:
             plan = self._plans[key] = Plan(request, known)
         return plan
 
-    def _staged(self, request: Request, values: tuple[Any, ...], number: int, commit: bool) -> list[Any]:
-        """Run a request; first what it must know in numbers, and its Python functions."""
+    def _staged(
+        self,
+        request: Request,
+        values: tuple[Any, ...],
+        number: int,
+        commit: bool,
+        called: dict[Operation, list[Any]] | None = None,
+    ) -> list[Any]:
+        """Run a request; first what it must know in numbers, and its Python functions, each of them once.
+
+        ``called`` holds what functions returned that other parts of the same run needed before.
+        """
         known: dict[Source, Any] = {}
+        called = {} if called is None else called
         while True:
             plan = self._plan(request, known)
             if plan.demand is None:
@@ -224,22 +235,32 @@ class BaseSession:
                 return arrays
             operation, source = plan.demand.operation, plan.demand.source
             if source is not None:
-                known = {
-                    **known,
-                    source: self._staged(Request([source], (), request.feeds), values, number, False)[0],
-                }
-                known[source] = _as_array(known[source])
+                inner = Request([source], (), request.feeds)
+                known = {**known, source: _as_array(self._staged(inner, values, number, False, called)[0])}
                 continue
-            inner = Request(operation.sources, (), request.feeds)
-            arrays = self._staged(inner, values, number, False) if operation.sources else []
-            self._graph.running += 1
-            try:
-                made = call_python(operation, arrays[: len(operation.sources)])
-            finally:
-                self._graph.running -= 1
+            if operation not in called:
+                called[operation] = self._called(operation, request, values, number, called)
+            made = called[operation]
             sources = [(operation, k) for k in range(len(made))]
             request = Request(request.fetches, request.operations, (*request.feeds, *sources))
             values = (*values, *made)
+
+    def _called(
+        self,
+        operation: Operation,
+        request: Request,
+        values: tuple[Any, ...],
+        number: int,
+        called: dict[Operation, list[Any]],
+    ) -> list[Any]:
+        """What a Python function of the graph returns; the graph cannot be added to meanwhile."""
+        inner = Request(operation.sources, (), request.feeds)
+        arrays = self._staged(inner, values, number, False, called) if operation.sources else []
+        self._graph.running += 1
+        try:
+            return call_python(operation, arrays[: len(operation.sources)])
+        finally:
+            self._graph.running -= 1
 
     def _execute(self, plan: Plan, values: tuple[Any, ...], number: int) -> list[Any]:
         from_state = [self._value_of(variable) for variable in plan.reads]

@@ -20,6 +20,13 @@ from twofold.static.optimizer_rules import ProximalAdagradOptimizer as ProximalA
 from twofold.static.optimizer_rules import (
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
+from twofold.static.queues import QueueRunner as QueueRunner
+from twofold.static.queues import add_queue_runner as add_queue_runner
+from twofold.static.queues import batch as batch
+from twofold.static.queues import range_input_producer as range_input_producer
+from twofold.static.queues import shuffle_batch as shuffle_batch
+from twofold.static.queues import slice_input_producer as slice_input_producer
+from twofold.static.queues import start_queue_runners as start_queue_runners
 from twofold.static.saver import (
     Saver,
     checkpoint_exists,

@@ -1,0 +1,102 @@
+"""Queues and what fills them."""
+
+import threading
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def test_first_in_first_out(session):
+    queue = tf.FIFOQueue(10, [tf.float32, tf.int32], shapes=[[2], []])
+    x = tf.placeholder(tf.float32, [None, 2])
+    fill = queue.enqueue_many([x, [0, 1, 2]])
+    pair = queue.dequeue()
+    assert pair[0].get_shape().as_list() == [2]
+    rows = queue.dequeue_many(2)
+    session.run(fill, {x: numpy.arange(6.0).reshape(3, 2)})
+    session.run(queue.enqueue(([7.0, 8.0], 9)))
+    assert session.run(queue.size()) == 4
+    first, number = session.run(pair)
+    assert first.tolist() == [0, 1] and number == 0
+    found, numbers = session.run(rows)
+    assert found.tolist() == [[2, 3], [4, 5]] and numbers.tolist() == [1, 2]
+    session.run(queue.close())
+    with pytest.raises(tf.errors.OutOfRangeError, match="has 1 of 2"):
+        session.run(rows)
+    with pytest.raises(tf.errors.CancelledError):
+        session.run(fill, {x: numpy.zeros((3, 2))})
+    assert session.run(queue.dequeue_up_to(5))[1].tolist() == [9]
+    with pytest.raises(ValueError, match="1 values for elements of 2"):
+        queue.enqueue([1.0])
+
+
+def test_runs_wait_for_each_other(session):
+    queue = tf.FIFOQueue(1, tf.int32, [[]])
+    item, put = queue.dequeue(), queue.enqueue_many([[1, 2, 3]])
+    thread = threading.Thread(target=session.run, args=(put,))
+    thread.start()
+    assert [int(session.run(item)) for _ in range(3)] == [1, 2, 3]
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_runners_fill_queues_until_all_stop(session):
+    data = numpy.random.default_rng(0).standard_normal((100, 4))
+    queue = tf.FIFOQueue(capacity=50, dtypes=[tf.float32, tf.int32], shapes=[[4], []])
+    fill = queue.enqueue_many([data, numpy.arange(100, dtype="i4")])
+    row, number = queue.dequeue()
+    runner = tf.train.QueueRunner(queue, [fill] * 3)
+    coordinator = tf.train.Coordinator()
+    threads = runner.create_threads(session, coord=coordinator, start=True)
+    for _ in range(40):
+        found, place = session.run([row, number])
+        assert (found == data[place].astype("f")).all()
+    coordinator.request_stop()
+    coordinator.join(threads, stop_grace_period_secs=20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_batches_of_slices(session):
+    x = numpy.arange(12.0).astype("f")
+    one, two = tf.train.slice_input_producer([x, 2 * x], num_epochs=2, shuffle=False)
+    a, b = tf.train.batch([one, two + 1.0], 5, allow_smaller_final_batch=True)
+    assert a.get_shape().as_list() == [None]
+    coordinator = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coordinator)
+    found = []
+    with pytest.raises(tf.errors.OutOfRangeError):
+        while True:
+            first, second = session.run([a, b])
+            assert (second == 2 * first + 1).all()
+            found += first.tolist()
+    assert found == [*x, *x]
+    coordinator.request_stop()
+    coordinator.join(threads, stop_grace_period_secs=20)
+
+
+def test_batches_in_random_order(session):
+    (x,) = tf.train.slice_input_producer([numpy.arange(40)], num_epochs=1, shuffle=False)
+    drawn = tf.train.shuffle_batch({"x": x}, 10, capacity=40, min_after_dequeue=20)["x"]
+    coordinator = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coordinator)
+    found = [int(k) for _ in range(4) for k in session.run(drawn)]
+    assert sorted(found) == list(range(40)) and found != list(range(40))
+    coordinator.request_stop()
+    coordinator.join(threads, stop_grace_period_secs=20)
+
+
+def test_the_error_of_a_filling_operation_stops_all(session):
+    queue = tf.FIFOQueue(4, tf.int32, [[]])
+    bad = queue.enqueue(tf.py_func(lambda: 1 / 0, [], tf.int32))
+    coordinator = tf.train.Coordinator()
+    tf.train.QueueRunner(queue, [bad]).create_threads(session, coordinator, start=True)
+    with pytest.raises(ZeroDivisionError):
+        coordinator.join()

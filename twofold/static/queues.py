@@ -1,0 +1,418 @@
+"""Queues that threads fill while others take from them, and what fills them: queue runners.
+
+Elements are kept in Python, in the queue itself, whichever session puts them there. Text is not accepted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int32
+from twofold.errors import ArgumentError
+from twofold.ir.types import TensorType, tensor_type
+from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.static import array
+from twofold.static.bodies import source_of
+from twofold.static.coordination import CancelledError, Coordinator
+from twofold.static.datasets import OutOfRangeError
+from twofold.static.define import as_dtype, convert_to_tensor, numbers
+from twofold.static.flow import failed
+from twofold.static.graph import Operation, Tensor, get_default_graph, need_session
+from twofold.static.random import next_key
+from twofold.static.shapes import TensorShape
+
+RUNNERS = "queue_runners"
+"""The collection of all queue runners."""
+_PATIENCE = 0.05  # seconds between looks at Ctrl-C and at coordinators
+
+
+class FIFOQueue:
+    """Up to ``capacity`` elements, which leave in the order they came.
+
+    A run that puts elements into a full queue, or takes some from an empty one, waits for other threads. After
+    ``close`` the first raises CancelledError, the second OutOfRangeError.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]])
+    ...     session.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))
+    ...     print(session.run([queue.dequeue(), queue.size()]))
+    [1.0, 2]
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        kinds = [as_dtype(dtype) for dtype in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
+        given = [None] * len(kinds) if shapes is None else _each_shape(shapes, len(kinds))
+        self.name, self._capacity = name, capacity
+        self._types = [_type(kind, shape) for kind, shape in zip(kinds, given)]
+        self._elements: list[list[Any]] = []
+        self._changed = threading.Condition()
+        self._closed = self._cancelled = False
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """The dtypes of an element's parts."""
+        return [type.dtype for type in self._types]
+
+    def _operation(
+        self,
+        type: str,
+        values: Sequence[Any],
+        types: Sequence[TensorType],
+        python: Callable[..., Any],
+        name: Any,
+    ) -> Operation:
+        made = get_default_graph().add(type, name, types, [source_of(value) for value in values])
+        made.python = python
+        return made
+
+    def _converted(self, vals: Any) -> list[Tensor]:
+        values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
+        if len(values) != len(self._types):
+            what = f"{len(values)} values for elements of {len(self._types)}"
+            raise failed("enqueue", ArgumentError(what, "Give one for each dtype."))
+        return [
+            convert_to_tensor(value, None if isinstance(value, Tensor) else type.dtype)
+            for value, type in zip(values, self._types)
+        ]
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts one element."""
+
+        def put(*arrays: Any) -> Any:
+            self._put([list(arrays)])
+            return numpy.int32(0)
+
+        return self._operation("QueueEnqueue", self._converted(vals), [tensor_type(int32)], put, name)
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts the slices of arrays along their first axis."""
+
+        def put(*arrays: Any) -> Any:
+            self._put([list(parts) for parts in zip(*arrays)])
+            return numpy.int32(0)
+
+        return self._operation("QueueEnqueueMany", self._converted(vals), [tensor_type(int32)], put, name)
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """The next element: a tensor, or a list of its parts."""
+        made = self._operation("QueueDequeue", (), self._types, lambda: self._take(1, False)[0], name)
+        return made.outputs[0] if len(self._types) == 1 else list(made.outputs)
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """The next ``n`` elements, stacked."""
+        return self._dequeue(int(numbers(n)), False, name)
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """The next ``n`` elements, stacked; those that are left when the queue is closed."""
+        return self._dequeue(int(numbers(n)), True, name)
+
+    def _dequeue(self, count: int, fewer: bool, name: str | None) -> Any:
+        size = new_unknown_size() if fewer else count
+        types = [_stacked(type, size) for type in self._types]
+
+        def take() -> list[Any]:
+            return [numpy.stack(parts) for parts in zip(*self._take(count, fewer))]
+
+        made = self._operation("QueueDequeueMany", (), types, take, name)
+        return made.outputs[0] if len(types) == 1 else list(made.outputs)
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """An operation after which nothing can be put any more."""
+
+        def close() -> Any:
+            self.shut(cancel_pending_enqueues)
+            return numpy.int32(0)
+
+        return self._operation("QueueClose", (), [tensor_type(int32)], close, name)
+
+    def shut(self, cancel: bool) -> None:
+        """Let nothing be put any more; with ``cancel`` not even by those who wait."""
+        with self._changed:
+            self._closed, self._cancelled = True, self._cancelled or cancel
+            self._changed.notify_all()
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of elements."""
+        size = self._operation(
+            "QueueSize", (), [tensor_type(int32)], lambda: numpy.int32(len(self._elements)), name
+        )
+        return size.outputs[0]
+
+    def _put(self, elements: list[list[Any]]) -> None:
+        for element in elements:
+            with self._changed:
+                if self._closed:
+                    self._refuse()
+                while len(self._elements) >= self._capacity:
+                    if self._cancelled:
+                        self._refuse()
+                    self._changed.wait(_PATIENCE)
+                self._elements.append(element)
+                self._changed.notify_all()
+
+    def _refuse(self) -> None:
+        raise CancelledError(f"queue '{self.name}' is closed", "Put elements before it is closed.")
+
+    def _ready(self, count: int) -> bool:
+        """Whether so many elements may be taken while the queue is open."""
+        return len(self._elements) >= count
+
+    def _place(self) -> int:
+        """Which element is taken next."""
+        return 0
+
+    def _take(self, count: int, fewer: bool) -> list[list[Any]]:
+        if count > self._capacity:
+            what = f"{count} elements of a queue for {self._capacity}"
+            raise failed("dequeue", ArgumentError(what, "Give the queue a larger capacity."))
+        with self._changed:
+            while not self._ready(count) and not self._closed:
+                self._changed.wait(_PATIENCE)
+            have = len(self._elements)
+            if have < count and not (fewer and have):
+                what = f"queue '{self.name}' is closed and has {have} of {count} elements"
+                raise OutOfRangeError(what, "Catch this error to end.")
+            taken = [self._elements.pop(self._place()) for _ in range(min(count, have))]
+            self._changed.notify_all()
+        return taken
+
+
+class RandomShuffleQueue(FIFOQueue):
+    """Elements leave in random order; while the queue is open, ``min_after_dequeue`` of them stay."""
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        super().__init__(capacity, dtypes, shapes, names, shared_name, name)
+        self._kept, self._random = min_after_dequeue, numpy.random.default_rng(next_key(seed))
+
+    def _ready(self, count: int) -> bool:
+        return len(self._elements) >= count + self._kept
+
+    def _place(self) -> int:
+        return int(self._random.integers(len(self._elements)))
+
+
+def _each_shape(shapes: Any, count: int) -> list[Any]:
+    if (
+        isinstance(shapes, (list, tuple))
+        and len(shapes) == count
+        and count
+        and not isinstance(shapes[0], int)
+    ):
+        return list(shapes)
+    return [shapes] * count
+
+
+def _type(dtype: Any, shape: Any) -> TensorType:
+    dims = TensorShape(shape).dims
+    if dims is None:
+        return tensor_type(dtype, UNKNOWN_RANK)
+    return tensor_type(dtype, tuple(new_unknown_size() if d.value is None else d.value for d in dims))
+
+
+def _stacked(type: TensorType, size: int) -> TensorType:
+    return tensor_type(type.dtype, UNKNOWN_RANK if type.shape == UNKNOWN_RANK else (size, *type.shape))
+
+
+class QueueRunner:
+    """Operations that fill a queue, each run again and again in a thread of its own."""
+
+    def __init__(self, queue: FIFOQueue, enqueue_ops: Sequence[Any], *rest: Any, **options: Any) -> None:
+        self.queue, self.enqueue_ops = queue, list(enqueue_ops)
+        self._working = 0
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self.queue.name
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """One thread for each operation, and one that closes the queue when ``coord`` wants all to stop."""
+        self._working = len(self.enqueue_ops)
+        works: list[Any] = [(self._fill, (sess, operation, coord)) for operation in self.enqueue_ops]
+        if coord is not None:
+            works.append((self._close_on_stop, (coord,)))
+        threads = [threading.Thread(target=work, args=given, daemon=daemon) for work, given in works]
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            if start:
+                thread.start()
+        return threads
+
+    def _fill(self, session: Any, operation: Any, coord: Coordinator | None) -> None:
+        try:
+            while coord is None or not coord.should_stop():
+                session.run(operation)
+        except (OutOfRangeError, CancelledError):
+            pass
+        except Exception as error:
+            if coord is None:
+                raise
+            coord.request_stop(error)
+        finally:
+            with self._lock:
+                self._working -= 1
+                if not self._working:
+                    self.queue.shut(False)
+
+    def _close_on_stop(self, coord: Coordinator) -> None:
+        while not coord.wait_for_stop(_PATIENCE) and self._working:
+            pass
+        if coord.should_stop():
+            self.queue.shut(True)
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
+    """Have ``start_queue_runners`` start a runner."""
+    get_default_graph().add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = RUNNERS,
+) -> list[threading.Thread]:
+    """The threads of all queue runners of the session's graph."""
+    session = sess or need_session("start_queue_runners")
+    runners = session.graph.get_collection(collection)
+    return [thread for runner in runners for thread in runner.create_threads(session, coord, daemon, start)]
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
+    """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` rounds (None: for ever)."""
+    queue = FIFOQueue(capacity, [int32], [[]], name=name or "input_producer")
+    random, left = numpy.random.default_rng(next_key(seed)), num_epochs
+
+    def put(count: Any) -> Any:
+        nonlocal left
+        if left is not None and left <= 0:
+            raise OutOfRangeError("all rounds are done", "Catch this error to end.")
+        left = None if left is None else left - 1
+        order = random.permutation(int(count)) if shuffle else numpy.arange(int(count))
+        queue._put([[numpy.int32(k)] for k in order])
+        return numpy.int32(0)
+
+    fill = queue._operation("InputProducer", [convert_to_tensor(limit)], [tensor_type(int32)], put, name)
+    add_queue_runner(QueueRunner(queue, [fill]))
+    return queue
+
+
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Any]:
+    """The next slices of tensors along their first axis, one of each."""
+    tensors = [convert_to_tensor(value) for value in tensor_list]
+    count = array.shape(tensors[0])[0]
+    place = range_input_producer(count, num_epochs, shuffle, seed, capacity, name=name).dequeue()
+    return [array.gather(tensor, place) for tensor in tensors]
+
+
+def _batched(
+    tensors: Any,
+    make: Callable[[list[Any], list[Any]], FIFOQueue],
+    size: int,
+    threads: int,
+    many: bool,
+    shapes: Any,
+    fewer: bool,
+) -> Any:
+    values, _, structure = flatten(tensors, "tensors")
+    given = [convert_to_tensor(value) for value in values]
+    known = [tensor.get_shape() for tensor in given]
+    if many:
+        known = [TensorShape(None if shape.dims is None else shape.dims[1:]) for shape in known]
+    queue = make(
+        [tensor.dtype for tensor in given], known if shapes is None else _each_shape(shapes, len(given))
+    )
+    fill = queue.enqueue_many(given) if many else queue.enqueue(given)
+    add_queue_runner(QueueRunner(queue, [fill] * threads))
+    found = queue.dequeue_up_to(size) if fewer else queue.dequeue_many(size)
+    return unflatten(structure, found if isinstance(found, list) else [found])
+
+
+def batch(
+    tensors: Any,
+    batch_size: int,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """``batch_size`` values of ``tensors`` at a time, which a queue runner computes ahead."""
+    if dynamic_pad:
+        raise failed("batch", ArgumentError("dynamic_pad is not offered", "Use tf.data's padded_batch."))
+
+    def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
+        return FIFOQueue(max(capacity, batch_size), dtypes, known, name=name or "batch")
+
+    return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)
+
+
+def shuffle_batch(
+    tensors: Any,
+    batch_size: int,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """``batch`` in random order: ``min_after_dequeue`` elements wait to be drawn from."""
+
+    def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
+        return RandomShuffleQueue(
+            capacity, min_after_dequeue, dtypes, known, None, seed, None, name or "shuffle_batch"
+        )
+
+    return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)
