@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import float64
 from twofold.errors import ArgumentError
 from twofold.ops import references
-from twofold.ops.base import apply, composite, convert, elementwise, ops, publish, to_float
+from twofold.ops.base import INPLACE, apply, composite, convert, elementwise, ops, publish, to_float
 from twofold.ops.samples import reals
 
 
@@ -119,7 +119,14 @@ class polygamma:
         return apply("polygamma", input, attrs=(int(n),))
 
 
-publish(lambda input, n: ops.polygamma(n, input), (), ("polygamma",))
+def _polygamma_of(input: Any, n: int) -> Any:
+    """``polygamma`` with the number of the derivative behind the values, as the method takes it."""
+    return ops.polygamma(n, input)
+
+
+_polygamma_of.__name__ = "polygamma"
+publish(_polygamma_of, (), ("polygamma",))
+INPLACE[_polygamma_of] = "value"
 
 
 @composite
@@ -134,6 +141,7 @@ class multigammaln:
 
     functions = ("mvlgamma", "special.multigammaln")
     methods = ("mvlgamma",)
+    inplace = True
     signature = "input"
     domain = (reals(2, 9),)
     attribute_samples = ((1,), (3,))
