@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -200,7 +201,7 @@ def randint(
     (tensor(3), tensor(8))
     """
     wanted = _Options(int64, **options)
-    if high is not None and size is None:
+    if high is not None and size is None and not isinstance(high, int):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
@@ -261,11 +262,16 @@ def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> T
     return wanted.leaf(order if wanted.dtype is int64 else order.to(wanted.dtype))
 
 
+def _within(value: Tensor, name: str, high: float = math.inf) -> Tensor:
+    """Floats of 0 up to ``high``, checked when they are computed."""
+    if not isinstance(value, Tensor) or value.dtype.kind != "f":
+        given = value.dtype.name if isinstance(value, Tensor) else f"type {type(value).__name__}"
+        raise ArgumentError(f"{name} of {given}", "Give a tensor of floats.")
+    return apply("within", value, attrs=(name, 0.0, high))
+
+
 def _chances(p: Tensor, name: str = "p") -> Tensor:
-    """Probabilities, checked when they are computed."""
-    if p.dtype.kind != "f":
-        raise ArgumentError(f"{name} of {p.dtype.name}", "Give probabilities as floats.")
-    return apply("within", p.detach(), attrs=(name, 0.0, 1.0))
+    return _within(p.detach(), name, 1.0)
 
 
 @_function
@@ -350,7 +356,7 @@ def normal(
         raise ArgumentError("numbers without a size", "Give it, as in normal(0.0, 1.0, (3,)).")
     shape = broadcast_shapes(*[tuple(value.shape) for value in given]) if given else shape_of((size,))
     if isinstance(std, Tensor):
-        std = apply("within", std.detach(), attrs=("std", 0.0, float("inf")))
+        std = _within(std.detach(), "std")
     mean = mean.detach() if isinstance(mean, Tensor) else float(mean)
     std = std if isinstance(std, Tensor) else float(std)
     return wanted.leaf(random.draw_normal(*stream(generator), shape, wanted.dtype, mean, std))
@@ -366,8 +372,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> torch.poisson(torch.zeros(3))
     tensor([0., 0., 0.])
     """
-    rate = apply("within", input, attrs=("input", 0.0, float("inf")))
-    return random_families.draw_poisson(rate, *stream(generator))
+    return random_families.draw_poisson(_within(input, "input"), *stream(generator))
 
 
 @_function
@@ -380,8 +385,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     """
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     count, prob = (value.expand(shape) for value in (count, prob))
-    count = apply("within", count, attrs=("count", 0.0, float("inf")))
-    prob = apply("within", prob, attrs=("prob", 0.0, 1.0))
+    count, prob = _within(count, "count"), _within(prob, "prob", 1.0)
     return random_families.draw_binomial(count, prob, *stream(generator))
 
 
