@@ -39,6 +39,7 @@ from twofold.errors import GraphError
 from twofold.static import (
     array,
     by_run,
+    checks,
     contrib,
     coordination,
     ctc,
@@ -114,6 +115,7 @@ from twofold.static.initializers import (
     zeros_initializer,
 )
 from twofold.static.install import install as _install
+from twofold.static.platform import app, flags, gfile
 from twofold.static.queues import FIFOQueue, RandomShuffleQueue
 from twofold.static.random import (
     multinomial,
@@ -167,7 +169,7 @@ vars(nn).update(
     rnn_cell=rnn_cell,
     **{name: vars(part)[name] for part in (ctc, nn_more, sampling) for name in part.PUBLISHED},
 )
-for _module in (selection, array, math, linalg, reordering, segments, sparse, special, variable_rows):
+for _module in (selection, array, checks, math, linalg, reordering, segments, sparse, special, variable_rows):
     for _name, _value in vars(_module).items():
         if (
             callable(_value)

@@ -1,0 +1,93 @@
+"""Flags, files and checks."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+from twofold.static import platform
+
+
+def test_flags(monkeypatch):
+    flags = platform.Flags()
+    monkeypatch.setattr(platform, "FLAGS", flags)
+    tf.app.flags.DEFINE_string("name", "digits", "What to read.")
+    tf.app.flags.DEFINE_float("rate", 0.1, "")
+    tf.flags.DEFINE_integer("steps", 10, "")
+    tf.flags.DEFINE_boolean("train", True, "")
+    tf.flags.DEFINE_bool("fast", False, "")
+    tf.flags.DEFINE_list("sizes", ["1"], "")
+    monkeypatch.setattr("sys.argv", ["program", "--rate=0.5", "--notrain", "--fast", "--sizes=2,3", "rest"])
+    assert (flags.name, flags.rate, flags.steps, flags.train, flags.fast) == ("digits", 0.5, 10, False, True)
+    assert flags.sizes == ["2", "3"]
+    flags.steps = 3
+    assert flags.steps == 3
+    with pytest.raises(AttributeError, match="--other is not defined"):
+        getattr(flags, "other")  # noqa: B009
+    with pytest.raises(ValueError, match="--rate is defined twice"):
+        tf.flags.DEFINE_float("rate", 0.1, "")
+    seen = []
+    with pytest.raises(SystemExit):
+        tf.app.run(seen.append, ["program", "--steps=4", "more"])
+    assert seen == [["program", "more"]]
+
+
+def test_files(tmp_path):
+    folder = str(tmp_path / "a" / "b")
+    tf.gfile.MakeDirs(folder)
+    with tf.gfile.GFile(f"{folder}/x.txt", "w") as file:
+        file.write("one\ntwo\n")
+    with tf.gfile.Open(f"{folder}/x.txt") as file:
+        assert file.readline() == "one\n" and list(file) == ["two\n"] and file.size() == 8
+    tf.gfile.Copy(f"{folder}/x.txt", f"{folder}/y.txt")
+    assert tf.gfile.ListDirectory(folder) == ["x.txt", "y.txt"]
+    assert tf.gfile.Glob(f"{folder}/y*") == [f"{folder}/y.txt"]
+    with pytest.raises(FileExistsError, match="overwrite"):
+        tf.gfile.Rename(f"{folder}/x.txt", f"{folder}/y.txt")
+    tf.gfile.DeleteRecursively(folder)
+    assert not tf.gfile.Exists(folder) and tf.gfile.IsDirectory(str(tmp_path))
+
+
+CHECKS = {
+    "assert_positive": ((1.0,), (0.0,)),
+    "assert_negative": ((-1.0,), (0.0,)),
+    "assert_non_negative": ((0.0,), (-1.0,)),
+    "assert_non_positive": ((0.0,), (1.0,)),
+    "assert_near": ((1.0, 1.0 + 1e-7), (1.0, 1.1)),
+    "assert_none_equal": ((1.0, 2.0), (2.0, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_checks_of_values(name):
+    good, bad = CHECKS[name]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        check = getattr(tf, name)(x, *[numpy.float32(value) for value in good[1:]])
+        with tf.control_dependencies([check]):
+            y = tf.identity(x)
+        assert session.run(y, {x: [good[0]]}) == numpy.float32(good[0])
+        other = getattr(tf, name)(x, *[numpy.float32(value) for value in bad[1:]], message="look here")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="look here"):
+            session.run(other, {x: [bad[0]]})
+
+
+def test_checks_of_what_is_known():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, unknown = tf.zeros([2, 3]), tf.placeholder(tf.float32)
+        tf.assert_rank(x, 2)
+        tf.assert_rank_at_least(x, 1)
+        tf.assert_type(x, tf.float32)
+        tf.assert_integer(tf.constant(1))
+        assert tf.assert_scalar(tf.constant(1.0)).get_shape().ndims == 0
+        with pytest.raises(ValueError, match="is not of rank 1"):
+            tf.assert_rank(x, 1)
+        with pytest.raises(ValueError, match="is not of rank 0"):
+            tf.assert_scalar(x)
+        with pytest.raises(TypeError, match="not of int32"):
+            tf.assert_type(x, tf.int32)
+        with pytest.raises(TypeError, match="not of integers"):
+            tf.assert_integer(x)
+        later = tf.assert_rank_at_least(unknown, 2)
+        session.run(later, {unknown: [[1.0]]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="assert_rank_at_least"):
+            session.run(later, {unknown: [1.0]})

@@ -1,0 +1,138 @@
+"""Checks: of what is known while declaring, at once; of values, when the graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from twofold.ops.base import ops
+from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static.control import Assert, no_op
+from twofold.static.define import as_dtype, convert_to_tensor, define
+from twofold.static.graph import Operation, Tensor, describe
+
+
+def _sign(name: str, holds: Callable[[Any], Any], words: str) -> Callable[..., Operation]:
+    def check(
+        x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
+    ) -> Operation:
+        tensor = convert_to_tensor(x)
+        result = define(label, lambda value: ops.all(holds(value)), (tensor,), {}, None).outputs[0]
+        return Assert(result, [message or label, tensor], name=name)
+
+    label = name
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"An ``Assert`` that all elements are {words}."
+    return check
+
+
+assert_positive = _sign("assert_positive", lambda value: ops.greater(value, 0), "above zero")
+assert_negative = _sign("assert_negative", lambda value: ops.less(value, 0), "below zero")
+assert_non_negative = _sign(
+    "assert_non_negative", lambda value: ops.greater_equal(value, 0), "not below zero"
+)
+assert_non_positive = _sign("assert_non_positive", lambda value: ops.less_equal(value, 0), "not above zero")
+
+
+def _close(a: Any, b: Any, rtol: float, atol: float) -> Any:
+    bound = ops.add(ops.multiply(ops.abs(b), rtol), atol)
+    return ops.all(ops.less_equal(ops.abs(ops.subtract(a, b)), bound))
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    data: Any = None,
+    summarize: Any = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """An ``Assert`` that ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times the step of float32 at 1."""
+    a = convert_to_tensor(x)
+    b = convert_to_tensor(y, a.dtype)
+    step = 10 * (2.0**-52 if a.dtype.itemsize == 8 else 2.0**-23)
+    keywords = {"rtol": step if rtol is None else rtol, "atol": step if atol is None else atol}
+    result = define("assert_near", _close, (a, b), keywords, None).outputs[0]
+    return Assert(result, [message or "assert_near", a, b], name=name)
+
+
+def assert_none_equal(
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """An ``Assert`` that no elements are equal."""
+    a = convert_to_tensor(x)
+    b = convert_to_tensor(y, a.dtype)
+    different = define("assert_none_equal", lambda a, b: ops.all(ops.not_equal(a, b)), (a, b), {}, None)
+    return Assert(different.outputs[0], [message or "assert_none_equal", a, b], name=name)
+
+
+def _ranked(
+    name: str, x: Any, rank: Any, fits: Callable[[int, int], bool], words: str, message: str | None
+) -> Operation:
+    tensor, wanted = convert_to_tensor(x), int(rank)
+    if tensor.type_.shape == UNKNOWN_RANK:
+        good = define(name, lambda value: numpy.array(fits(value.ndim, wanted)), (tensor,), {}, None)
+        return Assert(good.outputs[0], [message or name])
+    if not fits(tensor.type_.ndim, wanted):
+        raise ValueError(f"{message or name}: {describe(tensor)} is not of {words} {wanted}. Reshape it.")
+    return no_op()
+
+
+def assert_rank(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Raise ValueError unless ``x`` has ``rank`` axes; where that is not known yet, a run checks it."""
+    return _ranked("assert_rank", x, rank, lambda have, want: have == want, "rank", message)
+
+
+def assert_rank_at_least(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Raise ValueError unless ``x`` has at least ``rank`` axes."""
+    return _ranked(
+        "assert_rank_at_least", x, rank, lambda have, want: have >= want, "a rank of at least", message
+    )
+
+
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """``tensor``; raises ValueError if it has axes."""
+    found = convert_to_tensor(tensor)
+    _ranked("assert_scalar", found, 0, lambda have, want: have == want, "rank", message)
+    return found
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Raise TypeError unless ``tensor`` has a dtype."""
+    found = convert_to_tensor(tensor)
+    if found.dtype is not as_dtype(tf_type):
+        raise TypeError(
+            f"{message or 'assert_type'}: {describe(found)} is not of {as_dtype(tf_type).name}. Cast it."
+        )
+    return no_op()
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Raise TypeError unless ``x`` is of an integer dtype."""
+    found = convert_to_tensor(x)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{message or 'assert_integer'}: {describe(found)} is not of integers. Cast it.")
+    return no_op()

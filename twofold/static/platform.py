@@ -1,0 +1,198 @@
+"""Flags of the command line, the start of a program, and files: ``tf.app``, ``tf.flags`` and ``tf.gfile``."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+
+class Flags:
+    """The values of all flags, read from the command line when the first is asked for.
+
+    >>> flags = Flags()
+    >>> flags.define("steps", 5, "How many steps.", int)
+    >>> flags.parse(["--steps=7", "--other=1"])
+    ['--other=1']
+    >>> flags.steps
+    7
+    """
+
+    def __init__(self) -> None:
+        self.__dict__["_parser"] = argparse.ArgumentParser(allow_abbrev=False)
+        self.__dict__["_values"] = None
+        self.__dict__["_set"] = {}
+
+    def define(self, name: str, default: Any, words: str | None, convert: Callable[[str], Any]) -> None:
+        """Add a flag; raises ValueError for one that is there."""
+        try:
+            self._parser.add_argument(f"--{name}", default=default, type=convert, help=words, dest=name)
+        except argparse.ArgumentError:
+            raise ValueError(f"flags: --{name} is defined twice. Choose another name.") from None
+        self.__dict__["_values"] = None
+
+    def define_switch(self, name: str, default: Any, words: str | None) -> None:
+        """Add a flag that is true or false: ``--name``, ``--noname`` or ``--name=false``."""
+        self.define(name, default, words, _truth)
+        self._parser._option_string_actions[f"--{name}"].nargs = "?"
+        self._parser._option_string_actions[f"--{name}"].const = True
+        self._parser.add_argument(f"--no{name}", dest=name, action="store_false", default=argparse.SUPPRESS)
+
+    def parse(self, arguments: Sequence[str]) -> list[str]:
+        """Read flags from arguments; those that are left."""
+        values, left = self._parser.parse_known_args(list(arguments))
+        self.__dict__["_values"] = values
+        return left
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._set:
+            return self._set[name]
+        if self._values is None:
+            self.parse(sys.argv[1:])
+        try:
+            return getattr(self._values, name)
+        except AttributeError:
+            raise AttributeError(f"flags: --{name} is not defined. Define it first.") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._set[name] = value
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "t", "1", "yes", "false", "f", "0", "no"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() in ("true", "t", "1", "yes")
+
+
+FLAGS = Flags()
+"""The flags of the program."""
+
+
+def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
+    def define(flag_name: str, default_value: Any, docstring: str | None = None, **options: Any) -> None:
+        FLAGS.define(flag_name, default_value, docstring, convert)
+
+    define.__doc__ = f"Add a flag that is {words}."
+    return define
+
+
+def _define_switch(flag_name: str, default_value: Any, docstring: str | None = None, **options: Any) -> None:
+    """Add a flag that is true or false."""
+    FLAGS.define_switch(flag_name, default_value, docstring)
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
+flags = SimpleNamespace(
+    FLAGS=FLAGS,
+    DEFINE_string=_definer(str, "text"),
+    DEFINE_integer=_definer(int, "a whole number"),
+    DEFINE_float=_definer(float, "a number"),
+    DEFINE_list=_definer(_listed, "a list with commas"),
+    DEFINE_boolean=_define_switch,
+    DEFINE_bool=_define_switch,
+)
+
+
+def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
+    """Read the flags, call ``main`` (that of the program unless given) with what is left, and exit."""
+    given = list(sys.argv if argv is None else argv)
+    function = main or sys.modules["__main__"].main
+    sys.exit(function([*given[:1], *FLAGS.parse(given[1:])]))
+
+
+app = SimpleNamespace(flags=flags, run=run)
+
+
+class GFile:
+    """A file, opened when it is first read or written."""
+
+    def __init__(self, name: str, mode: str = "r") -> None:
+        self.name, self.mode = name, mode
+        self._opened: Any = None
+
+    @property
+    def _file(self) -> Any:
+        if self._opened is None:
+            self._opened = open(self.name, self.mode)  # noqa: SIM115
+        return self._opened
+
+    def read(self, n: int = -1) -> Any:
+        """The next ``n`` characters or bytes, all that is left with -1."""
+        return self._file.read(n)
+
+    def readline(self) -> Any:
+        """The next line."""
+        return self._file.readline()
+
+    def readlines(self) -> list[Any]:
+        """All lines that are left."""
+        return list(self._file.readlines())
+
+    def write(self, file_content: Any) -> None:
+        """Write text or bytes."""
+        self._file.write(file_content)
+
+    def size(self) -> int:
+        """The size in bytes."""
+        return os.path.getsize(self.name)
+
+    def flush(self) -> None:
+        """Hand over what was written."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Any:
+        return iter(self._file)
+
+
+def _copy(oldpath: str, newpath: str, overwrite: bool = False) -> None:
+    """Copy a file; raises FileExistsError unless it may overwrite."""
+    if os.path.exists(newpath) and not overwrite:
+        raise FileExistsError(f"gfile.Copy: {newpath} is there. Give overwrite=True.")
+    shutil.copyfile(oldpath, newpath)
+
+
+def _rename(oldname: str, newname: str, overwrite: bool = False) -> None:
+    """Rename a file; raises FileExistsError unless it may overwrite."""
+    if os.path.exists(newname) and not overwrite:
+        raise FileExistsError(f"gfile.Rename: {newname} is there. Give overwrite=True.")
+    os.replace(oldname, newname)
+
+
+gfile = SimpleNamespace(
+    GFile=GFile,
+    FastGFile=GFile,
+    Open=GFile,
+    Exists=os.path.exists,
+    IsDirectory=os.path.isdir,
+    ListDirectory=lambda dirname: sorted(os.listdir(dirname)),
+    MakeDirs=lambda dirname: os.makedirs(dirname, exist_ok=True),
+    MkDir=os.mkdir,
+    Remove=os.remove,
+    DeleteRecursively=shutil.rmtree,
+    Glob=lambda filename: sorted(glob.glob(filename)),
+    Walk=os.walk,
+    Copy=_copy,
+    Rename=_rename,
+)
