@@ -54,7 +54,9 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross product of vectors of three elements along ``axis``; the other axes broadcast."""
-    return linear_algebra.cross(x1, x2, dim=axis)
+    ndim = max(x1.ndim, x2.ndim)
+    full = [functions.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) for x in (x1, x2)]
+    return linear_algebra.cross(*full, dim=axis)
 
 
 def det(x: Tensor, /) -> Tensor:
