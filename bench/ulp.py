@@ -1,145 +1,165 @@
-"""Largest error of each elementary function, in units in the last place, over a sample of all bit patterns.
+"""Largest errors of all element-wise functions, in units in the last place; writes docs/accuracy.md.
 
-    python bench/ulp.py [--stride 9973] [--lanes 16] [names...]
+    python bench/ulp.py [--count 1000000] [--seconds 2] [names...]
 
-float32 is compared with NumPy and SciPy in float64; of float64 functions a sample of values is compared with
-NumPy in extended precision where it has one (a column is empty where there is no better reference).
+Operations and their references come from the entries. Half types are measured at all bit patterns (functions of one
+operand), the others at numbers of every size and of the entry's own domain, as many as ``--seconds`` allow the
+reference. With names, the rows are printed and no file is written.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
+import sys
+import textwrap
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy
-import scipy.special
 from tqdm import tqdm
 
-from twofold import dtypes
-from twofold.dtypes import DType
-from twofold.lower.builder import LANES, Builder
-from twofold.runtime import jit
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "ops"))
 
-Function = Callable[..., numpy.ndarray]
+import rounding_errors  # noqa: E402
+from rounding_errors import DTYPES, SPECIAL, bound, computed, errors, exact_values, operands  # noqa: E402
 
-REFERENCES: dict[str, Function] = {
-    "exp": numpy.exp,
-    "expm1": numpy.expm1,
-    "exp2": numpy.exp2,
-    "sigmoid": lambda x: numpy.where(x < 0, numpy.exp(x), 1) / (1 + numpy.exp(-numpy.abs(x))),
-    "tanh": numpy.tanh,
-    "softplus": lambda x: numpy.maximum(x, 0) + numpy.log1p(numpy.exp(-numpy.abs(x))),
-    "sinh": numpy.sinh,
-    "cosh": numpy.cosh,
-    "log": numpy.log,
-    "log1p": numpy.log1p,
-    "log2": numpy.log2,
-    "log10": numpy.log10,
-    "asinh": numpy.arcsinh,
-    "acosh": numpy.arccosh,
-    "atanh": numpy.arctanh,
-    "sin": numpy.sin,
-    "cos": numpy.cos,
-    "tan": numpy.tan,
-    "asin": numpy.arcsin,
-    "acos": numpy.arccos,
-    "atan": numpy.arctan,
-    "erf": scipy.special.erf,
-    "erfc": scipy.special.erfc,
-    "erfinv": lambda x: numpy.copysign(scipy.special.erfinv(x), x),
-    "cbrt": numpy.cbrt,
-    "lgamma": lambda x: numpy.where(numpy.isinf(x), numpy.inf, scipy.special.gammaln(x)),
-    "tgamma": scipy.special.gamma,
-    "atan2": numpy.arctan2,
-    "hypot": numpy.hypot,
-    "logaddexp": numpy.logaddexp,
-    "pow": numpy.power,
-}
-BINARY = {"atan2", "hypot", "logaddexp", "pow"}
-EXTENDED = set(REFERENCES) - {"erf", "erfc", "erfinv", "lgamma", "tgamma"}
+from twofold.dtypes import DType, float32, float64  # noqa: E402
+from twofold.ir.interpret import narrow, widen  # noqa: E402
+from twofold.ir.op import REGISTRY  # noqa: E402
+
+TARGET = ROOT / "docs" / "accuracy.md"
+TRIAL = 2000
+
+INTRODUCTION = """# Accuracy of functions
+
+Largest errors found, in units in the last place (ulp) of the exact value, by `python bench/ulp.py`; 0.5 is correct
+rounding. float16 and bfloat16 functions of one operand are measured at all numbers; the rest at numbers of every
+exponent, at numbers around zero and at numbers of the domain the function is used on, {count:,} where the reference is
+fast, fewer where it is slow. The exact value is that of the entry's reference: NumPy or, for special functions, series,
+continued fractions and integrals written for this purpose (`twofold/ops/references.py`), in float64 for the narrower
+types and in 80-bit extended precision for float64. `bound` is what the entry promises in float32 and float64 and what
+`tests/ops/test_accuracy.py` checks; half types compute in float32 and round once more.
+
+Marks: *a*, the error is relative to an amplitude where the value is less, as between the zeros of an oscillating
+function; *r*, the promise holds in the range where the reference does, which leaves out huge operands.
+
+"""
 
 
-def evaluate(name: str, dtype: DType, lanes: int, *operands: numpy.ndarray) -> numpy.ndarray:
-    """The compiled function at each element of the operands, whose length is a multiple of ``lanes``."""
-    b = Builder()
-    with b.loop(b.begin, b.end, lanes) as i:
-        values = [b.load(b.input(k), i, dtype, lanes) for k in range(len(operands))]
-        b.store(b.buffer(len(operands)), i, b.math(name, *values))
-    kernel = ctypes.CFUNCTYPE(
-        ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
-    )(jit.compile_kernels({name: b.finish()})[name])
-    result = numpy.empty_like(operands[0])
-    arrays = [*operands, result]
-    buffers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
-    kernel(ctypes.addressof(buffers), None, 0, operands[0].size)
-    return result
+def worst(op: Any, dtype: DType, count: int) -> tuple[float, list[float]]:
+    """The largest error and where it occurs."""
+    arrays = operands(op, dtype, count)
+    distance = errors(op, dtype, arrays, computed(op, (), dtype, arrays), exact_values(op, (), dtype, arrays))
+    place = int(distance.argmax())
+    return float(distance[place]), [float(widen(array, dtype)[place]) for array in arrays]
 
 
-def errors(result: numpy.ndarray, exact: numpy.ndarray) -> numpy.ndarray:
-    """The distance of each result from the exact value in units in the last place of the exact value.
-
-    A value that should be NaN, infinite or a zero of one sign, and is not, counts as infinitely far.
-    """
-    dtype = result.dtype
-    rounded = exact.astype(dtype)
-    spacing = numpy.spacing(numpy.maximum(numpy.abs(rounded), numpy.finfo(dtype).tiny)).astype(exact.dtype)
-    distance = numpy.abs(result.astype(exact.dtype) - exact) / spacing
-    same = (result == rounded) & (numpy.isinf(rounded) | (numpy.signbit(result) == numpy.signbit(rounded)))
-    special = ~numpy.isfinite(rounded) | ~numpy.isfinite(result) | ((rounded == 0) & (result == 0))
-    distance = numpy.where(special, numpy.where(same, 0.0, numpy.inf), distance)
-    return numpy.where(numpy.isnan(exact), numpy.where(numpy.isnan(result), 0.0, numpy.inf), distance)
+def affordable(op: Any, dtype: DType, count: int, seconds: float) -> int:
+    """As many operands as the reference computes in the time given, a power of two times ``TRIAL``."""
+    arrays = operands(op, dtype, TRIAL)
+    start = time.perf_counter()
+    exact_values(op, (), dtype, arrays)
+    taken = time.perf_counter() - start
+    found = TRIAL
+    while 2 * found <= count and 2 * taken <= seconds:
+        found, taken = 2 * found, 2 * taken
+    return found
 
 
-def sample(dtype: DType, stride: int, lanes: int) -> numpy.ndarray:
-    """Every ``stride``-th bit pattern of float32, as many random ones of float64, and the special values."""
-    info = numpy.finfo(dtype.numpy)
-    specials = [0.0, 1.0, 0.5, 2.0, info.max, info.tiny, info.smallest_subnormal, numpy.inf, numpy.nan]
-    if dtype is dtypes.float32:
-        values = numpy.arange(0, 2**32, stride, dtype=numpy.uint32).view(numpy.float32)
-    else:
-        generator = numpy.random.default_rng(0)
-        count = 2**32 // stride // 4
-        bits = generator.integers(0, 2**63, count, dtype=numpy.uint64)
-        near = generator.uniform(-20, 20, count)
-        small = generator.uniform(-1.5, 1.5, count)
-        values = numpy.concatenate([bits.view(numpy.float64), -bits.view(numpy.float64), near, small])
-    values = numpy.concatenate([values, specials, numpy.negative(specials)]).astype(dtype.numpy)
-    return numpy.resize(values, -(-values.size // lanes) * lanes)
+def special_values(op: Any) -> str:
+    """Values at NaN, infinities, zeros and the smallest denormal of float32, for functions of one operand."""
+    if len(op.parameter_names()) > 1:
+        return ""
+    given = narrow(numpy.array([*SPECIAL, numpy.ldexp(1.0, -149)]), float32)
+    return ", ".join(f"{float(value):.4g}" for value in computed(op, (), float32, [given]))
 
 
-def measure(name: str, dtype: DType, stride: int, lanes: int) -> tuple[float, float]:
-    """The largest error of one function and the operand it occurs at."""
-    wide = numpy.float64 if dtype is dtypes.float32 else numpy.longdouble
-    operands = [sample(dtype, stride, lanes)]
-    if name in BINARY:
-        operands.append(numpy.random.default_rng(1).permutation(operands[0]))
-        # random bits seldom have sizes that go together
-        operands[1][::2] = numpy.clip(operands[1][::2], -100, 100)
-        operands[0][::4] = numpy.abs(numpy.clip(operands[0][::4], -100, 100))
-    exact = REFERENCES[name](*[x.astype(wide) for x in operands])
-    wrong = errors(evaluate(name, dtype, lanes, *operands), exact)
-    worst = int(wrong.argmax())
-    return float(wrong[worst]), float(operands[0][worst])
+def special_differences(op: Any) -> Iterator[str]:
+    """Special operands at which a result is not what the reference says; of one operand, signs of zeros included."""
+    places: dict[str, list[str]] = {}
+    for dtype in DTYPES:
+        arrays = rounding_errors.special_operands(op, dtype)
+        exact = exact_values(op, (), dtype, arrays)
+        found = computed(op, (), dtype, arrays)
+        wrong = errors(op, dtype, arrays, found, exact) > bound(op, dtype)
+        values = widen(found, dtype)
+        if len(arrays) == 1:
+            wrong |= (values == 0) & (exact == 0) & (numpy.signbit(values) != numpy.signbit(exact))
+        for place in numpy.flatnonzero(wrong):
+            at = ", ".join(f"{float(widen(array, dtype)[place]):.4g}" for array in arrays)
+            text = f"`{op.name}({at})` is {values[place]:.6g}, not {float(exact[place]):.6g}"
+            places.setdefault(text, []).append(dtype.name)
+    for text, dtypes in places.items():
+        yield f"{text} ({', '.join(dtypes)})"
+
+
+def row(op: Any, count: int, seconds: float, shown: bool) -> tuple[str, bool]:
+    """A line of the table, and whether all results are exact."""
+    cells, exact = [], True
+    for dtype in DTYPES:
+        whole = len(op.parameter_names()) == 1 and rounding_errors.BITS[dtype] < 24
+        many = 2**16 if whole else affordable(op, dtype, count, seconds)
+        error, where = worst(op, dtype, many)
+        exact &= error == 0
+        if error > bound(op, dtype):
+            tqdm.write(
+                f"{op.name} in {dtype.name}: {error:.2f} at {where}, above the bound {bound(op, dtype):.4g}"
+            )
+        if shown:
+            tqdm.write(f"{op.name:32}{dtype.name:10}{error:12.4g} of {many:>8} at {where}")
+        cells.append(f"{error:.2f}")
+    promise = [f"{bound(op, dtype):.4g}" for dtype in (float32, float64)]
+    mark = " ".join(
+        letter
+        for letter, value in (("a", op.amplitude), ("r", op.accurate_where))
+        if value is not None
+    )  # fmt: skip
+    name = f"`{op.name}`" + (f" *{mark}*" if mark else "")
+    return f"| {name} | {' | '.join(cells)} | {' | '.join(promise)} | {special_values(op)} |", exact
+
+
+def table(names: Sequence[str], count: int, seconds: float, shown: bool) -> str:
+    """The page for these operations."""
+    rows, exact, differences = [], [], []
+    for name in tqdm(names, unit="function"):
+        op: Any = REGISTRY[name]
+        line, without_error = row(op, count, seconds, shown)
+        differences += special_differences(op)
+        if without_error:
+            exact.append(f"`{name}`")
+        else:
+            rows.append(line)
+    heads = [*(dtype.name for dtype in DTYPES), "bound float32", "bound float64"]
+    page = INTRODUCTION.format(count=count)
+    page += f"| function | {' | '.join(heads)} | at NaN, -inf, inf, -0, 0, 1.4e-45 |\n"
+    page += "| --- |" + " ---: |" * len(heads) + " --- |\n" + "\n".join(rows)
+    page += (
+        "\n\n" + textwrap.fill(f"Without any error: {', '.join(exact)}.", 118) + "\n\n## Special operands\n\n"
+    )
+    page += "At NaN, infinities, zeros of both signs, the smallest and the largest numbers, and at all pairs of them,"
+    page += "\nresults of all types agree with the reference, for one operand the signs of zeros included"
+    page += (", but:\n\n" + "\n".join(f"- {line}" for line in differences)) if differences else "."
+    return page + "\n"
 
 
 def main() -> None:
-    """Print a table of the largest errors."""
-    parser = argparse.ArgumentParser(description="Largest errors of the elementary functions.")
-    parser.add_argument("--stride", type=int, default=9973)
-    parser.add_argument("--lanes", type=int, default=LANES, choices=(1, LANES))
+    """Measure, and write the table."""
+    parser = argparse.ArgumentParser(description="Largest errors of all element-wise functions.")
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("names", nargs="*")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'function':12}{'float32':>10} at {'':12}{'float64':>10} at")
-    for name in tqdm(chosen.names or list(REFERENCES), unit="function"):
-        row = f"{name:12}"
-        for dtype in (dtypes.float32, dtypes.float64):
-            if dtype is dtypes.float32 or name in EXTENDED:
-                error, at = measure(name, dtype, chosen.stride, chosen.lanes)
-                row += f"{error:10.2f} at {at:<12.6g}"
-        tqdm.write(row)
+    names = chosen.names or rounding_errors.measured_operations()
+    page = table(names, chosen.count, chosen.seconds, bool(chosen.names))
+    if chosen.names:
+        print(page[len(INTRODUCTION) :])
+    else:
+        TARGET.write_text(page)
 
 
 if __name__ == "__main__":

@@ -254,7 +254,7 @@ class Elementwise(Operation):
     signature = "input"
     result_dtype: Callable[[DType], tuple[DType, DType]] = staticmethod(same)
     operand_dtypes: tuple[DType | None, ...] = ()
-    accuracy: tuple[float, float] = (4.0, 4.0)  # bounds in float32 and float64, in units in the last place
+    accuracy: tuple[float, float] = (0.5, 0.5)  # bounds in float32 and float64, in units in the last place
     amplitude: Callable[..., Any] | None = None  # of arrays: errors are relative to it where values are less
     accurate_where: Callable[..., Any] | None = None  # of arrays: where the bounds hold, if not everywhere
     rule_lower: Callable[..., Any]

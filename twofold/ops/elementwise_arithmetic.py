@@ -142,6 +142,7 @@ class floor_divide:
     operators = ("__floordiv__",)
     reflected = True
     kinds = "iuf"
+    accuracy = (2.0, 2.0)
     domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
     vjp = no_slope
     lower = lambda b, x, y: b.floor_div(x, y)
@@ -267,6 +268,7 @@ class pow_:
     operators = ("__pow__",)
     reflected = True
     kinds = "iuf"
+    accuracy = (0.51, 0.8)
     domain = (reals(0.2, 3), reals(-3, 3))
     vjp = lambda ct, y, a, n: (
         ops.where(ops.equal(n, 0), 0, ct * (n * apply("pow", a, n - 1))),
@@ -423,6 +425,7 @@ class rsqrt:
     """
 
     result_dtype = to_float
+    accuracy = (1.7, 1.7)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (-0.5 * ct * y * (y * y),)
     on_complex = complex_functions.rsqrt
@@ -477,6 +480,7 @@ class hypot:
 
     signature = "input, other"
     result_dtype = to_float
+    accuracy = (0.51, 2.2)
     domain = (nonzero(-3, 3), nonzero(-3, 3))
     vjp = lambda ct, y, a, b: (
         ops.where(ops.equal(y, 0), 0, ct * (a / y)),

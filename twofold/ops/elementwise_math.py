@@ -23,6 +23,7 @@ class exp:
     """
 
     result_dtype = to_float
+    accuracy = (1.1, 1.1)
     vjp = lambda ct, y, x: (ct * y,)
     on_complex = complex_functions.exp
     holomorphic = True
@@ -41,6 +42,7 @@ class exp2:
 
     functions = ("exp2", "special.exp2")
     result_dtype = to_float
+    accuracy = (0.51, 0.8)
     vjp = lambda ct, y, x: (ct * (y * math.log(2)),)
     on_complex = complex_functions.exp2
     holomorphic = True
@@ -59,6 +61,7 @@ class expm1:
 
     functions = ("expm1", "special.expm1")
     result_dtype = to_float
+    accuracy = (1.6, 2.1)
     vjp = lambda ct, y, x: (ct * (y + 1),)
     on_complex = complex_functions.expm1
     holomorphic = True
@@ -76,6 +79,7 @@ class log:
     """
 
     result_dtype = to_float
+    accuracy = (1.0, 0.9)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / x,)
     on_complex = complex_functions.log
@@ -95,6 +99,7 @@ class log1p:
 
     functions = ("log1p", "special.log1p")
     result_dtype = to_float
+    accuracy = (1.8, 1.2)
     domain = (reals(-0.8, 9),)
     vjp = lambda ct, y, x: (ct / (x + 1),)
     on_complex = complex_functions.log1p
@@ -113,6 +118,7 @@ class log2:
     """
 
     result_dtype = to_float
+    accuracy = (0.51, 0.51)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(2)),)
     on_complex = complex_functions.log2
@@ -131,6 +137,7 @@ class log10:
     """
 
     result_dtype = to_float
+    accuracy = (0.51, 0.51)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(10)),)
     on_complex = complex_functions.log10
@@ -149,6 +156,7 @@ class sin:
     """
 
     result_dtype = to_float
+    accuracy = (1.6, 0.8)
     vjp = lambda ct, y, x: (ct * ops.cos(x),)
     on_complex = complex_functions.sin
     holomorphic = True
@@ -166,6 +174,7 @@ class cos:
     """
 
     result_dtype = to_float
+    accuracy = (1.7, 0.8)
     vjp = lambda ct, y, x: (-ct * ops.sin(x),)
     on_complex = complex_functions.cos
     holomorphic = True
@@ -183,6 +192,7 @@ class tan:
     """
 
     result_dtype = to_float
+    accuracy = (0.51, 0.95)
     domain = (reals(-1.2, 1.2),)
     vjp = lambda ct, y, x: (ct * (1 + y * y),)
     on_complex = complex_functions.tan
@@ -202,6 +212,7 @@ class asin:
 
     functions = ("asin", "arcsin")
     result_dtype = to_float
+    accuracy = (0.51, 0.8)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct / ops.sqrt((1 - x) * (1 + x)),)
     on_complex = complex_functions.asin
@@ -221,6 +232,7 @@ class acos:
 
     functions = ("acos", "arccos")
     result_dtype = to_float
+    accuracy = (0.51, 0.8)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (-ct / ops.sqrt((1 - x) * (1 + x)),)
     on_complex = complex_functions.acos
@@ -240,6 +252,7 @@ class atan:
 
     functions = ("atan", "arctan")
     result_dtype = to_float
+    accuracy = (0.51, 0.8)
     vjp = lambda ct, y, x: (ct / (1 + x * x),)
     on_complex = complex_functions.atan
     holomorphic = True
@@ -266,6 +279,7 @@ class atan2:
     signature = "input, other"
     functions = ("atan2", "arctan2")
     result_dtype = to_float
+    accuracy = (0.51, 0.9)
     domain = (reals(0.2, 3), reals(-3, 3))
     vjp = _atan2_gradient
     lower = lambda b, x, y: b.math("atan2", x, y)
@@ -282,6 +296,7 @@ class sinh:
     """
 
     result_dtype = to_float
+    accuracy = (0.51, 0.9)
     vjp = lambda ct, y, x: (ct * ops.cosh(x),)
     on_complex = complex_functions.sinh
     holomorphic = True
@@ -299,6 +314,7 @@ class cosh:
     """
 
     result_dtype = to_float
+    accuracy = (0.51, 0.8)
     vjp = lambda ct, y, x: (ct * ops.sinh(x),)
     on_complex = complex_functions.cosh
     holomorphic = True
@@ -316,6 +332,7 @@ class tanh:
     """
 
     result_dtype = to_float
+    accuracy = (1.5, 1.3)
     vjp = lambda ct, y, x: (ct * (1 + y) * (1 - y),)
     on_complex = complex_functions.tanh
     holomorphic = True
@@ -334,6 +351,7 @@ class asinh:
 
     functions = ("asinh", "arcsinh")
     result_dtype = to_float
+    accuracy = (0.51, 1.1)
     vjp = lambda ct, y, x: (ct / (ops.sqrt(x * x + 1) if x.dtype.is_complex else ops.hypot(x, 1.0)),)
     on_complex = complex_functions.asinh
     holomorphic = True
@@ -352,6 +370,7 @@ class acosh:
 
     functions = ("acosh", "arccosh")
     result_dtype = to_float
+    accuracy = (0.51, 0.51)
     domain = (reals(1.2, 9),)
     vjp = lambda ct, y, x: (ct / (ops.sqrt(x - 1) * ops.sqrt(x + 1)),)
     on_complex = complex_functions.acosh
@@ -371,6 +390,7 @@ class atanh:
 
     functions = ("atanh", "arctanh")
     result_dtype = to_float
+    accuracy = (0.51, 0.51)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct / ((1 - x) * (1 + x)),)
     on_complex = complex_functions.atanh
@@ -397,6 +417,7 @@ class sigmoid:
 
     functions = ("sigmoid", "special.expit")
     result_dtype = to_float
+    accuracy = (2.6, 2.6)
     vjp = lambda ct, y, x: (ct * y * (1 - y),)
     on_complex = complex_functions.sigmoid
     holomorphic = True
@@ -415,6 +436,7 @@ class softplus:
 
     result_dtype = to_float
     arity = 1
+    accuracy = (2.1, 1.9)
     vjp = lambda ct, y, x: (ct * ops.sigmoid(x),)
     lower = lambda b, x: b.math("softplus", x)
     reference = lambda x: numpy.logaddexp(x, 0)
@@ -445,6 +467,7 @@ class logaddexp:
 
     signature = "input, other"
     result_dtype = to_float
+    accuracy = (0.51, 2.4)
     vjp = lambda ct, y, a, b: (ct * ops.sigmoid(a - b), ct * ops.sigmoid(b - a))
     on_complex = complex_functions.logaddexp
     holomorphic = True

@@ -36,13 +36,16 @@ def _amplitude(x: Any, n: Any) -> Any:
     return 1 + 0 * x
 
 
+_LOG_FACTORIALS = numpy.append(0, numpy.log(numpy.arange(1, 1001)).cumsum())
+
+
 def _hermite_amplitude(probabilists: bool) -> Any:
     """Cramer's bound, DLMF 18.14.9, inside the last zero."""
 
     def amplitude(x: Any, n: Any) -> Any:
-        degree = numpy.maximum(numpy.trunc(n), 0)
+        degree = numpy.clip(numpy.nan_to_num(numpy.trunc(n)), 0, _LOG_FACTORIALS.size - 1)
         square = numpy.minimum(x * x, 2 * degree + 1) / 2
-        growth = references.lgamma(degree + 1) / 2
+        growth = _LOG_FACTORIALS[degree.astype(int)] / 2
         if probabilists:
             return numpy.exp(numpy.minimum(x * x, 4 * degree + 2) / 4 + growth)
         return numpy.exp(square + growth + degree * (math.log(2) / 2))
@@ -73,7 +76,7 @@ class chebyshev_polynomial_t:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 56.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _DOMAIN
@@ -96,7 +99,7 @@ class chebyshev_polynomial_u:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 67.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _DOMAIN
@@ -119,7 +122,7 @@ class chebyshev_polynomial_v:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 193.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _DOMAIN
@@ -142,7 +145,7 @@ class chebyshev_polynomial_w:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 198.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _DOMAIN
@@ -165,7 +168,7 @@ class hermite_polynomial_h:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 20.0)
     amplitude = _hermite_amplitude(False)
     accurate_where = _moderate
     domain = _DOMAIN
@@ -188,7 +191,7 @@ class hermite_polynomial_he:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 21.0)
     amplitude = _hermite_amplitude(True)
     accurate_where = _moderate
     domain = _DOMAIN
@@ -211,7 +214,7 @@ class laguerre_polynomial_l:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 1100.0)
     amplitude = _laguerre_amplitude
     accurate_where = _moderate
     domain = _DOMAIN
@@ -234,7 +237,7 @@ class legendre_polynomial_p:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 40.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _DOMAIN
@@ -257,7 +260,7 @@ class shifted_chebyshev_polynomial_t:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 400.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
@@ -280,7 +283,7 @@ class shifted_chebyshev_polynomial_u:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 111.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
@@ -303,7 +306,7 @@ class shifted_chebyshev_polynomial_v:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 132.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
@@ -326,7 +329,7 @@ class shifted_chebyshev_polynomial_w:
     signature = "input, n"
     result_dtype = to_float
     inplace = False
-    accuracy = (1.0, 64.0)
+    accuracy = (0.51, 187.0)
     amplitude = _amplitude
     accurate_where = _moderate
     domain = _SHIFTED_DOMAIN

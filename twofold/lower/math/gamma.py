@@ -72,7 +72,8 @@ def lgamma(b: Control, x: Val) -> Val:
     reflected = b.select(b.cmp("lt", a, 1e-20), positive, reflected)
     result = b.select(b.cmp("lt", x, 0.0), reflected, positive)
     pole = b.or_(b.and_(b.cmp("le", x, 0.0), b.cmp("eq", b.floor(x), x)), b.cmp("eq", a, INFINITY))
-    return b.select(pole, INFINITY, result)
+    # of 1 a positive zero
+    return b.select(pole, INFINITY, b.add(result, 0.0))
 
 
 @wide
