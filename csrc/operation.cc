@@ -89,7 +89,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
       if (is_tensor(arguments[i])) return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
     }
   }
-  Py_ssize_t place = position_of_out(names);
+  Py_ssize_t place = op->arity < 0 ? -1 : position_of_out(names);
   PyObject* result = place < 0 ? PyObject_Vectorcall(op->slow, arguments, flags, names)
                                : call_into(op->slow, arguments, count, names, place);
   if (!result && PyErr_ExceptionMatches(PyExc_Exception)) locate_error(op->slow, arguments, count, names);
@@ -127,7 +127,8 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-// operation_callable(op, arity, slow) -> callable; without an op every call goes to `slow`
+// operation_callable(op, arity, slow) -> callable; without an op every call goes to `slow`, which below arity 0
+// sees to the keyword `out` itself
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
   PyObject *python, *slow;
   Py_ssize_t arity;

@@ -168,7 +168,7 @@ def guard(functions: dict[str, Any], but: Sequence[str] = ()) -> None:
             and name not in but
             and function.__module__.startswith("twofold.")
         ):
-            functions[name] = made = _core.operation_callable(None, 0, function)
+            functions[name] = made = _core.operation_callable(None, -1, function)
             functools.update_wrapper(made, function, updated=())
 
 
