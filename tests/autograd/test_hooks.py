@@ -99,3 +99,9 @@ def test_the_gradient_of_a_result_to_itself_is_what_was_given():
     x = torch.tensor([1.0, 3.0], requires_grad=True)
     y, given = doubled(x), torch.tensor([5.0, 6.0])
     assert torch.autograd.grad(y, y, given)[0].tolist() == [5.0, 6.0]
+
+
+def test_each_output_has_its_own_cotangent():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="2 outputs and 1 grad_outputs"):
+        torch.autograd.grad([x * 2, x * 3], x, [torch.ones(2)])

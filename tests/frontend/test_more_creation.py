@@ -1,5 +1,6 @@
 """Creation functions beside the operations, and questions about a tensor."""
 
+import numpy
 import pytest
 
 import twofold as torch
@@ -38,3 +39,10 @@ def test_a_range_of_integers_is_whole():
     assert found.dtype is torch.int64 and found.tolist() == [0, 2, 4]
     assert torch.range(0, 3, dtype=torch.int64).tolist() == [0, 1, 2, 3]
     assert torch.range(0.0, 0.3, 0.1).numel() == 3  # 0.3 / 0.1 rounds below 3, as in PyTorch
+
+
+def test_elements_with_a_dtype_keep_it_in_a_list():
+    assert torch.tensor([numpy.float64(1), numpy.float64(2)]).dtype is torch.float64
+    assert torch.tensor([[numpy.ones(2)], [numpy.zeros(2)]]).dtype is torch.float64
+    assert torch.tensor([torch.tensor(1.0, dtype=torch.float64)]).dtype is torch.float64
+    assert torch.tensor([1.0, 2]).dtype is torch.tensor([numpy.float32(1)]).dtype is torch.float32

@@ -177,3 +177,12 @@ def test_errors(case: int) -> None:
 @pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0)])
 def test_a_matrix_without_elements_has_norm_zero(order: Any, shape: tuple[int, int]) -> None:
     assert torch.linalg.norm(torch.zeros(shape), order).item() == 0.0
+
+
+def test_einsum_takes_the_numbers_of_axes() -> None:
+    a, b = torch.arange(6.0).reshape(2, 3), torch.arange(12.0).reshape(3, 4)
+    assert torch.einsum(a, [0, 1], b, [1, 5], [5, 0]).equal(torch.einsum("ij,jk->ki", a, b))
+    assert torch.einsum(a, [..., 1], [...]).tolist() == [3.0, 12.0]
+    assert torch.einsum(a, [7, 3]).equal(a.T)
+    with pytest.raises(ArgumentError, match="axes 5"):
+        torch.einsum(a, 5)

@@ -57,23 +57,23 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
         array = data
     else:
         array = _nested(_plain(data) if isinstance(data, (list, tuple)) and _holds_tensor(data) else data)
-    if (
-        dtype is None
-        and array.dtype == numpy.float64
-        and not isinstance(data, (numpy.ndarray, numpy.generic))
-    ):
-        return array.astype(_default[0].numpy) if _default[0] is not bfloat16 else array.astype(numpy.float32)
-    if (
-        dtype is None
-        and array.dtype == numpy.complex128
-        and not isinstance(data, (numpy.ndarray, numpy.generic))
-    ):
-        return array.astype(_default[0].complex.numpy)
+    if dtype is None and not isinstance(_first(data), (numpy.ndarray, numpy.generic, Tensor)):
+        if array.dtype == numpy.float64:
+            return array.astype(numpy.float32 if _default[0] is bfloat16 else _default[0].numpy)
+        if array.dtype == numpy.complex128:
+            return array.astype(_default[0].complex.numpy)
     if array.dtype.kind not in "biufc":
         raise TypeError(
             f"tensor: data of type {type(data).__name__} does not become numbers. Give numbers or nested lists of them."
         )
     return array
+
+
+def _first(data: Any) -> Any:
+    """The first element of nested lists: one with a dtype of its own speaks for all."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
 
 
 def _holds_tensor(data: Iterable[Any]) -> bool:
@@ -101,7 +101,8 @@ def tensor(
 ) -> Tensor:
     """A new leaf that holds a copy of ``data``: numbers, nested lists, an array or a tensor.
 
-    Python floats become float32 (see ``set_default_dtype``), integers int64; arrays keep their dtype.
+    Python floats become float32 (see ``set_default_dtype``), integers int64; arrays, and lists of
+    them, of their elements or of tensors, keep their dtype.
 
     >>> import twofold as torch
     >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -176,6 +176,10 @@ def grad(
         seeds = [None] * len(roots)
     else:
         seeds = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    if len(seeds) != len(roots):
+        raise RuntimeError(
+            f"grad: {len(roots)} outputs and {len(seeds)} grad_outputs, at {here()}. Give one for each, None for ones."
+        )
     for target in targets:
         if not target.requires_grad:
             raise RuntimeError(

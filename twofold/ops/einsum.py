@@ -13,6 +13,29 @@ from twofold.ops.base import apply, broadcast, ops
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def with_equation(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The equation and the operands of ``operand, axes, operand, axes, ..., axes of the result``.
+
+    >>> with_equation(["a", [0, 1], "b", [1, ...], [0, ...]])
+    ('ab,b...->a...', ('a', 'b'))
+    """
+
+    def term(axes: Any) -> str:
+        if not isinstance(axes, (list, tuple)) or not all(
+            axis is ... or (isinstance(axis, int) and 0 <= axis < len(_LETTERS)) for axis in axes
+        ):
+            raise ArgumentError(
+                f"axes {axes!r}", f"Give a list of numbers from 0 to {len(_LETTERS) - 1}, or '...'."
+            )
+        return "".join("..." if axis is ... else _LETTERS[axis] for axis in axes)
+
+    paired = len(arguments) // 2 * 2
+    equation = ",".join(term(axes) for axes in arguments[1:paired:2])
+    if len(arguments) > paired:
+        equation += "->" + term(arguments[-1])
+    return equation, tuple(arguments[:paired:2])
+
+
 def parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """The labels of each operand and of the result, with ``...`` replaced by unused letters.
 

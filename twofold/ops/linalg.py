@@ -27,7 +27,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.docstrings import shown
-from twofold.ops.einsum import contract
+from twofold.ops.einsum import contract, with_equation
 from twofold.ops.examples import example
 
 
@@ -383,7 +383,8 @@ def _product(sizes: Sequence[int]) -> int:
 class einsum:
     """Einstein summation: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
-    Operands are contracted two at a time from the left; ``...`` stands for axes that broadcast.
+    Operands are contracted two at a time from the left; ``...`` stands for axes that broadcast. In place of the
+    equation, each operand may be followed by the numbers of its axes, the last by those of the result.
 
     >>> import twofold as torch
     >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]])
@@ -396,6 +397,8 @@ class einsum:
 
     @staticmethod
     def call(equation: str, *operands: Any) -> Any:
+        if not isinstance(equation, str):
+            equation, operands = with_equation((equation, *operands))
         given = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
         return apply("einsum", *given, attrs=(equation.replace(" ", ""),))
 
