@@ -10,7 +10,8 @@ Where this differs from TensorFlow 1:
 - A plain read of a variable sees the value from before the run; updates happen in the order of their
   declaration. TensorFlow leaves both open. See ``twofold.static.replay``.
 - ``tensor / tensor`` of integers is float32; ``tf.truediv`` gives float64 as in TensorFlow.
-- Text is accepted in ``tf.constant`` only, and summaries are written nowhere.
+- Text is accepted in ``tf.constant`` and read by ``tf.TextLineReader`` only (see ``twofold.static.readers``), and
+  summaries are written nowhere.
 """
 
 from __future__ import annotations
@@ -127,6 +128,7 @@ from twofold.static.random import (
     set_random_seed,
     truncated_normal,
 )
+from twofold.static.readers import TextLineReader, decode_csv
 from twofold.static.scopes import (
     AUTO_REUSE,
     VariableScope,

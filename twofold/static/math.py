@@ -13,6 +13,7 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.static.define import Number, Tensors, as_dtype, axis_of, numbers, operation
 from twofold.static.docstrings import declared as _declared
+from twofold.static.texts import as_number
 
 
 def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[..., Any]:
@@ -89,8 +90,8 @@ atan2 = _binary("Atan2", lambda x, y: ops.atan2(x, y), "The angle of a point.")
 squared_difference = _binary(
     "SquaredDifference", lambda x, y: ops.square(apply("subtract", x, y)), "(x - y) squared."
 )
-equal = _binary("Equal", lambda x, y: apply("equal", x, y), "Whether elements are equal.")
-not_equal = _binary("NotEqual", lambda x, y: ops.not_equal(x, y), "Whether elements differ.")
+_equal = _binary("Equal", lambda x, y: apply("equal", x, y), "Whether elements are equal.")
+_not_equal = _binary("NotEqual", lambda x, y: ops.not_equal(x, y), "Whether elements differ.")
 less = _binary("Less", lambda x, y: ops.less(x, y), "x < y.")
 less_equal = _binary("LessEqual", lambda x, y: ops.less_equal(x, y), "x <= y.")
 greater = _binary("Greater", lambda x, y: ops.greater(x, y), "x > y.")
@@ -98,6 +99,16 @@ greater_equal = _binary("GreaterEqual", lambda x, y: ops.greater_equal(x, y), "x
 logical_and = _binary("LogicalAnd", lambda x, y: ops.logical_and(x, y), "And.")
 logical_or = _binary("LogicalOr", lambda x, y: ops.logical_or(x, y), "Or.")
 logical_xor = _binary("LogicalXor", lambda x, y: ops.logical_xor(x, y), "Exclusive or.")
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Any:
+    """Whether elements, or texts, are equal."""
+    return _equal(as_number(x), as_number(y), name=name)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    """Whether elements, or texts, differ."""
+    return _not_equal(as_number(x), as_number(y), name=name)
 
 
 def _true_quotient(x: Any, y: Any) -> Any:

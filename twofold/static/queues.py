@@ -93,7 +93,7 @@ class FIFOQueue:
         """An operation that puts one element."""
 
         def put(*arrays: Any) -> Any:
-            self._put([list(arrays)])
+            self.put([list(arrays)])
             return numpy.int32(0)
 
         return self._operation("QueueEnqueue", self._converted(vals), [tensor_type(int32)], put, name)
@@ -102,14 +102,14 @@ class FIFOQueue:
         """An operation that puts the slices of arrays along their first axis."""
 
         def put(*arrays: Any) -> Any:
-            self._put([list(parts) for parts in zip(*arrays)])
+            self.put([list(parts) for parts in zip(*arrays)])
             return numpy.int32(0)
 
         return self._operation("QueueEnqueueMany", self._converted(vals), [tensor_type(int32)], put, name)
 
     def dequeue(self, name: str | None = None) -> Any:
         """The next element: a tensor, or a list of its parts."""
-        made = self._operation("QueueDequeue", (), self._types, lambda: self._take(1, False)[0], name)
+        made = self._operation("QueueDequeue", (), self._types, self.take, name)
         return made.outputs[0] if len(self._types) == 1 else list(made.outputs)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
@@ -152,7 +152,8 @@ class FIFOQueue:
         )
         return size.outputs[0]
 
-    def _put(self, elements: list[list[Any]]) -> None:
+    def put(self, elements: list[list[Any]]) -> None:
+        """Put elements from Python, waiting where the queue is full."""
         for element in elements:
             with self._changed:
                 if self._closed:
@@ -174,6 +175,10 @@ class FIFOQueue:
     def _place(self) -> int:
         """Which element is taken next."""
         return 0
+
+    def take(self) -> list[Any]:
+        """Take an element from Python, waiting where the queue is empty."""
+        return self._take(1, False)[0]
 
     def _take(self, count: int, fewer: bool) -> list[list[Any]]:
         if count > self._capacity:
@@ -326,7 +331,7 @@ def range_input_producer(
             raise OutOfRangeError("all rounds are done", "Catch this error to end.")
         left = None if left is None else left - 1
         order = random.permutation(int(count)) if shuffle else numpy.arange(int(count))
-        queue._put([[numpy.int32(k)] for k in order])
+        queue.put([[numpy.int32(k)] for k in order])
         return numpy.int32(0)
 
     fill = queue._operation("InputProducer", [convert_to_tensor(limit)], [tensor_type(int32)], put, name)

@@ -27,6 +27,7 @@ from twofold.static.queues import range_input_producer as range_input_producer
 from twofold.static.queues import shuffle_batch as shuffle_batch
 from twofold.static.queues import slice_input_producer as slice_input_producer
 from twofold.static.queues import start_queue_runners as start_queue_runners
+from twofold.static.readers import string_input_producer as string_input_producer
 from twofold.static.saver import (
     Saver,
     checkpoint_exists,
