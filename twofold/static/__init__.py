@@ -190,17 +190,38 @@ string = "string"
 
 
 def add_to_collection(name: str, value: Any) -> None:
-    """Put ``value`` in a collection of the default graph."""
+    """Put ``value`` in a collection of the default graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.add_to_collection("numbers", 5)
+    ...     print(tf.get_collection("numbers"))
+    [5]
+    """
     get_default_graph().add_to_collection(name, value)
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """What a collection of the default graph holds."""
+    """What a collection of the default graph holds.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.add_to_collection("numbers", 5)
+    ...     print(tf.get_collection("numbers"))
+    [5]
+    """
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: str) -> list[Any]:
-    """The list that holds a collection of the default graph."""
+    """The list that holds a collection of the default graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.get_collection_ref("numbers").append(5)
+    ...     print(tf.get_collection("numbers"))
+    [5]
+    """
     return get_default_graph().get_collection_ref(key)
 
 

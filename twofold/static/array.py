@@ -33,7 +33,24 @@ from twofold.static.define import (
     operation,
     sizes,
 )
-from twofold.static.graph import Slot, Tensor, get_default_graph, owner_of
+from twofold.static.filled import (  # noqa: F401
+    broadcast_to,
+    diag,
+    diag_part,
+    eye,
+    fill,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    ones,
+    ones_like,
+    pad,
+    range,
+    top_k,
+    zeros,
+    zeros_like,
+)
+from twofold.static.graph import Slot, get_default_graph, owner_of
 from twofold.static.shapes import sizes_of_shape
 
 
@@ -57,7 +74,14 @@ def _typed(dtype: Any, shape: Any) -> Any:
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor that may be fed, and is ``input`` where it is not."""
+    """A tensor that may be fed, and is ``input`` where it is not.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.placeholder_with_default(1.0, [])
+    ...     print(session.run(x), session.run(x, {x: 5.0}))
+    1.0 5.0
+    """
     value = convert_to_tensor(input)
     found = owner_of(value)
     assert found is not None
@@ -68,13 +92,26 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 @operation("Identity")
 def identity(input: Any) -> Any:
-    """The same value."""
+    """The same value.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.identity([1, 2])))
+    [1 2]
+    """
     return ops.positive(input)
 
 
 @operation("Reshape")
 def reshape(tensor: Any, shape: Number) -> Any:
-    """``tensor`` in another shape; one size may be -1."""
+    """``tensor`` in another shape; one size may be -1.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.reshape([1, 2, 3, 4], [2, -1])))
+    [[1 2]
+     [3 4]]
+    """
     return ops.reshape(tensor, sizes(shape))
 
 
@@ -84,7 +121,13 @@ def _shape(input: Any, out_type: Any = int32) -> Any:
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
-    """The sizes of a tensor, known once the graph is fed."""
+    """The sizes of a tensor, known once the graph is fed.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.shape(tf.zeros([2, 3]))))
+    [2 3]
+    """
     return _shape(input, as_dtype(out_type), name=name)
 
 
@@ -94,13 +137,25 @@ def _size(input: Any, out_type: Any = int32) -> Any:
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
-    """Number of elements."""
+    """Number of elements.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.size(tf.zeros([2, 3]))))
+    6
+    """
     return _size(input, as_dtype(out_type), name=name)
 
 
 @operation("Rank")
 def rank(input: Any) -> Any:
-    """Number of axes."""
+    """Number of axes.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.rank(tf.zeros([2, 3]))))
+    2
+    """
     return numpy.array(input.ndim, dtype=numpy.int32)
 
 
@@ -110,13 +165,27 @@ def _transpose(a: Any, perm: Number = None) -> Any:
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Any:
-    """``a`` with its axes in the order ``perm`` (None: reversed)."""
+    """``a`` with its axes in the order ``perm`` (None: reversed).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.transpose([[1, 2], [3, 4]])))
+    [[1 3]
+     [2 4]]
+    """
     return _transpose(a, perm, name=name or "transpose")
 
 
 @operation("MatrixTranspose")
 def matrix_transpose(a: Any) -> Any:
-    """The last two axes swapped."""
+    """The last two axes swapped.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_transpose([[1, 2], [3, 4]])))
+    [[1 3]
+     [2 4]]
+    """
     return ops.transpose(a, -2, -1)
 
 
@@ -126,7 +195,13 @@ def _expand_dims(input: Any, axis: Number = 0) -> Any:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """A new axis of size 1."""
+    """A new axis of size 1.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.expand_dims([1, 2], 0)))
+    [[1 2]]
+    """
     return _expand_dims(input, dim if axis is None else axis, name=name)
 
 
@@ -144,7 +219,13 @@ def _squeeze(input: Any, axis: Number = None) -> Any:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
-    """Axes of size 1 taken away: those named, or all."""
+    """Axes of size 1 taken away: those named, or all.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze([[[1], [2]]])))
+    [1 2]
+    """
     return _squeeze(input, squeeze_dims if axis is None else axis, name=name)
 
 
@@ -154,7 +235,13 @@ def _concat(values: Tensors, axis: Number = 0) -> Any:
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
-    """Tensors joined along ``axis``; the older order of arguments, the axis first, is understood too."""
+    """Tensors joined along ``axis``; the older order of arguments, the axis first, is understood too.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.concat([[1, 2], [3]], 0)))
+    [1 2 3]
+    """
     if isinstance(values, int):
         values, axis = axis, values
     return _concat(values if isinstance(values, (list, tuple)) else [values], axis, name=name)
@@ -166,7 +253,14 @@ def _stack(values: Tensors, axis: Number = 0) -> Any:
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
-    """Tensors of one shape along a new axis."""
+    """Tensors of one shape along a new axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.stack([[1, 2], [3, 4]], axis=1)))
+    [[1 3]
+     [2 4]]
+    """
     return _stack(list(values), axis, name=name)
 
 
@@ -184,7 +278,13 @@ def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
 
 
 def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -> list[Any]:
-    """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``."""
+    """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.unstack([[1, 2], [3, 4]])))
+    [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
+    """
     tensor = convert_to_tensor(value)
     known = tensor.type_.shape[axis] if tensor.type_.ndim else -1
     if num is None and known < 0:
@@ -231,7 +331,13 @@ def split(
     name: str = "split",
     split_dim: Any = None,
 ) -> list[Any]:
-    """``value`` in equal parts, or parts of the sizes given."""
+    """``value`` in equal parts, or parts of the sizes given.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.split([1, 2, 3, 4], 2)))
+    [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
+    """
     if isinstance(value, int) and is_tensor_like(axis):
         value, num_or_size_splits, axis = axis, num_or_size_splits, value
     return _split(value, num_or_size_splits, axis if split_dim is None else split_dim, name=name)
@@ -243,7 +349,13 @@ def _tile(input: Any, multiples: Number) -> Any:
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """``input`` repeated along each axis."""
+    """``input`` repeated along each axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.tile([1, 2], [2])))
+    [1 2 1 2]
+    """
     return _tile(input, multiples, name=name)
 
 
@@ -263,7 +375,14 @@ def _slice(input_: Any, begin: Number, size: Number) -> Any:
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
-    """``size`` elements of each axis from ``begin`` on; -1: all that follow."""
+    """``size`` elements of each axis from ``begin`` on; -1: all that follow.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1])))
+    [[2 3]
+     [5 6]]
+    """
     return _slice(input_, begin, size, name=name)
 
 
@@ -340,7 +459,13 @@ def _gather(params: Any, indices: Any, axis: Number = 0) -> Any:
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0
 ) -> Any:
-    """Slices of ``params`` along ``axis`` by number."""
+    """Slices of ``params`` along ``axis`` by number.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.gather([10, 20, 30], [2, 0])))
+    [30 10]
+    """
     return _gather(params, _indices(indices), axis, name=name)
 
 
@@ -363,7 +488,13 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Any:
-    """Elements or slices of ``params`` at the positions in the last axis of ``indices``."""
+    """Elements or slices of ``params`` at the positions in the last axis of ``indices``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])))
+    [2 3]
+    """
     return _gather_nd(params, _indices(indices), name=name)
 
 
@@ -402,7 +533,14 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Rows with ``on_value`` at the index and ``off_value`` elsewhere; an index outside makes a row without it."""
+    """Rows with ``on_value`` at the index and ``off_value`` elsewhere; an index outside makes a row without it.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.one_hot([2, 0], 3)))
+    [[0. 0. 1.]
+     [1. 0. 0.]]
+    """
     found = (
         dtype
         or getattr(as_tensor(on_value), "dtype", None)
@@ -421,21 +559,6 @@ def one_hot(
     )
 
 
-@operation("Pad")
-def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number = 0) -> Any:
-    flat: list[int] = []
-    for before, after in reversed(numbers(paddings)):
-        flat += [int(before), int(after)]
-    return ops.pad(tensor, flat, mode, value if mode == "constant" else None)
-
-
-def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
-) -> Any:
-    """Elements added before and after each axis."""
-    return _pad(tensor, paddings, mode.lower(), constant_values, name=name)
-
-
 @operation("Reverse")
 def _reverse(tensor: Any, axis: Number) -> Any:
     found = axis_of(axis)
@@ -443,119 +566,17 @@ def _reverse(tensor: Any, axis: Number) -> Any:
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    """The order of elements turned round along ``axis``."""
+    """The order of elements turned round along ``axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.reverse([1, 2, 3], [0])))
+    [3 2 1]
+    """
     return _reverse(tensor, axis, name=name)
 
 
 reverse_v2 = reverse
-
-
-@operation("ZerosLike")
-def _zeros_like(tensor: Any, dtype: Any = None) -> Any:
-    return ops.zeros_like(tensor, dtype=dtype)
-
-
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Zeros in the shape of ``tensor``."""
-    return _zeros_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
-
-
-@operation("OnesLike")
-def _ones_like(tensor: Any, dtype: Any = None) -> Any:
-    return ops.ones_like(tensor, dtype=dtype)
-
-
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Ones in the shape of ``tensor``."""
-    return _ones_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
-
-
-@operation("Fill")
-def _fill(value: Any, dims: Number, dtype: Any) -> Any:
-    return ops.full(sizes(dims), value, dtype=dtype)
-
-
-def fill(dims: Any, value: Any, name: str | None = None) -> Any:
-    """A tensor of this shape that holds ``value`` everywhere."""
-    found = as_tensor(value)
-    dtype = found.dtype if isinstance(found, Tensor) else as_dtype(array_of(value).dtype)
-    return _fill(found, dims, dtype, name=name)
-
-
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """Zeros."""
-    return _fill(0, shape, as_dtype(dtype), name=name or "zeros")
-
-
-def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """Ones."""
-    return _fill(1, shape, as_dtype(dtype), name=name or "ones")
-
-
-@operation("Eye")
-def _eye(rows: Number, columns: Number, dtype: Any) -> Any:
-    return ops.eye(int(numbers(rows)), int(numbers(columns)), dtype=dtype)
-
-
-def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = float32,
-    name: str | None = None,
-) -> Any:
-    """The identity matrix."""
-    return _eye(
-        num_rows, num_rows if num_columns is None else num_columns, as_dtype(dtype), name=name or "eye"
-    )
-
-
-@operation("Range")
-def _range(start: Number, limit: Number, delta: Number, dtype: Any) -> Any:
-    return ops.arange(numbers(start), numbers(limit), numbers(delta), dtype=dtype)
-
-
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
-    """Numbers from ``start`` (0 with one argument) up to but not including ``limit``."""
-    if limit is None:
-        start, limit = 0, start
-    given = [as_tensor(value) for value in (start, limit, delta)]
-    if dtype is None:
-        found = [
-            value.dtype if isinstance(value, Tensor) else as_dtype(array_of(value).dtype) for value in given
-        ]
-        dtype = next((item for item in found if item.kind == "f"), found[1])
-    return _range(*given, as_dtype(dtype), name=name)
-
-
-@operation("Diag")
-def diag(diagonal: Any) -> Any:
-    """A square matrix with this diagonal."""
-    count = int(diagonal.shape[0])
-    return ops.multiply(ops.eye(count, dtype=diagonal.dtype), ops.reshape(diagonal, (count, 1)))
-
-
-@operation("DiagPart")
-def diag_part(input: Any) -> Any:
-    """The diagonal of a matrix."""
-    return ops.diagonal(input)
-
-
-matrix_diag, matrix_diag_part = diag, diag_part
-
-
-@operation("BroadcastTo")
-def broadcast_to(input: Any, shape: Number) -> Any:
-    """``input`` repeated to a shape."""
-    return ops.broadcast_to(input, sizes(shape))
-
-
-@operation("MatrixBandPart")
-def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
-    """A matrix with zeros outside a band; a negative width keeps the whole triangle."""
-    lower, upper = int(numbers(num_lower)), int(numbers(num_upper))
-    made = input if lower < 0 else ops.triu(input, -lower)
-    return made if upper < 0 else ops.tril(made, upper)
 
 
 @operation("SequenceMask")
@@ -565,18 +586,14 @@ def _sequence_mask(lengths: Any, maxlen: Number, dtype: Any) -> Any:
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
-    """Rows that are true up to a length."""
+    """Rows that are true up to a length.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.sequence_mask([1, 3], 3)))
+    [[ True False False]
+     [ True  True  True]]
+    """
     if maxlen is None:
         raise ValueError(f"sequence_mask: give maxlen, as the largest length is not known, at {here()}.")
     return _sequence_mask(_indices(lengths), maxlen, as_dtype(dtype), name=name)
-
-
-@operation("TopKV2", several=True)
-def _top_k(input: Any, k: Number) -> Any:
-    values, places = ops.topk(input, int(numbers(k)))
-    return [values, ops.cast(places, int32)]
-
-
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
-    """The ``k`` largest elements of each row and their places."""
-    return tuple(_top_k(input, k, name=name))

@@ -189,6 +189,14 @@ def Assert(
     """An operation that raises InvalidArgumentError with the values of ``data`` unless ``condition`` is true.
 
     The check is made when the run is done, before any variable changes.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(3)
+    ...     with tf.control_dependencies([tf.Assert(x > 2, [x])]):
+    ...         y = x * 2
+    ...     print(session.run(y))
+    6
     """
     tensor = convert_to_tensor(condition)
     shown = [convert_to_tensor(item) for item in data if not isinstance(item, str)]

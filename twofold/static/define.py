@@ -32,7 +32,13 @@ _VALUE_TYPES = (bool, int, float, numpy.ndarray, numpy.generic)
 
 
 def as_dtype(value: Any) -> DType:
-    """The dtype for a dtype or its name; ``"float"`` is float32, as in TensorFlow."""
+    """The dtype for a dtype or its name; ``"float"`` is float32, as in TensorFlow.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.as_dtype("float"))
+    twofold.float32
+    """
     return float32 if isinstance(value, str) and value == "float" else _as_dtype(value)
 
 
@@ -112,6 +118,11 @@ def convert_to_tensor(
     """``value`` as a tensor of the graph; lists may hold tensors.
 
     Raises ValueError for a tensor of another dtype than the one asked for.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.convert_to_tensor([1.0, 2.0])))
+    [1. 2.]
     """
     found = as_tensor(value)
     if isinstance(found, Tensor):

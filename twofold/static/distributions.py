@@ -222,7 +222,13 @@ class Normal(_Plain):
 
 
 class Laplace(_Plain):
-    """Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``."""
+    """Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Laplace(0.0, 1.0).prob(0.0)))
+    0.5
+    """
 
     _family = distributions.Laplace
 
@@ -238,7 +244,13 @@ class Laplace(_Plain):
 
 
 class Uniform(_Plain):
-    """Numbers drawn evenly from ``low`` up to, but not including, ``high``."""
+    """Numbers drawn evenly from ``low`` up to, but not including, ``high``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Uniform(0.0, 4.0).prob(1.0)))
+    0.25
+    """
 
     _family = distributions.Uniform
 
@@ -254,7 +266,13 @@ class Uniform(_Plain):
 
 
 class Exponential(_Plain):
-    """Numbers of density ``rate * exp(-rate * x)``."""
+    """Numbers of density ``rate * exp(-rate * x)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Exponential(2.0).prob(0.0)))
+    2.0
+    """
 
     _family = distributions.Exponential
 
@@ -349,7 +367,13 @@ class _Choice(Distribution):
 
 
 class Bernoulli(_Choice):
-    """1 with probability ``probs`` or ``sigmoid(logits)``, else 0."""
+    """1 with probability ``probs`` or ``sigmoid(logits)``, else 0.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Bernoulli(probs=0.25).prob(1)))
+    0.25
+    """
 
     def __init__(
         self,
@@ -368,7 +392,13 @@ class Bernoulli(_Choice):
 
 
 class Categorical(_Choice):
-    """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis."""
+    """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Categorical(probs=[0.25, 0.75]).prob(1)))
+    0.75
+    """
 
     def __init__(
         self,
@@ -431,6 +461,12 @@ def kl_divergence(
     """The Kullback-Leibler divergence of ``distribution_b`` from ``distribution_a``.
 
     Raises NotImplementedError for classes without a rule.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     normal = tf.distributions.Normal
+    ...     print(session.run(tf.distributions.kl_divergence(normal(0.0, 1.0), normal(1.0, 1.0))))
+    0.5
     """
     rule = _rules.get((type(distribution_a), type(distribution_b)))
     if rule is not None:

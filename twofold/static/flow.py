@@ -445,6 +445,11 @@ def map_fn(
     """``fn`` of each slice of ``elems`` along the first axis, stacked; both may be nested structures.
 
     ``dtype`` gives the dtypes of the results, where they are not those of ``elems``; it is checked.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3]))))
+    [1 4 9]
     """
     arrays, structure = _elements("map_fn", elems)
     shapes: list[Any] = []
@@ -519,6 +524,11 @@ def scan(
     """All running results of ``fn(accumulated, slice)`` along the first axis of ``elems``, stacked.
 
     Without ``initializer`` the first slice is the first result. With ``reverse`` the last slice comes first.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.scan(lambda total, x: total + x, tf.constant([1, 2, 3]))))
+    [1 3 6]
     """
     return _accumulate("scan", fn, elems, initializer, reverse, True, name or "scan", back_prop)
 
@@ -532,7 +542,13 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last result of ``scan``."""
+    """The last result of ``scan``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.foldl(lambda total, x: total - x, tf.constant([10, 1, 2]))))
+    7
+    """
     return _accumulate("foldl", fn, elems, initializer, False, False, name or "foldl", back_prop)
 
 
@@ -545,5 +561,11 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last result of ``scan`` from the last slice to the first."""
+    """The last result of ``scan`` from the last slice to the first.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.foldr(lambda total, x: total - x, tf.constant([1, 2, 10]))))
+    7
+    """
     return _accumulate("foldr", fn, elems, initializer, True, False, name or "foldr", back_prop)

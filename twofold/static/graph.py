@@ -27,7 +27,13 @@ _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
 
 class GraphKeys:
-    """Names of the standard collections."""
+    """Names of the standard collections.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.GraphKeys.TRAINABLE_VARIABLES)
+    trainable_variables
+    """
 
     GLOBAL_VARIABLES = "variables"
     VARIABLES = "variables"
@@ -61,6 +67,12 @@ class Operation:
     ``updates`` are the variables that running it writes; with ``reads_state`` the body is given their current
     values first. ``flow`` computes a choice or loop in a replay.
     ``observe`` is called with the arrays of the inputs after a run.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant([1.0, 2.0], name="x")
+    ...     print(x.op.name, x.op.type)
+    x Const
     """
 
     __slots__ = (
@@ -410,7 +422,13 @@ def _stack() -> list[Graph]:
 
 
 def get_default_graph() -> Graph:
-    """The graph that operations are declared in now."""
+    """The graph that operations are declared in now.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print([operation.name for operation in tf.get_default_graph().get_operations()])
+    []
+    """
     return local.graphs[-1] if local.graphs else _default[0]
 
 
@@ -424,7 +442,13 @@ def reset_default_graph() -> None:
 
 
 def get_default_session() -> Any:
-    """The session entered last, or None."""
+    """The session entered last, or None.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.get_default_session() is session)
+    True
+    """
     return local.sessions[-1] if local.sessions else None
 
 

@@ -40,19 +40,38 @@ def _rows(image: Any) -> int:
 
 @operation("Reverse")
 def flip_left_right(image: Any) -> Any:
-    """Columns in the opposite order."""
+    """Columns in the opposite order.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.flip_left_right([[[1], [2]]]))))
+    [2 1]
+    """
     return ops.flip(image, (_rows(image) + 1,))
 
 
 @operation("Reverse")
 def flip_up_down(image: Any) -> Any:
-    """Rows in the opposite order."""
+    """Rows in the opposite order.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.flip_up_down([[[1]], [[2]]]))))
+    [2 1]
+    """
     return ops.flip(image, (_rows(image),))
 
 
 @operation("Transpose")
 def transpose_image(image: Any) -> Any:
-    """Rows and columns exchanged."""
+    """Rows and columns exchanged.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.transpose_image([[[1], [2]], [[3], [4]]]))))
+    [[1 3]
+     [2 4]]
+    """
     return ops.transpose(image, _rows(image), _rows(image) + 1)
 
 
@@ -61,7 +80,14 @@ transpose = transpose_image
 
 @operation("Rot90")
 def rot90(image: Any, k: Number = 1) -> Any:
-    """Turned left by ``k`` quarters."""
+    """Turned left by ``k`` quarters.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.rot90([[[1], [2]], [[3], [4]]]))))
+    [[2 4]
+     [1 3]]
+    """
     return ops.rot90(image, int(numbers(k)), (_rows(image), _rows(image) + 1))
 
 
@@ -102,7 +128,13 @@ def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
 def crop_to_bounding_box(
     image: Any, offset_height: Number, offset_width: Number, target_height: Number, target_width: Number
 ) -> Any:
-    """The rectangle of this size at these offsets."""
+    """The rectangle of this size at these offsets.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.crop_to_bounding_box(tf.zeros([4, 4, 3]), 1, 1, 2, 3).shape)
+    (2, 3, 3)
+    """
     given = (offset_height, offset_width, target_height, target_width)
     return _cut(image, *[int(numbers(value)) for value in given])
 
@@ -120,14 +152,26 @@ def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any
 def pad_to_bounding_box(
     image: Any, offset_height: Number, offset_width: Number, target_height: Number, target_width: Number
 ) -> Any:
-    """The image at these offsets in one of this size that is zero elsewhere."""
+    """The image at these offsets in one of this size that is zero elsewhere.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.pad_to_bounding_box(tf.zeros([2, 2, 3]), 1, 1, 4, 5).shape)
+    (4, 5, 3)
+    """
     given = (offset_height, offset_width, target_height, target_width)
     return _surrounded(image, *[int(numbers(value)) for value in given])
 
 
 @operation("ResizeImageWithCropOrPad")
 def resize_image_with_crop_or_pad(image: Any, target_height: Number, target_width: Number) -> Any:
-    """The middle of the image, with zeros around where it is too small."""
+    """The middle of the image, with zeros around where it is too small.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.resize_image_with_crop_or_pad(tf.zeros([2, 6, 3]), 4, 4).shape)
+    (4, 4, 3)
+    """
     wanted = (int(numbers(target_height)), int(numbers(target_width)))
     axis = _rows(image)
     found = tuple(image.shape[axis : axis + 2])
@@ -143,7 +187,13 @@ resize_with_crop_or_pad = resize_image_with_crop_or_pad
 
 @operation("CentralCrop")
 def central_crop(image: Any, central_fraction: Number) -> Any:
-    """The middle of the image, ``central_fraction`` of its height and width."""
+    """The middle of the image, ``central_fraction`` of its height and width.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.central_crop(tf.zeros([4, 4, 3]), 0.5).shape)
+    (2, 2, 3)
+    """
     fraction, axis = float(numbers(central_fraction)), _rows(image)
     if not 0 < fraction <= 1:
         raise ArgumentError(f"a fraction of {fraction}", "Give one above 0 and at most 1.")
@@ -172,7 +222,14 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Any:
-    """The image in another dtype and its range: floats hold 0 to 1, integers 0 to their largest number."""
+    """The image in another dtype and its range: floats hold 0 to 1, integers 0 to their largest number.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.image.convert_image_dtype(tf.constant([[[0], [255]]], tf.uint8), tf.float32)))
+    [[[0.]
+      [1.]]]
+    """
     tensor, wanted = convert_to_tensor(image), as_dtype(dtype)
     if tensor.dtype is wanted:
         return array.identity(tensor, name=name)
@@ -213,12 +270,24 @@ def _gray(images: Any) -> Any:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
-    """One channel of brightness."""
+    """One channel of brightness.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.rgb_to_grayscale(tf.zeros([4, 4, 3])).shape)
+    (4, 4, 1)
+    """
     return _as_floats(images, _gray)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
-    """Three equal channels."""
+    """Three equal channels.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.grayscale_to_rgb(tf.zeros([4, 4, 1])).shape)
+    (4, 4, 3)
+    """
     return array.concat([images, images, images], -1)
 
 
@@ -294,17 +363,35 @@ def _powered(image: Any, gamma: Any, gain: Any) -> Any:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Any:
-    """``delta`` (of a range of 0 to 1) added."""
+    """``delta`` (of a range of 0 to 1) added.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.adjust_brightness([[[0.5], [0.25]]], 0.25))))
+    [0.75 0.5 ]
+    """
     return _as_floats(image, lambda floats: math.add(floats, delta))
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
-    """The distance from the mean of each channel times a factor."""
+    """The distance from the mean of each channel times a factor.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.adjust_contrast([[[0.0], [1.0]]], 2.0))))
+    [-0.5  1.5]
+    """
     return _as_floats(images, lambda floats: _contrasted(floats, contrast_factor))
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
-    """``gain * image ** gamma``."""
+    """``gain * image ** gamma``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.adjust_gamma([[[0.5], [1.0]]], 2.0))))
+    [0.25 1.  ]
+    """
     return _as_floats(image, lambda floats: _powered(floats, gamma, gain))
 
 
@@ -362,7 +449,13 @@ def per_image_standardization(image: Any) -> Any:
 
 @operation("TotalVariation")
 def total_variation(images: Any) -> Any:
-    """For each image the sum of absolute differences of neighbours."""
+    """For each image the sum of absolute differences of neighbours.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.image.total_variation([[[0.0], [1.0]], [[3.0], [3.0]]])))
+    6.0
+    """
     axis = _rows(images)
     total: Any = 0.0
     for place in (axis, axis + 1):
@@ -395,7 +488,13 @@ def _noise_ratio(a: Any, b: Any, peak: Any) -> Any:
 
 
 def psnr(a: Any, b: Any, max_val: float, name: str | None = None) -> Any:
-    """For each image the ratio of the largest signal to the noise, in decibels."""
+    """For each image the ratio of the largest signal to the noise, in decibels.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.image.psnr(tf.zeros([2, 2, 1]), tf.ones([2, 2, 1]), 1.0)))
+    0.0
+    """
     one, two = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
     kind = convert_to_tensor(a).dtype
     peak = float(max_val) if kind.kind == "f" else float(max_val) / limits_of(kind)[1]

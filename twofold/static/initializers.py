@@ -24,7 +24,13 @@ def _sizes(shape: Any) -> list[int]:
 
 
 class Zeros(Initializer):
-    """Zeros."""
+    """Zeros.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.zeros_initializer()([2])))
+    [0. 0.]
+    """
 
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = dtype
@@ -34,14 +40,26 @@ class Zeros(Initializer):
 
 
 class Ones(Zeros):
-    """Ones."""
+    """Ones.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.ones_initializer()([2])))
+    [1. 1.]
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         return constant(numpy.ones(_sizes(shape), as_dtype(dtype or self.dtype).numpy))
 
 
 class Constant(Initializer):
-    """One value everywhere, or the values of a list."""
+    """One value everywhere, or the values of a list.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.constant_initializer(7.0)([2])))
+    [7. 7.]
+    """
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         self.value, self.dtype = value, dtype
@@ -53,7 +71,13 @@ class Constant(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal numbers."""
+    """Normal numbers.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.random_normal_initializer(seed=1)([2, 3]).shape)
+    (2, 3)
+    """
 
     draw = staticmethod(random_normal)
 
@@ -67,13 +91,27 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal numbers within two standard deviations."""
+    """Normal numbers within two standard deviations.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.truncated_normal_initializer(seed=1)([100])
+    ...     print(session.run(tf.reduce_all(tf.abs(x) <= 2.0)))
+    True
+    """
 
     draw = staticmethod(truncated_normal)
 
 
 class RandomUniform(Initializer):
-    """Numbers drawn evenly from [minval, maxval)."""
+    """Numbers drawn evenly from [minval, maxval).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.random_uniform_initializer(2.0, 3.0, seed=1)([100])
+    ...     print(session.run(tf.reduce_all((x >= 2.0) & (x < 3.0))))
+    True
+    """
 
     def __init__(
         self, minval: float = 0, maxval: float | None = None, seed: int | None = None, dtype: Any = float32
@@ -88,6 +126,11 @@ class VarianceScaling(Initializer):
     """Numbers whose variance is ``scale`` over the number of inputs, outputs, or their mean.
 
     Source: Glorot, Bengio 2010; He et al. 2015.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.variance_scaling_initializer(seed=1)([2, 3]).shape)
+    (2, 3)
     """
 
     def __init__(
@@ -124,7 +167,15 @@ class VarianceScaling(Initializer):
 
 
 class Orthogonal(Initializer):
-    """A matrix with orthonormal rows or columns (Saxe et al. 2013), drawn once, when declared."""
+    """A matrix with orthonormal rows or columns (Saxe et al. 2013), drawn once, when declared.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.orthogonal_initializer(seed=1)([2, 2])
+    ...     print(session.run(tf.round(tf.abs(tf.matmul(w, w, transpose_b=True)))))
+    [[1. 0.]
+     [0. 1.]]
+    """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.gain, self.seed, self.dtype = gain, seed, dtype
@@ -139,7 +190,14 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times ``gain``."""
+    """The identity matrix times ``gain``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.identity_initializer()([2, 2])))
+    [[1. 0.]
+     [0. 1.]]
+    """
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
         self.gain, self.dtype = gain, dtype

@@ -46,26 +46,54 @@ self_adjoint_eigvals = eigvalsh = _named(
 
 @operation("MatrixInverse")
 def matrix_inverse(input: Any, adjoint: Number = False) -> Any:
-    """The inverse of each matrix; ``adjoint``: of its adjoint."""
+    """The inverse of each matrix; ``adjoint``: of its adjoint.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_inverse([[2.0, 0.0], [0.0, 4.0]])))
+    [[0.5  0.  ]
+     [0.   0.25]]
+    """
     return solving.inv(_turned(input) if adjoint else input)
 
 
 @operation("MatrixSolve")
 def matrix_solve(matrix: Any, rhs: Any, adjoint: Number = False) -> Any:
-    """X with ``matrix X = rhs``; ``adjoint``: with the adjoint matrix."""
+    """X with ``matrix X = rhs``; ``adjoint``: with the adjoint matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]])))
+    [[1.]
+     [2.]]
+    """
     return apply("linear_solve", _turned(matrix) if adjoint else matrix, rhs, attrs=(True, True))
 
 
 @operation("MatrixTriangularSolve")
 def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint: Number = False) -> Any:
-    """X with ``matrix X = rhs`` for a triangular matrix; ``adjoint``: with its adjoint."""
+    """X with ``matrix X = rhs`` for a triangular matrix; ``adjoint``: with its adjoint.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_triangular_solve([[2.0, 0.0], [1.0, 1.0]], [[2.0], [3.0]])))
+    [[1.]
+     [2.]]
+    """
     upper = bool(lower) if adjoint else not lower
     return apply("solve_triangular", _turned(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
 
 
 @operation("CholeskySolve")
 def cholesky_solve(chol: Any, rhs: Any) -> Any:
-    """X with ``A X = rhs``, from the lower Cholesky factor of A."""
+    """X with ``A X = rhs``, from the lower Cholesky factor of A.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.cholesky_solve([[2.0, 0.0], [1.0, 2.0]], [[8.0], [12.0]])))
+    [[1.]
+     [2.]]
+    """
     return ops.cholesky_solve(rhs, chol)
 
 
@@ -78,7 +106,14 @@ def _eigh(tensor: Any) -> Any:
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
-    """Eigenvalues in ascending order and eigenvectors of symmetric matrices."""
+    """Eigenvalues in ascending order and eigenvectors of symmetric matrices.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     values, vectors = tf.self_adjoint_eig([[2.0, 1.0], [1.0, 2.0]])
+    ...     print(session.run(tf.round(values)))
+    [1. 3.]
+    """
     return tuple(_eigh(tensor, name=name))
 
 
@@ -97,7 +132,13 @@ def _singular_values(tensor: Any) -> Any:
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
-    """S, U and V with ``tensor = U diag(S) V^H``; without ``compute_uv`` S alone."""
+    """S, U and V with ``tensor = U diag(S) V^H``; without ``compute_uv`` S alone.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.round(tf.svd([[0.0, 3.0], [4.0, 0.0]], compute_uv=False))))
+    [4. 3.]
+    """
     if not compute_uv:
         return _singular_values(tensor, name=name or "Svd")
     return tuple(_svd(tensor, full_matrices, name=name))
@@ -109,7 +150,15 @@ def _qr(input: Any, full: Number) -> Any:
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
-    """Q with orthonormal columns and upper triangular R whose product is the input."""
+    """Q with orthonormal columns and upper triangular R whose product is the input.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     q, r = tf.qr([[3.0, 1.0], [4.0, 2.0]])
+    ...     print(session.run(tf.round(tf.matmul(q, r))))
+    [[3. 1.]
+     [4. 2.]]
+    """
     return tuple(_qr(input, full_matrices, name=name))
 
 
@@ -130,7 +179,13 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """The norm of vectors (one axis, or all elements as one vector) or of matrices (two axes)."""
+    """The norm of vectors (one axis, or all elements as one vector) or of matrices (two axes).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.norm([3.0, 4.0])))
+    5.0
+    """
     return _norm(tensor, ord, axis, bool(keep_dims if keepdims is None else keepdims), name=name or "norm")
 
 
@@ -151,13 +206,25 @@ fft3d, ifft3d = _transform("FFT3D", "fft.fftn", 3), _transform("IFFT3D", "fft.if
 
 @operation("RFFT")
 def rfft(input_tensor: Any, fft_length: Number = None) -> Any:
-    """The first half of the Fourier transform of real values over the last axis."""
+    """The first half of the Fourier transform of real values over the last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.rfft([1.0, 2.0, 3.0, 4.0])))
+    [10.+0.j -2.+2.j -2.+0.j]
+    """
     return FUNCTIONS["fft.rfft"](input_tensor, _length(fft_length))
 
 
 @operation("IRFFT")
 def irfft(input_tensor: Any, fft_length: Number = None) -> Any:
-    """Real values from the first half of their Fourier transform over the last axis."""
+    """Real values from the first half of their Fourier transform over the last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.irfft(tf.complex([4.0, 0.0, 0.0], [0.0, 0.0, 0.0]))))
+    [1. 1. 1. 1.]
+    """
     return FUNCTIONS["fft.irfft"](input_tensor, _length(fft_length))
 
 

@@ -110,7 +110,15 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """How often predictions equal labels."""
+    """How often predictions equal labels.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.accuracy([1, 2], [1, 3])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    0.5
+    """
     found, wanted = _same_shape(predictions, labels)
     right = math.equal(math.cast(found, wanted.dtype), wanted)
     return _mean("accuracy", right, weights, metrics_collections, updates_collections, name)
@@ -124,7 +132,15 @@ def mean_absolute_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The mean of absolute differences."""
+    """The mean of absolute differences.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.mean_absolute_error([1.0, 2.0], [1.0, 5.0])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    1.5
+    """
     found, wanted = _same_shape(predictions, labels)
     error = math.abs(math.subtract(found, wanted))
     return _mean("mean_absolute_error", error, weights, metrics_collections, updates_collections, name)
@@ -138,7 +154,15 @@ def mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The mean of squared differences."""
+    """The mean of squared differences.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.mean_squared_error([1.0, 2.0], [1.0, 5.0])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    4.5
+    """
     found, wanted = _same_shape(predictions, labels)
     error = math.squared_difference(found, wanted)
     return _mean("mean_squared_error", error, weights, metrics_collections, updates_collections, name)
@@ -152,7 +176,15 @@ def root_mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The square root of ``mean_squared_error``."""
+    """The square root of ``mean_squared_error``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.root_mean_squared_error([1.0, 1.0], [4.0, 4.0])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    3.0
+    """
     found, wanted = _same_shape(predictions, labels)
     error = math.squared_difference(found, wanted)
     value, update = _mean("root_mean_squared_error", error, weights, None, None, name)
@@ -167,7 +199,15 @@ def percentage_below(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The share of values below a threshold."""
+    """The share of values below a threshold.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.percentage_below([1.0, 5.0], 3.0)
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    0.5
+    """
     below = math.less(values, threshold)
     return _mean("percentage_below_threshold", below, weights, metrics_collections, updates_collections, name)
 
@@ -228,7 +268,15 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The share of true predictions whose label is true."""
+    """The share of true predictions whose label is true.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.precision([True, False], [True, True])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    0.5
+    """
     places = metrics_collections, updates_collections
     return _share("precision", labels, predictions, weights, false_positives, *places, name)
 
@@ -241,7 +289,15 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The share of true labels whose prediction is true."""
+    """The share of true labels whose prediction is true.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.recall([True, True], [True, False])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(update))
+    0.5
+    """
     places = metrics_collections, updates_collections
     return _share("recall", labels, predictions, weights, false_negatives, *places, name)
 

@@ -19,7 +19,17 @@ def _adadelta(p: Any, v: Any, d: Any, g: Any, lr: Any, rho: Any, epsilon: Any) -
 
 
 class AdadeltaOptimizer(Optimizer):
-    """Steps in the ratio of the root mean squares of earlier changes and gradients (Zeiler 2012)."""
+    """Steps in the ratio of the root mean squares of earlier changes and gradients (Zeiler 2012).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.AdadeltaOptimizer(1.0).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w < 1.0))
+    True
+    """
 
     def __init__(
         self,
@@ -51,7 +61,17 @@ def _proximal(p: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
-    """Gradient descent that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
+    """Gradient descent that shrinks by penalties of absolute values and squares (Duchi, Singer 2009).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.ProximalGradientDescentOptimizer(0.25).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w))
+    0.5
+    """
 
     def __init__(
         self,
@@ -81,7 +101,17 @@ def _proximal_adagrad(p: Any, v: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list
 
 
 class ProximalAdagradOptimizer(Optimizer):
-    """Adagrad that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
+    """Adagrad that shrinks by penalties of absolute values and squares (Duchi, Singer 2009).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.ProximalAdagradOptimizer(0.25).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w < 1.0))
+    True
+    """
 
     def __init__(
         self,
@@ -122,7 +152,17 @@ def _ftrl(p: Any, v: Any, z: Any, g: Any, lr: Any, power: Any, l1: Any, l2: Any,
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularised leader, with rates for each coordinate (McMahan et al. 2013)."""
+    """Follow the regularised leader, with rates for each coordinate (McMahan et al. 2013).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(1.0)
+    ...     step = tf.train.FtrlOptimizer(0.25).minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(step)
+    ...     print(session.run(w < 1.0))
+    True
+    """
 
     def __init__(
         self,

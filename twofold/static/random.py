@@ -19,7 +19,15 @@ _MASK = 0x7FFFFFFFFFFFFFFF
 
 
 def set_random_seed(seed: int) -> None:
-    """Set the seed of the default graph, so that each session draws the same numbers in each program."""
+    """Set the seed of the default graph, so that each session draws the same numbers in each program.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.set_random_seed(5)
+    ...     x = tf.random_uniform([3])
+    ...     print((session.run(x) != session.run(x)).all())
+    True
+    """
     get_default_graph().seed = int(seed)
 
 
@@ -65,7 +73,13 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers from the normal distribution with this mean and standard deviation."""
+    """Numbers from the normal distribution with this mean and standard deviation.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.random_normal([2, 3]).shape)
+    (2, 3)
+    """
     return _random("random_normal", "random_normal", shape, dtype, mean, stddev, seed, name)
 
 
@@ -77,7 +91,14 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers drawn evenly from [minval, maxval); for an integer dtype ``maxval`` must be given."""
+    """Numbers drawn evenly from [minval, maxval); for an integer dtype ``maxval`` must be given.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.random_uniform([100], 2.0, 3.0)
+    ...     print(session.run(tf.reduce_all((x >= 2.0) & (x < 3.0))))
+    True
+    """
     wanted = as_dtype(dtype)
     if wanted.kind != "f":
         if maxval is None:
@@ -105,7 +126,13 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normal numbers none of which is further than two standard deviations from the mean."""
+    """Normal numbers none of which is further than two standard deviations from the mean.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.reduce_all(tf.abs(tf.truncated_normal([100])) <= 2.0)))
+    True
+    """
     keywords = {
         "shape": shape,
         "dtype": as_dtype(dtype),
@@ -122,7 +149,13 @@ def _shuffled(value: Any, key: int, counter: Any) -> Any:
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """``value`` with its first axis in random order."""
+    """``value`` with its first axis in random order.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.sort(tf.random_shuffle([3, 1, 2]))))
+    [1 2 3]
+    """
     return define(
         "RandomShuffle",
         _shuffled,
@@ -145,7 +178,13 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = "int64",
 ) -> Any:
-    """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities."""
+    """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.multinomial([[0.0, 0.0]], 5).shape)
+    (1, 5)
+    """
     keywords = {
         "logits": convert_to_tensor(logits),
         "count": num_samples,

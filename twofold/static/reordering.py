@@ -66,7 +66,13 @@ def _need_last(data_format: str) -> None:
 
 @operation("SpaceToDepth")
 def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
-    """Blocks of ``block_size`` by ``block_size`` pixels as channels."""
+    """Blocks of ``block_size`` by ``block_size`` pixels as channels.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2))))
+    [1 2 3 4]
+    """
     _need_last(data_format)
     size = int(numbers(block_size))
     batch, height, width, depth = input.shape
@@ -79,7 +85,14 @@ def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC")
 
 @operation("DepthToSpace")
 def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
-    """Channels as blocks of ``block_size`` by ``block_size`` pixels."""
+    """Channels as blocks of ``block_size`` by ``block_size`` pixels.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.depth_to_space([[[[1, 2, 3, 4]]]], 2))))
+    [[1 2]
+     [3 4]]
+    """
     _need_last(data_format)
     size = int(numbers(block_size))
     batch, height, width, depth = input.shape
@@ -92,7 +105,13 @@ def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC")
 
 @operation("SpaceToBatchND")
 def space_to_batch_nd(input: Any, block_shape: Number, paddings: Number) -> Any:
-    """Every ``block_shape``-th element of the axes after the first, padded, in batches of their own."""
+    """Every ``block_shape``-th element of the axes after the first, padded, in batches of their own.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.space_to_batch_nd(tf.zeros([1, 4, 4, 3]), [2, 2], [[0, 0], [0, 0]]).shape)
+    (4, 2, 2, 3)
+    """
     block, pads = sizes(block_shape), [[int(n) for n in pair] for pair in numbers(paddings)]
     count, rest = len(block), tuple(input.shape[len(block) + 1 :])
     flat = [n for pair in reversed(pads) for n in pair]
@@ -110,7 +129,13 @@ def space_to_batch_nd(input: Any, block_shape: Number, paddings: Number) -> Any:
 
 @operation("BatchToSpaceND")
 def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
-    """The inverse of ``space_to_batch_nd``: batches interleaved, then cropped."""
+    """The inverse of ``space_to_batch_nd``: batches interleaved, then cropped.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.batch_to_space_nd(tf.zeros([4, 2, 2, 3]), [2, 2], [[0, 0], [0, 0]]).shape)
+    (1, 4, 4, 3)
+    """
     block, cut = sizes(block_shape), [[int(n) for n in pair] for pair in numbers(crops)]
     count, rest = len(block), tuple(input.shape[len(block) + 1 :])
     space, total = input.shape[1 : count + 1], int(numpy.prod(block))
@@ -129,7 +154,13 @@ def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
 def space_to_batch(
     input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Any:
-    """``space_to_batch_nd`` with one block size for height and width."""
+    """``space_to_batch_nd`` with one block size for height and width.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.space_to_batch(tf.zeros([1, 4, 4, 3]), [[0, 0], [0, 0]], 2).shape)
+    (4, 2, 2, 3)
+    """
     block = block_size if block_shape is None else block_shape
     return space_to_batch_nd(input, [block, block] if isinstance(block, int) else block, paddings, name=name)
 
@@ -137,14 +168,26 @@ def space_to_batch(
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Any:
-    """``batch_to_space_nd`` with one block size for height and width."""
+    """``batch_to_space_nd`` with one block size for height and width.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.batch_to_space(tf.zeros([4, 2, 2, 3]), [[0, 0], [0, 0]], 2).shape)
+    (1, 4, 4, 3)
+    """
     block = block_size if block_shape is None else block_shape
     return batch_to_space_nd(input, [block, block] if isinstance(block, int) else block, crops, name=name)
 
 
 @operation("Roll")
 def roll(input: Any, shift: Number, axis: Number) -> Any:
-    """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning."""
+    """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.roll([1, 2, 3, 4], 1, 0)))
+    [4 1 2 3]
+    """
     step, place = numbers(shift), axis_of(axis)
     return ops.roll(input, step if isinstance(step, int) else tuple(step), place)
 
@@ -166,7 +209,13 @@ def _descends(direction: str) -> bool:
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
-    """Elements in order along ``axis``."""
+    """Elements in order along ``axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.sort([3, 1, 2])))
+    [1 2 3]
+    """
     return _sort(values, axis, _descends(direction), name=name or "sort")
 
 
@@ -177,7 +226,13 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The places (int32) of the elements in order along ``axis``; equal elements keep theirs."""
+    """The places (int32) of the elements in order along ``axis``; equal elements keep theirs.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.argsort([3, 1, 2])))
+    [1 2 0]
+    """
     return _argsort(values, axis, _descends(direction), name=name or "argsort")
 
 
@@ -193,7 +248,13 @@ def searchsorted(
     out_type: Any = int32,
     name: str | None = None,
 ) -> Any:
-    """Where ``values`` belong in the last axis of ``sorted_sequence``; before equal ones if ``side`` is left."""
+    """Where ``values`` belong in the last axis of ``sorted_sequence``; before equal ones if ``side`` is left.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.searchsorted([1.0, 2.0, 3.0], [2.0, 9.0])))
+    [1 3]
+    """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is {side!r}. Use 'left' or 'right'.")
     return _searchsorted(sorted_sequence, values, side == "right", as_dtype(out_type), name=name)
@@ -201,7 +262,13 @@ def searchsorted(
 
 @operation("InvertPermutation")
 def invert_permutation(x: Any) -> Any:
-    """``y`` with ``y[x[k]] = k``."""
+    """``y`` with ``y[x[k]] = k``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.invert_permutation([2, 0, 1])))
+    [1 2 0]
+    """
     return ops.cast(ops.sort(x, -1, False, True)[1], x.dtype)
 
 
@@ -211,7 +278,15 @@ def _meshgrid(values: Tensors, indexing: Number) -> Any:
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
-    """The coordinates of a grid, one tensor for each axis; with ``"xy"`` the first two axes are swapped."""
+    """The coordinates of a grid, one tensor for each axis; with ``"xy"`` the first two axes are swapped.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.meshgrid([1, 2], [3, 4])))
+    [array([[1, 2],
+           [1, 2]], dtype=int32), array([[3, 3],
+           [4, 4]], dtype=int32)]
+    """
     return _meshgrid([convert_to_tensor(value) for value in args], indexing, name=name or "meshgrid")
 
 
@@ -224,13 +299,27 @@ def _batch_gather(params: Any, indices: Any) -> Any:
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
-    """For each batch, the slices of ``params`` along the last axis of ``indices`` by number."""
+    """For each batch, the slices of ``params`` along the last axis of ``indices`` by number.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.batch_gather([[1, 2], [3, 4]], [[1], [0]])))
+    [[2]
+     [3]]
+    """
     return _batch_gather(params, _indices(indices), name=name)
 
 
 @operation("UnravelIndex")
 def unravel_index(indices: Any, dims: Number) -> Any:
-    """The coordinates, along a new first axis, of flat places in an array of shape ``dims``."""
+    """The coordinates, along a new first axis, of flat places in an array of shape ``dims``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.unravel_index([5, 0], [2, 3])))
+    [[1 0]
+     [2 0]]
+    """
     found = ops.unravel_index(ops.cast(indices, int64), sizes(dims))
     return ops.cast(ops.stack(list(found), 0), indices.dtype)
 
@@ -270,6 +359,12 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Any:
-    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means."""
+    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.strided_slice([1, 2, 3, 4], [0], [4], [2])))
+    [1 3]
+    """
     masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
     return _strided_slice(input_, begin, end, strides, masks, name=name)

@@ -55,7 +55,15 @@ class VariableScope:
 
 
 def get_variable_scope() -> VariableScope:
-    """The present scope of the default graph."""
+    """The present scope of the default graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     with tf.variable_scope("layer"):
+    ...         scope = tf.get_variable_scope()
+    ...     print(scope.name)
+    layer
+    """
     scopes = get_default_graph().variable_scopes
     if not scopes:
         scopes.append(VariableScope("", False, None, float32))
@@ -171,6 +179,13 @@ def get_variable(
     ``initializer`` is an initializer, a function, or a value; the default is Glorot's uniform one. Raises
     ValueError for a variable that exists already (unless the scope reuses), that does not exist though it must,
     or that has another shape.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     with tf.variable_scope("layer"):
+    ...         w = tf.get_variable("w", [2, 3])
+    ...     print(w.name)
+    layer/w:0
     """
     graph = get_default_graph()
     scope = get_variable_scope()

@@ -148,7 +148,13 @@ def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
 
 @operation("ScatterNd")
 def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
-    """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``."""
+    """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.scatter_nd([[2], [0]], [10, 20], [4])))
+    [20  0 10  0]
+    """
     wanted = sizes(shape)
     return scattered(full_of(0, wanted, updates.dtype, updates), indices, updates, "add")
 

@@ -401,7 +401,13 @@ def evaluate(self: Tensor, feed_dict: Any = None, session: Any = None) -> Any:
 
 
 class ConfigProto:
-    """Options of a session; they are accepted and have no effect."""
+    """Options of a session; they are accepted and have no effect.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(type(tf.Session(config=tf.ConfigProto(log_device_placement=True))).__name__)
+    Session
+    """
 
     def __init__(self, **options: Any) -> None:
         self.gpu_options = GPUOptions()

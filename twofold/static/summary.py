@@ -19,7 +19,13 @@ def _summary(name: str, *values: Any, **options: Any) -> Any:
 
 
 def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) -> Any:
-    """A number to record."""
+    """A number to record.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.summary.scalar("loss", tf.constant(1.0))))
+    b''
+    """
     return _summary(name)
 
 

@@ -1,0 +1,235 @@
+"""Tensors made from sizes and numbers, bands and masks, and the largest elements, under TensorFlow's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.dtypes import float32, int32
+from twofold.ops.base import ops
+from twofold.static.define import (
+    Number,
+    array_of,
+    as_dtype,
+    as_tensor,
+    numbers,
+    operation,
+    sizes,
+)
+from twofold.static.graph import Tensor
+
+
+@operation("ZerosLike")
+def _zeros_like(tensor: Any, dtype: Any = None) -> Any:
+    return ops.zeros_like(tensor, dtype=dtype)
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """Zeros in the shape of ``tensor``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.zeros_like([1.0, 2.0])))
+    [0. 0.]
+    """
+    return _zeros_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
+
+
+@operation("OnesLike")
+def _ones_like(tensor: Any, dtype: Any = None) -> Any:
+    return ops.ones_like(tensor, dtype=dtype)
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """Ones in the shape of ``tensor``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.ones_like([1.0, 2.0])))
+    [1. 1.]
+    """
+    return _ones_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
+
+
+@operation("Fill")
+def _fill(value: Any, dims: Number, dtype: Any) -> Any:
+    return ops.full(sizes(dims), value, dtype=dtype)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+    """A tensor of this shape that holds ``value`` everywhere.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.fill([2, 3], 7)))
+    [[7 7 7]
+     [7 7 7]]
+    """
+    found = as_tensor(value)
+    dtype = found.dtype if isinstance(found, Tensor) else as_dtype(array_of(value).dtype)
+    return _fill(found, dims, dtype, name=name)
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """Zeros.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.zeros([2, 3])))
+    [[0. 0. 0.]
+     [0. 0. 0.]]
+    """
+    return _fill(0, shape, as_dtype(dtype), name=name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """Ones.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.ones([3], tf.int32)))
+    [1 1 1]
+    """
+    return _fill(1, shape, as_dtype(dtype), name=name or "ones")
+
+
+@operation("Eye")
+def _eye(rows: Number, columns: Number, dtype: Any) -> Any:
+    return ops.eye(int(numbers(rows)), int(numbers(columns)), dtype=dtype)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Any:
+    """The identity matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.eye(2)))
+    [[1. 0.]
+     [0. 1.]]
+    """
+    return _eye(
+        num_rows, num_rows if num_columns is None else num_columns, as_dtype(dtype), name=name or "eye"
+    )
+
+
+@operation("Range")
+def _range(start: Number, limit: Number, delta: Number, dtype: Any) -> Any:
+    return ops.arange(numbers(start), numbers(limit), numbers(delta), dtype=dtype)
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
+    """Numbers from ``start`` (0 with one argument) up to but not including ``limit``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.range(1, 10, 3)))
+    [1 4 7]
+    """
+    if limit is None:
+        start, limit = 0, start
+    given = [as_tensor(value) for value in (start, limit, delta)]
+    if dtype is None:
+        found = [
+            value.dtype if isinstance(value, Tensor) else as_dtype(array_of(value).dtype) for value in given
+        ]
+        dtype = next((item for item in found if item.kind == "f"), found[1])
+    return _range(*given, as_dtype(dtype), name=name)
+
+
+@operation("Diag")
+def diag(diagonal: Any) -> Any:
+    """A square matrix with this diagonal.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.diag([1, 2])))
+    [[1 0]
+     [0 2]]
+    """
+    return ops.diag_embed(diagonal)
+
+
+@operation("DiagPart")
+def diag_part(input: Any) -> Any:
+    """The diagonal of a matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.diag_part([[1, 2], [3, 4]])))
+    [1 4]
+    """
+    return ops.diagonal(input)
+
+
+matrix_diag, matrix_diag_part = diag, diag_part
+
+
+@operation("BroadcastTo")
+def broadcast_to(input: Any, shape: Number) -> Any:
+    """``input`` repeated to a shape.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.broadcast_to([1, 2], [2, 2])))
+    [[1 2]
+     [1 2]]
+    """
+    return ops.broadcast_to(input, sizes(shape))
+
+
+@operation("MatrixBandPart")
+def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
+    """A matrix with zeros outside a band; a negative width keeps the whole triangle.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_band_part([[1, 2], [3, 4]], 0, -1)))
+    [[1 2]
+     [0 4]]
+    """
+    lower, upper = int(numbers(num_lower)), int(numbers(num_upper))
+    made = input if lower < 0 else ops.triu(input, -lower)
+    return made if upper < 0 else ops.tril(made, upper)
+
+
+@operation("Pad")
+def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number = 0) -> Any:
+    flat: list[int] = []
+    for before, after in reversed(numbers(paddings)):
+        flat += [int(before), int(after)]
+    return ops.pad(tensor, flat, mode, value if mode == "constant" else None)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Any:
+    """Elements added before and after each axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.pad([1, 2], [[1, 2]])))
+    [0 1 2 0 0]
+    """
+    return _pad(tensor, paddings, mode.lower(), constant_values, name=name)
+
+
+@operation("TopKV2", several=True)
+def _top_k(input: Any, k: Number) -> Any:
+    values, places = ops.topk(input, int(numbers(k)))
+    return [values, ops.cast(places, int32)]
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+    """The ``k`` largest elements of each row and their places.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.top_k([3.0, 1.0, 2.0], 2)))
+    (array([3., 2.], dtype=float32), array([0, 2], dtype=int32))
+    """
+    return tuple(_top_k(input, k, name=name))
