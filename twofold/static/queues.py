@@ -41,8 +41,8 @@ class FIFOQueue:
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]])
     ...     session.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))
-    ...     print(session.run([queue.dequeue(), queue.size()]))
-    [1.0, 2]
+    ...     print(session.run(queue.dequeue()), session.run(queue.size()))
+    1.0 2
     """
 
     def __init__(

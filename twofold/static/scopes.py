@@ -176,15 +176,12 @@ def get_variable(
 ) -> Variable:
     """The variable ``name`` of the present variable scope, made on first use.
 
-    ``initializer`` is an initializer, a function, or a value; the default is Glorot's uniform one. Raises
-    ValueError for a variable that exists already (unless the scope reuses), that does not exist though it must,
-    or that has another shape.
+    ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform). Raises ValueError for
+    a variable that exists (unless the scope reuses), is missing though it must not, or has another shape.
 
     >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     with tf.variable_scope("layer"):
-    ...         w = tf.get_variable("w", [2, 3])
-    ...     print(w.name)
+    >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
+    ...     print(tf.get_variable("w", [2, 3]).name)
     layer/w:0
     """
     graph = get_default_graph()
@@ -207,7 +204,7 @@ def get_variable(
         raise ValueError(
             f"get_variable: variable '{full}' does not exist, at {here()}. Drop reuse=True, or use reuse=tf.AUTO_REUSE."
         )
-    made = _new_variable(
+    graph.variable_store[full] = made = _new_variable(
         graph,
         full,
         shape,
@@ -217,7 +214,6 @@ def get_variable(
         collections,
         constraint,
     )
-    graph.variable_store[full] = made
     penalty = regularizer or scope.regularizer
     if penalty is not None and (loss := penalty(made)) is not None:
         graph.add_to_collection("regularization_losses", loss)
