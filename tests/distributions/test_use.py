@@ -13,6 +13,7 @@ import twofold.static as tf
 from tests.distributions.families import CONTINUOUS, DISCRETE
 from twofold import distributions as d
 from twofold.distributions import constraints
+from twofold.distributions.utils import broadcast_all, lazy_property
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +96,46 @@ def test_a_repeated_density_is_one_graph_with_the_same_bits() -> None:
         fed = tf.placeholder("float32", [37])
         declared = session.run(density(fed), {fed: values})
     assert declared.tobytes() == first.tobytes()
+
+
+def test_what_a_sample_computed_first_keeps_its_gradient() -> None:
+    probs = torch.tensor([0.2, 0.7]).requires_grad_()
+    for made in (d.LogitRelaxedBernoulli(torch.tensor(0.5), probs), d.NegativeBinomial(3.0, probs)):
+        made.log_prob(made.sample()).sum().backward()
+        assert probs.grad is not None and (probs.grad != 0).all()
+        probs.grad = None
+
+
+def test_a_class_of_the_user() -> None:
+    class Wave(d.Distribution):
+        arg_constraints = {"height": constraints.positive}
+        support = constraints.real
+
+        def __init__(self, height: Any, validate_args: Any = None) -> None:
+            (self.height,) = broadcast_all(height)
+            super().__init__(self.height.shape, validate_args=validate_args)
+
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            made = self._get_checked_instance(Wave, _instance)
+            made.height = self.height.expand(batch_shape)
+            super(Wave, made).__init__(batch_shape, validate_args=False)
+            return made
+
+        @lazy_property
+        def double(self) -> Any:
+            return 2 * self.height
+
+    class Flat(Wave):
+        def __init__(self) -> None:
+            super().__init__(1.0)
+
+    assert Wave(2.0).expand((3,)).double.tolist() == [4, 4, 4]
+    with pytest.raises(ValueError, match="Wave: parameter height"):
+        Wave(-1.0)
+    with pytest.raises(NotImplementedError, match="Flat has an __init__ of its own"):
+        Flat().expand((3,))
+    with pytest.raises(NotImplementedError, match="Wave has no mode"):
+        Wave(1.0).mode  # noqa: B018
 
 
 def test_streams_repeat() -> None:

@@ -44,30 +44,7 @@ from twofold.distributions.relaxed import (
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
 )
-from twofold.distributions.transforms import (
-    AbsTransform,
-    AffineTransform,
-    ComposeTransform,
-    CumulativeDistributionTransform,
-    ExpTransform,
-    IndependentTransform,
-    PowerTransform,
-    ReshapeTransform,
-    SigmoidTransform,
-    SoftplusTransform,
-    TanhTransform,
-    Transform,
-    identity_transform,
-)
-from twofold.distributions.vector_transforms import (
-    CatTransform,
-    CorrCholeskyTransform,
-    LowerCholeskyTransform,
-    PositiveDefiniteTransform,
-    SoftmaxTransform,
-    StackTransform,
-    StickBreakingTransform,
-)
+from twofold.distributions.transforms import *  # noqa: F403
 from twofold.distributions.von_mises import VonMises
 
 __all__ = [name for name, value in globals().items() if not name.startswith("_") and name != "kl"]

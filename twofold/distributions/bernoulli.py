@@ -9,7 +9,7 @@ from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, ExponentialFamily, arange
 from twofold.distributions.gamma import log_gamma_variates
-from twofold.distributions.shared import (
+from twofold.distributions.utils import (
     Chances,
     broadcast_all,
     clamp_probs,

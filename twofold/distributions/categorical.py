@@ -8,7 +8,7 @@ from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.bernoulli import Binomial
 from twofold.distributions.distribution import Distribution, arange
-from twofold.distributions.shared import Chances, one_of, where
+from twofold.distributions.utils import Chances, one_of, where
 from twofold.dtypes import Size, int64
 from twofold.errors import ArgumentError
 from twofold.frontend.drawing import stream

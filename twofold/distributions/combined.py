@@ -9,8 +9,8 @@ from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.categorical import Categorical
 from twofold.distributions.distribution import Distribution
-from twofold.distributions.shared import as_size, sum_rightmost, without_gradients
-from twofold.distributions.transforms import ComposeTransform, Transform, _raised
+from twofold.distributions.single_transforms import ComposeTransform, Transform, _raised
+from twofold.distributions.utils import as_size, sum_rightmost, without_gradients
 from twofold.dtypes import Size
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops

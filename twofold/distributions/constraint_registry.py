@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.distributions import constraints, transforms, vector_transforms
+from twofold.distributions import constraints, transforms
 from twofold.distributions.constraints import Constraint
 
 Tensor = _core.Tensor
@@ -96,35 +96,35 @@ def _to_between(constraint: Any) -> transforms.Transform:
 
 @biject_to.register(constraints.simplex)
 def _stick_to_simplex(constraint: Any) -> transforms.Transform:
-    return vector_transforms.StickBreakingTransform()
+    return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
 def _softmax_to_simplex(constraint: Any) -> transforms.Transform:
-    return vector_transforms.SoftmaxTransform()
+    return transforms.SoftmaxTransform()
 
 
 @_both(constraints.lower_cholesky)
 def _to_lower_cholesky(constraint: Any) -> transforms.Transform:
-    return vector_transforms.LowerCholeskyTransform()
+    return transforms.LowerCholeskyTransform()
 
 
 @_both(constraints.positive_definite, constraints.positive_semidefinite)
 def _to_positive_definite(constraint: Any) -> transforms.Transform:
-    return vector_transforms.PositiveDefiniteTransform()
+    return transforms.PositiveDefiniteTransform()
 
 
 @_both(constraints.corr_cholesky)
 def _to_corr_cholesky(constraint: Any) -> transforms.Transform:
-    return vector_transforms.CorrCholeskyTransform()
+    return transforms.CorrCholeskyTransform()
 
 
 def _joined(registry: ConstraintRegistry, kind: str) -> Callable[[Any], transforms.Transform]:
     def made(constraint: Any) -> transforms.Transform:
         parts = [registry(part) for part in constraint.cseq]
         if kind == "stack":
-            return vector_transforms.StackTransform(parts, constraint.dim)
-        return vector_transforms.CatTransform(parts, constraint.dim, constraint.lengths)
+            return transforms.StackTransform(parts, constraint.dim)
+        return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
 
     return made
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.constraints import Constraint
-from twofold.distributions.shared import as_size, without_gradients
+from twofold.distributions.utils import as_size, without_gradients
 from twofold.dtypes import Size
 from twofold.errors import ArgumentError
 from twofold.ops.base import FUNCTIONS, broadcast_shapes
@@ -177,6 +177,14 @@ class Distribution:
                 f"{type(self).__name__}: a value outside the support {support!r}: {value.detach().numpy()}",
                 "Give values of the support, or validate_args=False.",
             )
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """An empty instance for the ``expand`` of a user's class; NotImplementedError if a subclass needs its own."""
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"{type(self).__name__} has an __init__ of its own and needs its own expand"
+            )
+        return object.__new__(type(self)) if _instance is None else _instance
 
     def _listed(self, values: Tensor, expand: bool) -> Tensor:
         """``values``, a vector, as the result of ``enumerate_support``."""

@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, ExponentialFamily
-from twofold.distributions.shared import broadcast_all, draw, exponential, where
+from twofold.distributions.utils import broadcast_all, draw, exponential, where
 from twofold.dtypes import finfo, float64
 from twofold.errors import ArgumentError
 from twofold.frontend.drawing import stream

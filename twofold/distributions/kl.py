@@ -34,7 +34,7 @@ from twofold.distributions.multivariate import (
 )
 from twofold.distributions.normal import HALF_LOG_2_PI, HalfNormal, LogNormal, Normal
 from twofold.distributions.powers import Pareto, Weibull
-from twofold.distributions.shared import EULER, sum_rightmost, where
+from twofold.distributions.utils import EULER, sum_rightmost, where
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
 
 Tensor = _core.Tensor

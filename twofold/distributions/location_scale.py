@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution
-from twofold.distributions.shared import EULER, broadcast_all, draw, exponential, where
+from twofold.distributions.utils import EULER, broadcast_all, draw, exponential, where
 from twofold.dtypes import finfo
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from twofold import _core
@@ -11,7 +10,7 @@ from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, arange
 from twofold.distributions.gamma import Beta, log_gamma_variates
 from twofold.distributions.multivariate import cholesky, factor_of_inverse, half_log_determinant
-from twofold.distributions.shared import as_size, broadcast_all, draw, without_gradients
+from twofold.distributions.utils import as_size, broadcast_all, draw, lazy_property, without_gradients
 from twofold.dtypes import finfo
 from twofold.errors import ArgumentError
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
@@ -75,17 +74,17 @@ class Wishart(Distribution):
     def _size(self) -> int:
         return self._event_shape[0]
 
-    @cached_property
+    @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of V."""
         return self._factor
 
-    @cached_property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
         """V."""
         return self._factor @ self._factor.mT
 
-    @cached_property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of V."""
         inverse = _solve(self._factor, FUNCTIONS["eye"](self._size, dtype=self.df.dtype), upper=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution
 from twofold.distributions.normal import HALF_LOG_2_PI
-from twofold.distributions.shared import draw
+from twofold.distributions.utils import draw, lazy_property
 from twofold.errors import ArgumentError
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
 
@@ -94,17 +93,17 @@ class MultivariateNormal(Distribution):
         else:
             self._factor = cholesky(matrix) if name == "covariance_matrix" else factor_of_inverse(matrix)
 
-    @cached_property
+    @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular matrix whose product with its transpose is the covariance."""
         return self._factor.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
-    @cached_property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrix."""
         return self.scale_tril @ self.scale_tril.mT
 
-    @cached_property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
         identity = FUNCTIONS["eye"](self._event_shape[0], dtype=self.loc.dtype)
@@ -174,11 +173,11 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = cov_factor.expand((*batch, *cov_factor.shape[-2:]))
         super().__init__(batch, (size,), validate_args=validate_args)
 
-    @cached_property
+    @lazy_property
     def _scaled(self) -> Tensor:
         return self.cov_factor / self.cov_diag.unsqueeze(-1)
 
-    @cached_property
+    @lazy_property
     def _capacitance_tril(self) -> Tensor:
         """The Cholesky factor of 1 + W^T D^-1 W."""
         rank = self.cov_factor.shape[-1]
@@ -196,22 +195,22 @@ class LowRankMultivariateNormal(Distribution):
     def mode(self) -> Tensor:
         return self.loc
 
-    @cached_property
+    @lazy_property
     def variance(self) -> Tensor:
         """The variances of the elements."""
         return (self.cov_factor * self.cov_factor).sum(-1) + self.cov_diag
 
-    @cached_property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrix."""
         return self.cov_factor @ self.cov_factor.mT + ops.diag_embed(self.cov_diag)
 
-    @cached_property
+    @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
         return cholesky(self.covariance_matrix)
 
-    @cached_property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
         inner = _solve(self._capacitance_tril, self._scaled.mT, upper=False)

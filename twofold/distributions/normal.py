@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, ExponentialFamily
-from twofold.distributions.shared import broadcast_all, draw, where
+from twofold.distributions.utils import broadcast_all, draw, where
 from twofold.ops.base import ops
 
 Tensor = _core.Tensor

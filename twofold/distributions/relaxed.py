@@ -11,8 +11,8 @@ from twofold.distributions.categorical import Categorical
 from twofold.distributions.combined import TransformedDistribution
 from twofold.distributions.distribution import Distribution
 from twofold.distributions.normal import Normal
-from twofold.distributions.shared import Chances, as_size, broadcast_all, exponential, one_of
-from twofold.distributions.transforms import ExpTransform, SigmoidTransform
+from twofold.distributions.single_transforms import ExpTransform, SigmoidTransform
+from twofold.distributions.utils import Chances, as_size, broadcast_all, exponential, one_of
 from twofold.distributions.vector_transforms import StickBreakingTransform
 from twofold.frontend.creation import tensor
 from twofold.ops.base import ops

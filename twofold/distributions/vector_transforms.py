@@ -10,7 +10,7 @@ from twofold.distributions import constraints
 from twofold.distributions.bernoulli import softplus
 from twofold.distributions.distribution import arange
 from twofold.distributions.multivariate import cholesky
-from twofold.distributions.transforms import Transform, _Alike
+from twofold.distributions.single_transforms import Transform, _Alike
 from twofold.dtypes import Size, finfo
 from twofold.errors import ShapeError
 from twofold.ops.base import FUNCTIONS, ops

@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution
-from twofold.distributions.shared import broadcast_all
+from twofold.distributions.utils import broadcast_all
 from twofold.dtypes import float64
 from twofold.frontend.drawing import stream
 from twofold.ops.base import FUNCTIONS, apply

@@ -91,17 +91,28 @@ def one_of(name: str, probs: Any, logits: Any) -> None:
         )
 
 
+class lazy_property(cached_property):
+    """A property that is computed when first asked for, with gradients even where that is under ``no_grad``."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        before = _core.set_grad_enabled(True)
+        try:
+            return super().__get__(instance, owner)
+        finally:
+            _core.set_grad_enabled(before)
+
+
 class Chances:
     """``probs`` and ``logits``, of which one is given and the other computed when asked for."""
 
     _binary = True
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """Probabilities."""
         return logits_to_probs(self.logits, self._binary)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
         """Logarithms of the odds; for classes, normalised logarithms of the probabilities."""
         return probs_to_logits(self.probs, self._binary)
