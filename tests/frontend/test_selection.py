@@ -56,7 +56,7 @@ def test_a_target_that_is_no_class_is_an_error(tier, target):
     try:
         for loss in (torch.nn.functional.cross_entropy, torch.nn.functional.nll_loss):
             with pytest.raises(
-                IndexError, match=r"class -?\d+ does not exist, there are 5 classes, at test_selection"
+                IndexError, match=r"class -?\d+ does not exist, there are 5 classes.*, at test_selection"
             ):
                 loss(scores, torch.tensor(target)).item()
             assert numpy.isfinite(loss(scores, torch.tensor([0, 4, -100])).item())
