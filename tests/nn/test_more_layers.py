@@ -66,3 +66,10 @@ def test_a_submodule_is_replaced():
     with pytest.raises(AttributeError):
         net.set_submodule("1.5", nn.Tanh(), strict=True)
     assert net.to_empty(device="cpu") is net and not net[0].weight.any()
+
+
+def test_to_empty_may_leave_the_layers_below():
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    net.register_buffer("mine", torch.ones(2))
+    net.to_empty(device="cpu", recurse=False)
+    assert not net.mine.any() and net[0].weight.any()

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from on_nodes import gradients, run, same
 
+import twofold as torch
 from twofold.errors import ArgumentError, AxisError, ShapeError
 from twofold.ops.base import apply, ops
 
@@ -182,3 +183,10 @@ def test_errors(case: int) -> None:
     with pytest.raises(kind) as caught:
         run(function, X)
     assert str(caught.value).startswith(text)
+
+
+def test_the_size_of_repeated_elements_is_checked() -> None:
+    x, counts = torch.arange(3), torch.tensor([1, 0, 2])
+    assert torch.repeat_interleave(x, counts, output_size=3).tolist() == [0, 2, 2]
+    with pytest.raises(ShapeError, match="3 elements for output_size 4"):
+        torch.repeat_interleave(x, counts, output_size=4)

@@ -91,3 +91,16 @@ def test_strided_slices(session):
     shrunk = tf.strided_slice(x, [1, 0, 2], [2, 0, 3], shrink_axis_mask=5, ellipsis_mask=2)
     assert (session.run(shrunk) == x[1, ..., 2]).all()
     assert (session.run(tf.strided_slice(x, [0, 1], [0, 2], new_axis_mask=1)) == x[None, 1:2]).all()
+
+
+def test_transposed_numbers_are_conjugated_if_asked_for(session):
+    z = numpy.array([[1 + 2j, 3j], [4, 5 - 1j]], numpy.complex64)
+    assert (session.run(tf.transpose(z, conjugate=True)) == z.conj().T).all()
+    assert (session.run(tf.transpose(z)) == z.T).all()
+
+
+def test_a_constant_may_be_held_to_its_shape(session):
+    assert session.run(tf.constant(1.0, shape=[2])).tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="shape"):
+        tf.constant(1.0, shape=[2], verify_shape=True)
+    assert session.run(tf.constant([1.0, 2.0], shape=[2], verify_shape=True)).tolist() == [1.0, 2.0]

@@ -357,9 +357,9 @@ class Module:
         """
         return state.load_state(self, state_dict, strict, assign)
 
-    def _apply(self: M, function: Callable[[Tensor], Tensor]) -> M:
-        """Replace every parameter, gradient and buffer by ``function`` of it."""
-        for module in self.children():
+    def _apply(self: M, function: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
+        """Replace every parameter, gradient and buffer, here and (``recurse``) below, by ``function`` of it."""
+        for module in self.children() if recurse else ():
             module._apply(function)
         before = _core.set_grad_enabled(False)
         try:
@@ -433,7 +433,7 @@ class Module:
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
         """Forget the values of parameters and buffers: they become 0."""
         check_device(device)
-        return self._apply(FUNCTIONS["zeros_like"])
+        return self._apply(FUNCTIONS["zeros_like"], recurse)
 
     def share_memory(self: M) -> M:
         """The module itself: processes started from this one see its memory as it was."""

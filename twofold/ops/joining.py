@@ -519,6 +519,7 @@ def repeat_interleave(
     """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input.
 
     A vector of ``repeats`` has a number for each element. Alone it gives the places: ``[1, 2]`` gives ``[0, 1, 1]``.
+    Raises ShapeError where the result has not ``output_size`` elements along the axis.
 
     >>> import twofold as torch
     >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
@@ -533,10 +534,20 @@ def repeat_interleave(
     if dim is None:
         input, dim = ops.ravel(input), 0
     axis = normalize_axis(dim, len(input.shape))
+    found = _repeated_along(input, repeats, axis)
+    if output_size not in (None, found.shape[axis]):
+        raise ShapeError(
+            f"{found.shape[axis]} elements for output_size {output_size}",
+            "Give their number, or leave it out.",
+        )
+    return found
+
+
+def _repeated_along(input: Any, repeats: Any, axis: int) -> Any:
     if hasattr(repeats, "shape"):
         counts = known_value(repeats, "the number of repetitions")
-        if counts.size == 1:
-            return ops.repeat_interleave(input, int(counts.reshape(())), axis)
-        return ops.index_select(input, axis, _repeated_places(counts, input.shape[axis]))
+        if counts.size != 1:
+            return ops.index_select(input, axis, _repeated_places(counts, input.shape[axis]))
+        repeats = int(counts.reshape(()))
     counts = [repeats if place == axis else 1 for place in range(len(input.shape))]
     return _repeated(input, tuple(input.shape), counts, before=False)

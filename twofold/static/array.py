@@ -160,12 +160,13 @@ def rank(input: Any) -> Any:
 
 
 @operation("Transpose")
-def _transpose(a: Any, perm: Number = None) -> Any:
-    return ops.permute(a, tuple(range(a.ndim))[::-1] if perm is None else sizes(perm))
+def _transpose(a: Any, perm: Number = None, conjugate: Number = False) -> Any:
+    axes = tuple(range(a.ndim))[::-1] if perm is None else sizes(perm)
+    return ops.permute(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, axes)
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Any:
-    """``a`` with its axes in the order ``perm`` (None: reversed).
+    """``a`` with its axes in the order ``perm`` (None: reversed), complex numbers conjugated if asked for.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -173,7 +174,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     [[1 3]
      [2 4]]
     """
-    return _transpose(a, perm, name=name or "transpose")
+    return _transpose(a, perm, conjugate, name=name or "transpose")
 
 
 @operation("MatrixTranspose")

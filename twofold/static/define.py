@@ -81,7 +81,8 @@ def constant(
 ) -> Any:
     """A tensor that holds ``value``: numbers, nested lists, an array, or text (a scalar that can only be fetched).
 
-    With ``shape`` a value of fewer elements is repeated: its last element fills the rest.
+    With ``shape`` a value of fewer elements is repeated: its last element fills the rest. Raises ValueError for more
+    elements, and with ``verify_shape`` TypeError for any other shape.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -96,6 +97,10 @@ def constant(
     array = array_of(value, wanted)
     if shape is not None:
         sizes = tuple(int(size) for size in shape) if not isinstance(shape, int) else (shape,)
+        if verify_shape and array.shape != sizes:
+            raise TypeError(
+                f"constant: a value of shape {array.shape} for shape {sizes}, at {here()}. Make them equal."
+            )
         flat = array.ravel()
         count = int(numpy.prod(sizes))
         if flat.size > count or not flat.size:
