@@ -16,6 +16,8 @@ from twofold.static.convolution_layers import conv3d as conv3d
 from twofold.static.convolution_layers import separable_conv2d as separable_conv2d
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.graph import GraphKeys, describe, get_default_graph
+from twofold.static.layer_objects import Layer as Layer
+from twofold.static.layer_objects import layer_of
 from twofold.static.pooling import average_pooling1d as average_pooling1d
 from twofold.static.pooling import average_pooling2d as average_pooling2d
 from twofold.static.pooling import average_pooling3d as average_pooling3d
@@ -181,3 +183,16 @@ def batch_normalization(
 
 def _moved(state: Any, value: Any, momentum: float) -> Any:
     return ops.add(ops.multiply(state, momentum), ops.multiply(value, 1.0 - momentum))
+
+
+Dense, BatchNormalization = layer_of("Dense", dense), layer_of("BatchNormalization", batch_normalization)
+Conv1D, Conv2D, Conv3D = layer_of("Conv1D", conv1d), layer_of("Conv2D", conv2d), layer_of("Conv3D", conv3d)
+Conv2DTranspose = layer_of("Conv2DTranspose", conv2d_transpose)
+SeparableConv2D = layer_of("SeparableConv2D", separable_conv2d)
+Flatten, Dropout = layer_of("Flatten", flatten, False), layer_of("Dropout", dropout, False)
+MaxPooling1D = layer_of("MaxPooling1D", max_pooling1d, False)
+MaxPooling2D = layer_of("MaxPooling2D", max_pooling2d, False)
+MaxPooling3D = layer_of("MaxPooling3D", max_pooling3d, False)
+AveragePooling1D = layer_of("AveragePooling1D", average_pooling1d, False)
+AveragePooling2D = layer_of("AveragePooling2D", average_pooling2d, False)
+AveragePooling3D = layer_of("AveragePooling3D", average_pooling3d, False)

@@ -61,7 +61,7 @@ class RNNCell:
     @property
     def name(self) -> str:
         """The name of the cell's variable scope, unless another is given with the first call."""
-        return self._name or _snake_case(type(self).__name__)
+        return self._name or snake_case(type(self).__name__)
 
     @property
     def state_size(self) -> Any:
@@ -128,7 +128,8 @@ class RNNCell:
 LayerRNNCell = RNNCell
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
+    """The name of a class as that of a scope."""
     apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", apart).lower()
 

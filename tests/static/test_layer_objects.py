@@ -1,0 +1,75 @@
+"""Layers as objects."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+IMAGES = numpy.random.default_rng(0).standard_normal((2, 6, 6, 3)).astype("f")
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def test_calls_share_variables(session):
+    x = tf.placeholder(tf.float32, [None, 4])
+    layer, other = tf.layers.Dense(3, activation=tf.nn.relu), tf.layers.Dense(3, name="last")
+    with pytest.raises(AttributeError, match="no variable 'kernel'"):
+        getattr(layer, "kernel")  # noqa: B009
+    one, two = layer(x), layer(x * 2.0)
+    other(one)
+    assert [v.name for v in tf.trainable_variables()] == [
+        "dense/kernel:0",
+        "dense/bias:0",
+        "last/kernel:0",
+        "last/bias:0",
+    ]
+    assert layer.weights == tf.trainable_variables()[:2] and layer.kernel is layer.weights[0]
+    assert (layer.name, other.name) == ("dense", "last") and layer.bias.shape.as_list() == [3]
+    session.run(tf.global_variables_initializer())
+    a, b, kernel = session.run([one, two, layer.kernel], {x: numpy.ones((2, 4))})
+    numpy.testing.assert_allclose(b, 2 * a, rtol=1e-5)
+    numpy.testing.assert_allclose(a[0], numpy.maximum(kernel.sum(0), 0), rtol=1e-5, atol=1e-6)
+
+
+def test_images(session):
+    layers = [
+        tf.layers.Conv2D(4, 3, padding="same"),
+        tf.layers.BatchNormalization(),
+        tf.layers.MaxPooling2D(2, 2),
+        tf.layers.Conv2DTranspose(2, 3, 2),
+        tf.layers.SeparableConv2D(5, 2),
+        tf.layers.AveragePooling2D(2, 2),
+        tf.layers.Flatten(),
+        tf.layers.Dropout(0.5),
+        tf.layers.Dense(2),
+    ]
+    x = tf.constant(IMAGES)
+    for layer in layers:
+        x = layer(x)
+    assert x.get_shape().as_list() == [2, 2]
+    assert layers[1].name == "batch_normalization" and len(layers[1].variables) == 4
+    assert len(layers[1].trainable_variables) == 2
+    session.run(tf.global_variables_initializer())
+    assert numpy.isfinite(session.run(x)).all()
+
+
+def test_layers_in_reused_scopes(session):
+    x = tf.ones([2, 4])
+    with tf.variable_scope("net"):
+        one = tf.layers.Dense(3)(x)
+    with tf.variable_scope("net", reuse=True):
+        two = tf.layers.Dense(3)(x)
+    session.run(tf.global_variables_initializer())
+    a, b = session.run([one, two])
+    assert (a == b).all() and len(tf.trainable_variables()) == 2
+
+
+def test_other_modes(session):
+    drop = tf.layers.Dropout(0.5)
+    x = tf.ones([50])
+    kept, dropped = session.run([drop(x), drop(x, training=True)])
+    assert (kept == 1).all() and set(dropped.tolist()) == {0.0, 2.0}
