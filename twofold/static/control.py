@@ -17,6 +17,7 @@ from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import identity, stack
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
+from twofold.static.docstrings import declared as _declared
 from twofold.static.flow import choose
 from twofold.static.graph import Operation, Tensor, describe, get_default_graph, operation_of, owner_of
 from twofold.static.infer import Source
@@ -229,8 +230,8 @@ def _assertion(type: str, compare: Callable[..., Any]) -> Callable[..., Operatio
         return Assert(result, [message or type, *shown], name=name)
 
     check.__name__ = check.__qualname__ = type
-    check.__doc__ = (
-        f"An ``Assert`` that {type.replace('assert_', '').replace('_', ' ')} holds for all elements."
+    check.__doc__ = _declared(
+        f"An ``Assert`` that {type.replace('assert_', '').replace('_', ' ')} holds for all elements.", type
     )
     return check
 

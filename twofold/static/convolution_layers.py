@@ -11,6 +11,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.array import shape as shape_of
 from twofold.static.define import Number, convert_to_tensor, operation
+from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import describe
 from twofold.static.scopes import get_variable, variable_scope
 
@@ -89,10 +90,11 @@ def _plain(count: int, convolve: Callable[..., Any]) -> Callable[..., Any]:
             return made.finish(result, int(filters))
 
     layer.__name__ = layer.__qualname__ = f"conv{count}d"
-    layer.__doc__ = (
+    layer.__doc__ = _declared(
         f"Convolution over {count} axes with variables ``kernel`` and ``bias`` of its own.\n\n"
         "``padding`` is 'valid' or 'same'; initializers and regularizers go by name, such as\n"
-        "``kernel_initializer``. Raises GraphError where the number of channels is unknown."
+        "``kernel_initializer``. Raises GraphError where the number of channels is unknown.",
+        layer.__name__,
     )
     return layer
 

@@ -9,6 +9,7 @@ from twofold.ops.base import ops
 from twofold.static import math, nn
 from twofold.static.array import _indices
 from twofold.static.define import as_tensor, convert_to_tensor, operation
+from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import GraphKeys, get_default_graph, operation_of
 
 
@@ -176,7 +177,7 @@ def _difference_loss(name: str, function: Any, doc: str) -> Any:
         return _finish(body(target, value), weights, scope, loss_collection, reduction)
 
     loss.__name__ = loss.__qualname__ = name
-    loss.__doc__ = doc
+    loss.__doc__ = _declared(doc, name)
     return loss
 
 

@@ -13,6 +13,7 @@ from twofold.dtypes import float32, int64
 from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.define import Number, convert_to_tensor, counted, numbers, operation
+from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import GraphKeys, get_default_graph
 from twofold.static.scopes import variable_scope
 from twofold.static.selection import confusion_matrix
@@ -239,7 +240,7 @@ def _counter(kind: str, truth: bool, found: bool, words: str) -> Any:
             return _collected(total.value(), more, metrics_collections, updates_collections)
 
     counter.__name__ = counter.__qualname__ = kind
-    counter.__doc__ = f"The weight of all {words}."
+    counter.__doc__ = _declared(f"The weight of all {words}.", counter.__name__)
     return counter
 
 

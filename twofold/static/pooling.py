@@ -12,6 +12,7 @@ from twofold.ops.window_loops import Span
 from twofold.ops.windows import INSIDE
 from twofold.runtime.tracing import here
 from twofold.static.define import Number, numbers, operation
+from twofold.static.docstrings import declared as _declared
 
 
 def _spans(
@@ -110,7 +111,7 @@ def _function(name: str, pool: Callable[..., Any], count: int, format: str, doc:
         return pool(tensor, *sizes, _same(own, padding), first, name=name or own)
 
     own = made.__name__ = made.__qualname__ = name
-    made.__doc__ = doc
+    made.__doc__ = _declared(doc, name)
     return made
 
 
@@ -139,7 +140,7 @@ def _layer(name: str, pool: Callable[..., Any], count: int, doc: str) -> Callabl
         return pool(inputs, *sizes, _same(own, padding), first, name=name or own)
 
     own = made.__name__ = made.__qualname__ = name
-    made.__doc__ = doc
+    made.__doc__ = _declared(doc, name)
     return made
 
 

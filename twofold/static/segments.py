@@ -19,6 +19,7 @@ from twofold.static.define import (
     operation,
     sizes,
 )
+from twofold.static.docstrings import declared as _declared
 
 
 @operation("Max")
@@ -97,9 +98,10 @@ def _unsorted(how: str) -> Callable[..., Any]:
         return body(convert_to_tensor(data), _indices(segment_ids), num_segments, name=name)
 
     function.__name__ = function.__qualname__ = f"unsorted_segment_{how}"
-    function.__doc__ = (
+    function.__doc__ = _declared(
         f"The {_WORDS[how]} of the slices of ``data`` that have one number in ``segment_ids``; "
-        "those with negative numbers are left out."
+        "those with negative numbers are left out.",
+        function.__name__,
     )
     return function
 
@@ -118,9 +120,10 @@ def _sorted(how: str) -> Callable[..., Any]:
         return body(convert_to_tensor(data), ids, count_up_to([ids]), name=name)
 
     function.__name__ = function.__qualname__ = f"segment_{how}"
-    function.__doc__ = (
+    function.__doc__ = _declared(
         f"The {_WORDS[how]} of the slices of ``data`` with the numbers 0, 1, ... in ``segment_ids``, "
-        "which are sorted."
+        "which are sorted.",
+        function.__name__,
     )
     return function
 
@@ -185,7 +188,8 @@ def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:
         return body(data, _indices(indices), convert_to_tensor(updates, data.dtype), name=name)
 
     function.__name__ = function.__qualname__ = type
-    function.__doc__ = f"``tensor`` with the slices of ``updates`` {words} the positions ``indices``."
+    text = f"``tensor`` with the slices of ``updates`` {words} the positions ``indices``."
+    function.__doc__ = _declared(text, f"tensor_scatter_{how.replace('set', 'update')}")
     return function
 
 

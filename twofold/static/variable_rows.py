@@ -9,6 +9,7 @@ from twofold.dtypes import int64
 from twofold.ops.base import ops
 from twofold.static.array import _indices
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import declared as _declared
 from twofold.static.segments import scattered
 from twofold.static.variables import update, variable_of
 
@@ -53,7 +54,7 @@ def _rows(name: str, type: str, body: Callable[[Any, Any, Any], Any], words: str
         return update(type, [variable], body, [places, values], {}, name).outputs[0]
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{words} a variable at ``indices``; the result is the new value."
+    function.__doc__ = _declared(f"{words} a variable at ``indices``; the result is the new value.", name)
     return function
 
 
