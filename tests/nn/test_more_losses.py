@@ -53,9 +53,9 @@ def test_triplets_with_any_distance() -> None:
 def test_linear_layer_and_cross_entropy() -> None:
     layer = nn.LinearCrossEntropyLoss(3, 5, bias=True)
     x, target = torch.randn(4, 3), torch.tensor([0, 4, 2, 1])
-    scores = F.linear(x, layer.linear_weight, layer.linear_bias)
+    scores = F.linear(x, layer.linear.weight, layer.linear.bias)
     assert layer(x, target).item() == F.cross_entropy(scores, target).item()
-    assert sorted(layer.state_dict()) == ["linear_bias", "linear_weight"]
+    assert sorted(layer.state_dict()) == ["linear.bias", "linear.weight"]
     many = F.linear_cross_entropy(x, torch.randn(5, 2, 3), torch.zeros(4, 2, dtype=torch.int64))
     assert many.shape == ()
 
@@ -115,3 +115,21 @@ def test_mistake(name: str) -> None:
     error, action, text = MISTAKES[name]
     with pytest.raises(error, match=text):
         action()
+
+
+def test_no_row_counts_in_the_mean():
+    x = torch.ones(2, 3, requires_grad=True)
+    loss = nn.functional.cross_entropy(x, torch.tensor([-100, -100]))
+    loss.backward()
+    assert numpy.isnan(loss.item()) and not x.grad.any()
+
+
+def test_linear_cross_entropy_layer_holds_a_linear_layer():
+    layer = nn.LinearCrossEntropyLoss(3, 4, out_features=(2,), bias=True)
+    assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
+        "linear.weight": (8, 3),
+        "linear.bias": (8,),
+    }
+    assert layer(torch.ones(5, 3), torch.zeros(5, 2, dtype=torch.int64)).shape == ()
+    with pytest.raises(RuntimeError, match="weight shape"):
+        nn.LinearCrossEntropyLoss(3, 4, weight=torch.ones(3))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.nn import functional, init
-from twofold.nn.layers import new_parameter
+from twofold.nn import functional
+from twofold.nn.layers import Linear
 from twofold.nn.module import Module
 from twofold.nn.reducing import reduction_of
 
@@ -508,15 +508,13 @@ class TripletMarginWithDistanceLoss(_Loss):
         )
 
 
-class LinearCrossEntropyLoss(Module):
+class LinearCrossEntropyLoss(_WeightedLoss):
     """A linear layer and the cross entropy of its scores.
 
     >>> import twofold as torch
     >>> torch.nn.LinearCrossEntropyLoss(3, 4)(torch.ones(2, 3), torch.tensor([0, 3])).shape
     twofold.Size([])
     """
-
-    weight: Tensor | None
 
     def __init__(
         self,
@@ -533,31 +531,33 @@ class LinearCrossEntropyLoss(Module):
         label_smoothing: float = 0.0,
         options: Any = None,
     ) -> None:
-        super().__init__()
-        self.in_features, self.num_classes, self.out_features = in_features, num_classes, out_features
-        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
-        self.options = options
-        shape = (num_classes, *out_features)
-        self.linear_weight = new_parameter(*shape, in_features, dtype=dtype)
-        self.register_parameter("linear_bias", new_parameter(*shape, dtype=dtype) if bias else None)
-        self.register_buffer("weight", weight)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        super().__init__(weight, None, None, reduction)
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        self.num_classes, self.out_features = num_classes, out_features
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        self.linear = Linear(in_features, num_classes * math.prod(out_features), bias, dtype=dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
         return F.linear_cross_entropy(
             input,
-            self.linear_weight,
+            self.linear.weight.reshape((*shape, self.linear.in_features)),
             target,
-            linear_bias=self.linear_bias,
+            linear_bias=None if bias is None else bias.reshape(shape),
             weight=self.weight,
             reduction=self.reduction,
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
         )
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        shown: dict[str, Any] = {"in_features": self.linear.in_features, "num_classes": self.num_classes}
+        shown |= {"out_features": self.out_features, "bias": self.linear.bias is not None}
+        for name in ("reduction", "ignore_index", "label_smoothing", "options"):
+            shown[name] = getattr(self, name)
+        return ", ".join(f"{name}={value}" for name, value in shown.items())

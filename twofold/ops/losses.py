@@ -5,6 +5,7 @@ Class targets are compared with class numbers instead of gathered, so that one p
 
 from __future__ import annotations
 
+import math
 from math import prod
 from typing import Any
 
@@ -120,9 +121,10 @@ def _divided(rows: Any, weights: Any, reduction: str) -> Any:
 
 
 def _row_share(ct: Any, weights: Any, reduction: str) -> Any:
-    """The cotangent of each row, times nothing yet."""
+    """The cotangent of each row, times nothing yet; 0 where no row counts, although the mean is then NaN."""
     if reduction == "mean":
-        ct = ct / apply("sum", weights, attrs=(tuple(range(weights.ndim)), False))
+        whole = apply("sum", weights, attrs=(tuple(range(weights.ndim)), False))
+        ct = ct / ops.where(ops.equal(whole, 0), math.inf, whole)
     return broadcast(ct, weights.shape)
 
 
