@@ -78,3 +78,26 @@ def test_scattered_slices(session):
     assert session.run(tf.tensor_scatter_sub(base, [[1]], [[1.0, 2.0]])).tolist() == [[1, 1], [0, -1], [1, 1]]
     with pytest.raises(ValueError, match="positions of 3 numbers"):
         tf.scatter_nd([[0, 1, 2]], [5], [3, 2])
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "sqrt_n"])
+def test_chosen_slices_by_segment(session, how):
+    found = getattr(tf, f"sparse_segment_{how}")(DATA, [4, 0, 2], [0, 0, 1])
+    expected = [COMBINED[how](DATA[[4, 0]]), COMBINED[how](DATA[[2]])]
+    numpy.testing.assert_allclose(session.run(found), expected, rtol=1e-6)
+    wide = getattr(tf, f"sparse_segment_{how}")(DATA, [4], [0], num_segments=3)
+    assert session.run(wide).shape == (3, 2)
+
+
+def test_losses_with_numbers_of_their_own(session):
+    labels, values = numpy.array([[1.0, 0.0], [0.0, 1.0]], "f"), numpy.array([[0.2, 0.1], [0.5, 3.0]], "f")
+    away = abs(values - labels)
+    expected = numpy.where(away <= 0.5, 0.5 * away**2, 0.5 * away - 0.125).mean()
+    assert session.run(tf.losses.huber_loss(labels, values, delta=0.5)) == pytest.approx(expected, rel=1e-5)
+    p = values[:, :1]
+    expected = -(labels[:, :1] * numpy.log(p + 0.1) + (1 - labels[:, :1]) * numpy.log(1 - p + 0.1)).mean()
+    assert session.run(tf.losses.log_loss(labels[:, :1], p, 1.0, 0.1)) == pytest.approx(expected, rel=1e-5)
+    expected = (1 - (labels * values).sum(1)).mean()
+    assert session.run(tf.losses.cosine_distance(labels, values, 1)) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match="axis is not given"):
+        tf.losses.cosine_distance(labels, values)

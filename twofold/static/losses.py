@@ -8,7 +8,7 @@ from twofold.errors import ShapeError
 from twofold.ops.base import ops
 from twofold.static import math, nn
 from twofold.static.array import _indices
-from twofold.static.define import as_tensor, convert_to_tensor, operation
+from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import GraphKeys, get_default_graph, operation_of
 
@@ -191,16 +191,6 @@ def _magnitude(labels: Any, predictions: Any) -> Any:
     return ops.abs(ops.subtract(predictions, labels))
 
 
-def _huber(labels: Any, predictions: Any) -> Any:
-    return ops.huber_loss(predictions, labels, reduction="none")
-
-
-def _log_loss(labels: Any, predictions: Any) -> Any:
-    one = ops.multiply(labels, ops.log(ops.add(predictions, 1e-7)))
-    other = ops.multiply(ops.subtract(1.0, labels), ops.log(ops.add(ops.subtract(1.0, predictions), 1e-7)))
-    return ops.negative(ops.add(one, other))
-
-
 def _hinge(labels: Any, predictions: Any) -> Any:
     signs = ops.subtract(ops.multiply(labels, 2.0), 1.0)
     return ops.relu(ops.subtract(1.0, ops.multiply(signs, predictions)))
@@ -218,9 +208,78 @@ mean_squared_error = _difference_loss("mean_squared_error", _square, "Mean of sq
 absolute_difference = _difference_loss(
     "absolute_difference", _magnitude, "Mean of magnitudes of differences."
 )
-huber_loss = _difference_loss("huber_loss", _huber, "Squares of small differences, magnitudes of large ones.")
-log_loss = _difference_loss("log_loss", _log_loss, "Cross entropy of probabilities.")
 hinge_loss = _difference_loss("hinge_loss", _hinge, "max(0, 1 - y * prediction), y = 2 * label - 1.")
+
+
+@operation("huber_loss")
+def _huber(labels: Any, predictions: Any, delta: Number) -> Any:
+    _need_equal(labels, predictions)
+    return ops.huber_loss(predictions, labels, reduction="none", delta=float(numbers(delta)))
+
+
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: float = 1.0,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:
+    """Half the squares of differences up to ``delta``, the magnitudes of larger ones."""
+    rows = _huber(*_pair(labels, predictions), delta)
+    return _finish(rows, weights, scope, loss_collection, reduction)
+
+
+def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    value = convert_to_tensor(predictions)
+    return math.cast(convert_to_tensor(labels), value.dtype), value
+
+
+@operation("log_loss")
+def _log_loss(labels: Any, predictions: Any, epsilon: Any) -> Any:
+    _need_equal(labels, predictions)
+    one = ops.multiply(labels, ops.log(ops.add(predictions, epsilon)))
+    other = ops.log(ops.add(ops.subtract(1.0, predictions), epsilon))
+    return ops.negative(ops.add(one, ops.multiply(ops.subtract(1.0, labels), other)))
+
+
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:
+    """Cross entropy of probabilities, ``epsilon`` away from the logarithm of zero."""
+    rows = _log_loss(*_pair(labels, predictions), float(epsilon))
+    return _finish(rows, weights, scope, loss_collection, reduction)
+
+
+@operation("cosine_distance")
+def _cosine(labels: Any, predictions: Any, axis: Number) -> Any:
+    _need_equal(labels, predictions)
+    return ops.subtract(1.0, ops.sum(ops.multiply(labels, predictions), int(numbers(axis)), True))
+
+
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: Any = None,
+    loss_collection: str = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    dim: int | None = None,
+) -> Any:
+    """1 minus the products of vectors of norm 1 along ``axis``; raises ValueError without it."""
+    place = dim if axis is None else axis
+    if place is None:
+        raise ValueError("cosine_distance: axis is not given. Say along which axis the vectors lie.")
+    rows = _cosine(*_pair(labels, predictions), place)
+    return _finish(rows, weights, scope, loss_collection, reduction)
 
 
 def add_loss(loss: Any, loss_collection: str = GraphKeys.LOSSES) -> None:

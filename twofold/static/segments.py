@@ -196,3 +196,28 @@ def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:
 tensor_scatter_update = _tensor_scatter("set", "TensorScatterUpdate", "put at")
 tensor_scatter_add = _tensor_scatter("add", "TensorScatterAdd", "added at")
 tensor_scatter_sub = _tensor_scatter("sub", "TensorScatterSub", "subtracted at")
+
+
+def _sparse(how: str, type: str) -> Callable[..., Any]:
+    combine = _COMBINATIONS[how]
+
+    @operation(type)
+    def body(data: Any, indices: Any, segment_ids: Any, size: Number) -> Any:
+        rows = ops.index_select(data, 0, ops.cast(ops.reshape(indices, (-1,)), int64))
+        return combine(rows, segment_ids, int(numbers(size)))
+
+    def function(
+        data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    ) -> Any:
+        ids = _indices(segment_ids)
+        count = count_up_to([ids]) if num_segments is None else num_segments
+        return body(convert_to_tensor(data), _indices(indices), ids, count, name=name)
+
+    function.__name__ = function.__qualname__ = f"sparse_segment_{how}"
+    function.__doc__ = f"The {_WORDS[how]} of the slices of ``data`` at ``indices`` by segment."
+    return function
+
+
+sparse_segment_sum = _sparse("sum", "SparseSegmentSum")
+sparse_segment_mean = _sparse("mean", "SparseSegmentMean")
+sparse_segment_sqrt_n = _sparse("sqrt_n", "SparseSegmentSqrtN")
