@@ -50,3 +50,22 @@ def test_gradient():
         x = tf.placeholder(tf.float64, (None, 3, 3))
         (slope,) = tf.gradients(tf.log(tf.abs(tf.matrix_determinant(x))), x)
         numpy.testing.assert_allclose(session.run(slope, {x: X}), turned(numpy.linalg.inv(X)), atol=1e-12)
+
+
+def test_least_squares_and_diagonals():
+    random = numpy.random.default_rng(5)
+    with tf.Graph().as_default(), tf.Session() as session:
+        for shape in ((5, 3), (3, 5)):
+            a, b = random.standard_normal(shape), random.standard_normal((shape[0], 2))
+            found = session.run(tf.matrix_solve_ls(a, b))
+            numpy.testing.assert_allclose(found, numpy.linalg.lstsq(a, b, rcond=None)[0], rtol=1e-8)
+        ridge = session.run(tf.matrix_solve_ls(a.T, b[[0, 1, 2, 0, 1]], 0.5))
+        expected = numpy.linalg.solve(a @ a.T + 0.5 * numpy.eye(3), a @ b[[0, 1, 2, 0, 1]])
+        numpy.testing.assert_allclose(ridge, expected, rtol=1e-8)
+        square = random.standard_normal((2, 3, 3))
+        sign, logarithm = session.run(tf.linalg.slogdet(square))
+        numpy.testing.assert_allclose(sign * numpy.exp(logarithm), numpy.linalg.det(square), rtol=1e-8)
+        changed = session.run(tf.matrix_set_diag(square, numpy.ones((2, 3))))
+        assert (changed == numpy.where(numpy.eye(3), 1.0, square)).all()
+        product = session.run(tf.linalg.matvec(square, square[:, 0], transpose_a=True))
+        numpy.testing.assert_allclose(product, numpy.einsum("bji,bj->bi", square, square[:, 0]), rtol=1e-8)

@@ -161,6 +161,8 @@ from twofold.static.variables import (
     is_variable_initialized,
     local_variables,
     local_variables_initializer,
+    model_variables,
+    moving_average_variables,
     trainable_variables,
     variables_initializer,
 )

@@ -8,7 +8,7 @@ from typing import Any
 from twofold.ops import cholesky as _cholesky
 from twofold.ops import matrix_functions, norms, orthogonal, solving, spectral
 from twofold.ops.base import FUNCTIONS, apply, ops
-from twofold.static.define import Number, axis_of, numbers, operation
+from twofold.static.define import Number, axis_of, counted, numbers, operation
 from twofold.static.docstrings import declared as _declared
 from twofold.static.math import matmul, trace
 
@@ -231,3 +231,84 @@ def irfft(input_tensor: Any, fft_length: Number = None) -> Any:
 def _length(fft_length: Any) -> Any:
     found = None if fft_length is None else numbers(fft_length)
     return int(found[0]) if isinstance(found, (list, tuple)) else found
+
+
+@operation("MatVec")
+def matvec(a: Any, b: Any, transpose_a: Number = False) -> Any:
+    """The products of matrices and vectors.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])))
+    [3. 7.]
+    """
+    left = ops.matrix_transpose(a) if transpose_a else a
+    return ops.squeeze(ops.matmul(left, ops.unsqueeze(b, -1)), -1)
+
+
+@operation("LogMatrixDeterminant", several=True)
+def _sign_and_logarithm(input: Any) -> Any:
+    return list(ops.slogdet(input))
+
+
+def slogdet(input: Any, name: str | None = None) -> tuple[Any, Any]:
+    """The sign of each determinant and the logarithm of its absolute value.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.linalg.slogdet([[-2.0, 0.0], [0.0, 2.0]])[0]))
+    -1.0
+    """
+    sign, logarithm = _sign_and_logarithm(input, name=name)
+    return sign, logarithm
+
+
+log_matrix_determinant = slogdet
+
+
+@operation("MatrixSetDiag")
+def matrix_set_diag(input: Any, diagonal: Any) -> Any:
+    """Matrices with other diagonals.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 9.0])[1]))
+    [3. 9.]
+    """
+    return ops.diagonal_scatter(input, diagonal, 0, -2, -1)
+
+
+set_diag = matrix_set_diag
+
+
+@operation("MatrixSolveLs")
+def _least_squares(matrix: Any, rhs: Any, ridge: Any) -> Any:
+    turned = (
+        ops.conj(ops.matrix_transpose(matrix)) if matrix.dtype.kind == "c" else ops.matrix_transpose(matrix)
+    )
+    if matrix.shape[-2] >= matrix.shape[-1]:
+        left = ops.matmul(turned, matrix)
+        return FUNCTIONS["linalg.solve"](_raised(left, ridge), ops.matmul(turned, rhs))
+    left = ops.matmul(matrix, turned)
+    return ops.matmul(turned, FUNCTIONS["linalg.solve"](_raised(left, ridge), rhs))
+
+
+def _scaled_eye(square: Any, ridge: float) -> Any:
+    size = square.shape[-1]
+    rows, columns = (ops.reshape(counted(size, square), shape) for shape in ((size, 1), (1, size)))
+    return ops.multiply(ops.cast(ops.equal(rows, columns), square.dtype), ridge)
+
+
+def _raised(square: Any, ridge: Any) -> Any:
+    """A matrix with ``ridge`` added to its diagonal."""
+    return ops.add(square, _scaled_eye(square, ridge)) if ridge else square
+
+
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+) -> Any:
+    """The solutions of least squares, or those of least norm, by the normal equations."""
+    return _least_squares(matrix, rhs, float(l2_regularizer), name=name)
+
+
+lstsq = matrix_solve_ls

@@ -226,7 +226,13 @@ def huber_loss(
     loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Half the squares of differences up to ``delta``, the magnitudes of larger ones."""
+    """Half the squares of differences up to ``delta``, the magnitudes of larger ones.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.huber_loss([0.0, 0.0], [0.5, 4.0])))
+    1.8125
+    """
     rows = _huber(*_pair(labels, predictions), delta)
     return _finish(rows, weights, scope, loss_collection, reduction)
 
@@ -253,7 +259,13 @@ def log_loss(
     loss_collection: str = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Cross entropy of probabilities, ``epsilon`` away from the logarithm of zero."""
+    """Cross entropy of probabilities, ``epsilon`` away from the logarithm of zero.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.log_loss([1.0, 0.0], [0.5, 0.5])))
+    0.69314694
+    """
     rows = _log_loss(*_pair(labels, predictions), float(epsilon))
     return _finish(rows, weights, scope, loss_collection, reduction)
 
@@ -274,7 +286,13 @@ def cosine_distance(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     dim: int | None = None,
 ) -> Any:
-    """1 minus the products of vectors of norm 1 along ``axis``; raises ValueError without it."""
+    """1 minus the products of vectors of norm 1 along ``axis``; raises ValueError without it.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.losses.cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], 1)))
+    0.39999998
+    """
     place = dim if axis is None else axis
     if place is None:
         raise ValueError("cosine_distance: axis is not given. Say along which axis the vectors lie.")

@@ -395,6 +395,16 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """The variables in the collection of those that a model consists of."""
+    return get_default_graph().get_collection("model_variables", scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
+    """The variables in the collection of those whose averages are kept."""
+    return get_default_graph().get_collection("moving_average_variables", scope)
+
+
 def global_variables_initializer() -> Operation:
     """An operation that initialises all global variables declared so far.
 
