@@ -62,6 +62,8 @@ class Op:
     may_fail: bool = True  # custom: whether the kernel can report an error
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
     pure: bool = True
+    memory: tuple[float, str] = (2, "")
+    """How many times the bytes of inputs and result a call alone may take in all; if more than twice, why."""
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The nodes that compute this operation on ``inputs`` of any dtypes and shapes it accepts.

@@ -116,6 +116,8 @@ class scaled_dot_product_attention:
     twofold.Size([2, 5, 8])
     """
 
+    memory = (3, "all weights of a head lie in memory")
+
     signature = "query, key, value"
     methods = ()
 

@@ -411,6 +411,7 @@ class Host(Typed):
     """An operation that computes on NumPy arrays in Python."""
 
     kind = "host"
+    memory = (16, "computed by NumPy, with copies and steps in between")
 
 
 class Composite(Operation):

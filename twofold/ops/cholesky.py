@@ -153,6 +153,8 @@ class cholesky_solve:
             [2.]])
     """
 
+    memory = (3, "two systems are solved in turn")
+
     signature = "input, L"
     complex_rule = True
     call = staticmethod(lambda input, L, upper=False: apply("cholesky_solve", input, L, attrs=(bool(upper),)))
@@ -183,6 +185,8 @@ class cholesky_inverse:
     tensor([[0.2500, 0.0000],
             [0.0000, 0.0625]])
     """
+
+    memory = (3, "two systems are solved in turn")
 
     signature = "input"
     complex_rule = True

@@ -181,6 +181,8 @@ class polar:
     tensor([1.7321+1.j])
     """
 
+    memory = (3, "values in between are stored")
+
     signature = "abs, angle"
     methods = ()
     kinds = "f"

@@ -238,6 +238,7 @@ def _convolution(count: int) -> Any:
     """The entry ``conv1d``, ``conv2d`` or ``conv3d``."""
 
     class body:
+        memory = (3 if count == 3 else 2.5, "windows and weights are packed")
         methods = ()
         signature = "input, weight, bias"
 
@@ -271,6 +272,7 @@ def _transposed(count: int) -> Any:
     """The entry ``conv_transpose1d``, ``conv_transpose2d`` or ``conv_transpose3d``."""
 
     class body:
+        memory = (3.5, "windows and weights are packed")
         methods = ()
         signature = "input, weight, bias"
 

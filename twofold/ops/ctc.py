@@ -232,6 +232,8 @@ class ctc_losses:
     The gradient takes the scores for what a log-softmax gave, as PyTorch's does: it holds for that alone.
     """
 
+    memory = (4.5, "the table of all alignments is kept")
+
     functions = ()
     call = staticmethod(lambda *values, attrs: apply("ctc_losses", *values, attrs=attrs))
 

@@ -191,6 +191,8 @@ class embedding_bags:
     weights, whether the last offset is an end, padding or None, whether gradients are over frequencies)``.
     """
 
+    memory = (4.5, "the rows of all bags are gathered first")
+
     functions = ()
     call = staticmethod(lambda *values, attrs: apply("embedding_bags", *values, attrs=attrs))
 

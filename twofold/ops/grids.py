@@ -129,6 +129,8 @@ class grid_sample:
     tensor([[[[2.5000, 2.0000]]]])
     """
 
+    memory = (5, "the neighbours of each place are gathered one after the other")
+
     def call(
         input: Any,
         grid: Any,

@@ -176,6 +176,8 @@ class resize:
     Attributes ``(mode, sizes, placing, scales, antialias)``; a scale of None is the ratio of the sizes.
     """
 
+    memory = (2.5, "axes are resized one after the other")
+
     functions = ()
     kinds = "uif"
     call = staticmethod(lambda x, *attrs: apply("resize", x, attrs=attrs))

@@ -57,6 +57,8 @@ class matmul(Contraction):
     tensor([12, 34])
     """
 
+    memory = (2.5, "blocks of both operands are packed")
+
     methods = ("matmul",)
     operators = ("__matmul__",)
     reflected = True
@@ -250,6 +252,8 @@ class linear:
     >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), weight, torch.tensor([0.5, 0.5]))
     tensor([1.5000, 3.5000])
     """
+
+    memory = (3, "a weight for each sample is packed beside the rows")
 
     call = staticmethod(
         lambda input, weight, bias=None: (

@@ -292,6 +292,8 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 class lu_system:
     """X with ``A X = B`` from the compact LU of A; attributes ``(left, adjoint)``: ``X A = B``, by ``A^H``."""
 
+    memory = (2.5, "values in between are stored")
+
     functions = ()
     methods = ()
     title = "linalg.lu_solve"

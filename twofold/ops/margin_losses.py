@@ -107,6 +107,8 @@ class multilabel_margin_loss:
     tensor(0.1667)
     """
 
+    memory = (2.5, "values in between are stored")
+
     def call(input: Any, target: Any, *, reduction: str = "mean") -> Any:
         return apply("multilabel_margin_loss", input, target, attrs=(need_reduction(reduction),))
 

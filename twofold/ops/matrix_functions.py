@@ -191,6 +191,8 @@ def pseudo_inverse_gradient(ct: Any, y: Any, a: Any) -> Any:
 class pseudo_inverse:
     """The pseudo-inverse from the singular values above a tolerance."""
 
+    memory = (3.5, "the singular vectors are unpacked and scaled")
+
     functions = ()
     methods = ()
     title = "linalg.pinv"
@@ -216,6 +218,8 @@ class pseudo_inverse:
 @composite
 class pseudo_inverse_hermitian:
     """The pseudo-inverse of symmetric matrices from the eigenvalues above a tolerance."""
+
+    memory = (3, "the eigenvectors are unpacked and scaled")
 
     functions = ()
     methods = ()

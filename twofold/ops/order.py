@@ -71,6 +71,8 @@ class median_place:
     A NaN wins unless, ``ignore``, only numbers count.
     """
 
+    memory = (3, "the order of all elements is kept")
+
     functions = ()
     methods = ()
     signature = "input"
@@ -129,6 +131,8 @@ nanmedian = _median("nanmedian", True, "leaving out NaN", "tensor(3.)")
 @composite
 class whole_median:
     """The median of all elements, whose gradient equal elements share; attributes ``(ignore NaN,)``."""
+
+    memory = (4, "the order of all elements is kept")
 
     functions = ()
     methods = ()
@@ -217,6 +221,8 @@ class quantiles:
 
     Attributes ``(interpolation, ignore NaN)``; inputs ``(x, q)``, ``q`` a vector.
     """
+
+    memory = (4, "the elements are sorted, and two neighbours gathered")
 
     functions = ()
     methods = ()

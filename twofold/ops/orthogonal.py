@@ -205,6 +205,8 @@ class householder_product:
     True
     """
 
+    memory = (28, "one product of matrices for each reflection")
+
     functions = ("linalg.householder_product", "orgqr")
     methods = ("orgqr",)
     signature = "input, tau"
@@ -235,6 +237,8 @@ class ormqr:
     >>> torch.allclose(torch.ormqr(a, tau, torch.triu(a)), torch.tensor([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5)
     True
     """
+
+    memory = (18, "one product of matrices for each reflection")
 
     methods = ("ormqr",)
     signature = "input, tau, other"

@@ -206,6 +206,8 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 class cross_product:
     """The vectors at right angles to pairs of vectors of 3 elements along an axis; other axes broadcast."""
 
+    memory = (3, "values in between are stored")
+
     functions = ()
     methods = ()
     title = "linalg.cross"
@@ -319,6 +321,8 @@ def multi_dot(*tensors: Any) -> Any:
 @composite
 class powers:
     """The powers 0 to ``count - 1`` of each element along a new last axis; attributes ``(count,)``."""
+
+    memory = (2.5, "values in between are stored")
 
     functions = ()
     methods = ()

@@ -137,6 +137,8 @@ def values_samples(*values: Any) -> Sequence[Sample]:
 class random_poisson:
     """Poisson with the rate of each place, in its dtype; NaN for a negative one."""
 
+    memory = (4, "values in between are stored")
+
     functions = ()
     methods = ()
     signature = "rate, key, counter"
@@ -155,6 +157,8 @@ class random_poisson:
 @composite
 class random_binomial:
     """How many of ``count`` trials of probability ``p`` succeed, in the dtype of ``count``; NaN outside the range."""
+
+    memory = (4.5, "values in between are stored")
 
     functions = ()
     methods = ()
@@ -223,6 +227,8 @@ def _without_replacement(weights: Any, key: Any, counter: Any, count: int) -> An
 @composite
 class random_choice:
     """Class numbers drawn from rows of weights; attributes ``(count, with replacement)``."""
+
+    memory = (2.5, "values in between are stored")
 
     functions = ()
     methods = ()

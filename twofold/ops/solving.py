@@ -185,6 +185,8 @@ def _is_vector(a: Any, b: Any) -> bool:
 class linear_solve:
     """X with ``A X = B``, or ``X A = B``; attributes ``(left, whether a singular matrix is an error)``."""
 
+    memory = (2.5, "values in between are stored")
+
     functions = ()
     methods = ()
     title = "linalg.solve"

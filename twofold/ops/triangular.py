@@ -116,6 +116,8 @@ class solve_triangular:
     [[1.0], [2.0]]
     """
 
+    memory = (3, "values in between are stored")
+
     functions = ("linalg.solve_triangular",)
     signature = "A, B"
 
