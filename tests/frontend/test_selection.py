@@ -62,3 +62,12 @@ def test_a_target_that_is_no_class_is_an_error(tier, target):
             assert numpy.isfinite(loss(scores, torch.tensor([0, 4, -100])).item())
     finally:
         torch._core.set_tier("auto")
+
+
+def test_no_axes_are_all_axes_but_numpys_none():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert x.sum(()).item() == torch.sum(x, dim=[]).item() == 15.0
+    assert x.mean(dim=()).item() == 2.5 and x.amax(()).item() == 5.0 and x.std(()).shape == ()
+    assert x.sum((), keepdim=True).shape == (1, 1)
+    assert x.sum(axis=()).equal(x) and torch.array_api.sum(x, axis=()).equal(x)
+    assert torch.array_api.max(x, axis=()).equal(x) and torch.array_api.std(x, axis=()).shape == x.shape

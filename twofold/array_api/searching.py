@@ -47,7 +47,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """How many elements are not zero along ``axis`` (None: of all)."""
-    return functions.count_nonzero(x, axis, keepdims)
+    return functions.count_nonzero(x, axis=axis, keepdims=keepdims)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:

@@ -21,38 +21,38 @@ def _accumulated(x: Tensor, dtype: DType | None) -> DType:
 def sum(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum over ``axis`` (None: over all)."""
     wanted = _accumulated(x, dtype)
-    return functions.sum(x.to(wanted), axis, keepdims).to(wanted)
+    return functions.sum(x.to(wanted), axis=axis, keepdims=keepdims).to(wanted)
 
 
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The product over ``axis`` (None: over all)."""
     wanted = _accumulated(x, dtype)
-    return functions.prod(x.to(wanted), axis, keepdims).to(wanted)
+    return functions.prod(x.to(wanted), axis=axis, keepdims=keepdims).to(wanted)
 
 
 def max(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The largest element over ``axis`` (None: over all)."""
-    return functions.amax(x, axis, keepdims)
+    return functions.amax(x, axis=axis, keepdims=keepdims)
 
 
 def min(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The smallest element over ``axis`` (None: over all)."""
-    return functions.amin(x, axis, keepdims)
+    return functions.amin(x, axis=axis, keepdims=keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The average over ``axis`` (None: over all)."""
-    return functions.mean(x, axis, keepdims)
+    return functions.mean(x, axis=axis, keepdims=keepdims)
 
 
 def std(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation over ``axis`` (None: over all)."""
-    return functions.std(x, axis, correction=correction, keepdim=keepdims)
+    return functions.std(x, axis=axis, correction=correction, keepdims=keepdims)
 
 
 def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over ``axis`` (None: over all)."""
-    return functions.var(x, axis, correction=correction, keepdim=keepdims)
+    return functions.var(x, axis=axis, correction=correction, keepdims=keepdims)
 
 
 def _cumulative(

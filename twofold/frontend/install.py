@@ -143,10 +143,21 @@ def _observing(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def _over_all(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` as in PyTorch, where ``dim=()`` means all axes; NumPy's ``axis=()`` means none."""
+
+    @functools.wraps(function)
+    def made(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return function(input, None if isinstance(dim, (tuple, list)) and not dim else dim, *args, **kwargs)
+
+    return made
+
+
 def _callable(function: Callable[..., Any]) -> Any:
     """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others."""
     op = _BY_CALL.get(function)
     function = _observing(function) if function in OBSERVED else function
+    function = _over_all(function) if getattr(function, "empty_dim_is_all", False) else function
     arity = getattr(op, "arity", None)
     made = _core.operation_callable(op if arity else None, arity or 0, function)
     made.__name__ = made.__qualname__ = function.__name__

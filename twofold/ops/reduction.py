@@ -63,6 +63,7 @@ def axes_call(name: str) -> Callable[..., Any]:
         found = apply(name, ops.cast(input, as_dtype(dtype)), attrs=attrs)
         return found if found.dtype is as_dtype(dtype) else ops.cast(found, as_dtype(dtype))
 
+    call.empty_dim_is_all = True  # type: ignore[attr-defined]
     return call
 
 

@@ -47,6 +47,9 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     return ops.divide(ops.nansum(value, dim, keepdim), count)
 
 
+nansum.empty_dim_is_all = nanmean.empty_dim_is_all = True  # type: ignore[attr-defined]
+
+
 def _observation_weights(name: str, weights: Any, count: int) -> None:
     if weights is not None and tuple(weights.shape) != (count,):
         raise ShapeError(

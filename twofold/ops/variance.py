@@ -64,6 +64,7 @@ def _spread_call(name: str) -> Callable[..., Any]:
         taken = float((1 if correction is None else correction) if unbiased is None else bool(unbiased))
         return apply(name, input, attrs=(axes, bool(keepdim or keepdims), taken))
 
+    call.empty_dim_is_all = True  # type: ignore[attr-defined]
     return call
 
 
