@@ -258,7 +258,14 @@ def conv2d_backprop_input(
     dilations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The gradient of ``conv2d`` with respect to its input."""
+    """The gradient of ``conv2d`` with respect to its input.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     filters, gradient = tf.zeros([2, 2, 3, 5]), tf.zeros([1, 2, 2, 5])
+    ...     print(tf.nn.conv2d_backprop_input([1, 4, 4, 3], filters, gradient, [1, 2, 2, 1], "SAME").shape)
+    (1, 4, 4, 3)
+    """
     made = name or "Conv2DBackpropInput"
     return _transposed(out_backprop, filter, input_sizes, strides, padding, data_format, dilations, name=made)
 
@@ -307,6 +314,13 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Any:
-    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place."""
+    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x, depthwise, pointwise = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3]), tf.zeros([1, 1, 6, 5])
+    ...     print(tf.nn.separable_conv2d(x, depthwise, pointwise, [1, 1, 1, 1], "SAME").shape)
+    (1, 4, 4, 5)
+    """
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
     return _conv2d(apart, pointwise_filter, 1, "VALID", data_format, None, name=name or "separable_conv2d")

@@ -117,7 +117,13 @@ def conv2d_transpose(
     reuse: Any = None,
     **options: Any,
 ) -> Any:
-    """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own."""
+    """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)
+    (2, 8, 8, 8)
+    """
     given = {"data_format": data_format, "activation": activation, "use_bias": use_bias, **options}
     made = _Layer("conv2d_transpose", inputs, 2, given)
     size, step = _each(kernel_size, 2), _each(strides, 2)
@@ -160,7 +166,13 @@ def separable_conv2d(
     reuse: Any = None,
     **options: Any,
 ) -> Any:
-    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``."""
+    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.layers.separable_conv2d(tf.zeros([2, 4, 4, 3]), 8, 3).shape)
+    (2, 2, 2, 8)
+    """
     given = {"data_format": data_format, "activation": activation, "use_bias": use_bias, **options}
     made = _Layer("separable_conv2d", inputs, 2, given)
     with variable_scope(name, "separable_conv2d", reuse=reuse):

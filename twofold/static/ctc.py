@@ -67,6 +67,12 @@ def ctc_greedy_decoder(
     """The most probable class of each step, without blanks (the last class) and, if merged, repetitions.
 
     ``inputs`` are logits (time, batch, classes). Also returns minus the sum of the largest logits, [batch, 1].
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     decoded, _ = tf.nn.ctc_greedy_decoder(tf.constant([[[9.0, 0.0, 0.0]], [[0.0, 0.0, 9.0]]]), [2])
+    ...     print(session.run(decoded[0].values))
+    [0]
     """
     logits, lengths = convert_to_tensor(inputs), convert_to_tensor(_indices(sequence_length))
 

@@ -287,7 +287,13 @@ class Exponential(_Plain):
 
 
 class Gamma(_Plain):
-    """The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients."""
+    """The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Gamma(1.0, 2.0).mean()))
+    0.5
+    """
 
     _family = distributions.Gamma
 
@@ -303,7 +309,13 @@ class Gamma(_Plain):
 
 
 class Beta(_Plain):
-    """The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1)."""
+    """The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Beta(1.0, 3.0).mean()))
+    0.25
+    """
 
     _family = distributions.Beta
 
@@ -319,7 +331,13 @@ class Beta(_Plain):
 
 
 class Dirichlet(_Plain):
-    """The Dirichlet distribution over the simplex, with ``concentration`` along its last axis."""
+    """The Dirichlet distribution over the simplex, with ``concentration`` along its last axis.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Dirichlet([1.0, 3.0]).mean()))
+    [0.25 0.75]
+    """
 
     _family, _event_axes = distributions.Dirichlet, 1
 
@@ -334,7 +352,13 @@ class Dirichlet(_Plain):
 
 
 class StudentT(_Plain):
-    """Student's t distribution with ``df`` degrees of freedom."""
+    """Student's t distribution with ``df`` degrees of freedom.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.StudentT(3.0, 1.0, 1.0).mean()))
+    1.0
+    """
 
     _family = distributions.StudentT
 
@@ -418,7 +442,13 @@ class Categorical(_Choice):
 
 
 class Multinomial(_Choice):
-    """Counts of classes in ``total_count``, one number, independent choices."""
+    """Counts of classes in ``total_count``, one number, independent choices.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.distributions.Multinomial(4.0, probs=[0.25, 0.75]).mean()))
+    [1. 3.]
+    """
 
     _event_axes = 1
 

@@ -105,12 +105,24 @@ def _either(chance: Any, changed: Any, image: Any) -> Any:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """``flip_left_right`` for one half of all images."""
+    """``flip_left_right`` for one half of all images.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.reduce_sum(tf.image.random_flip_left_right([[[1.0], [2.0]]]))))
+    3.0
+    """
     return _at_random(image, flip_left_right(image), seed)
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """``flip_up_down`` for one half of all images."""
+    """``flip_up_down`` for one half of all images.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.reduce_sum(tf.image.random_flip_up_down([[[1.0]], [[2.0]]]))))
+    3.0
+    """
     return _at_random(image, flip_up_down(image), seed)
 
 
@@ -329,13 +341,25 @@ def _from_hsv(hue: Any, saturation: Any, value: Any) -> Any:
 
 @operation("RGBToHSV")
 def rgb_to_hsv(images: Any) -> Any:
-    """Hue, saturation and value of 0 to 1."""
+    """Hue, saturation and value of 0 to 1.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.rgb_to_hsv([[[1.0, 0.0, 0.0]]]))))
+    [0. 1. 1.]
+    """
     return ops.stack(_to_hsv(images), -1)
 
 
 @operation("HSVToRGB")
 def hsv_to_rgb(images: Any) -> Any:
-    """Red, green and blue of hue, saturation and value."""
+    """Red, green and blue of hue, saturation and value.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]))))
+    [1. 0. 0.]
+    """
     return _from_hsv(*_channels(images))
 
 
@@ -396,12 +420,24 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
-    """The hue turned by ``delta`` (1 is once around)."""
+    """The hue turned by ``delta`` (1 is once around).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)
+    (4, 4, 3)
+    """
     return _as_floats(image, lambda floats: _turned_hue(floats, delta))
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
-    """The saturation times a factor."""
+    """The saturation times a factor.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)
+    (4, 4, 3)
+    """
     return _as_floats(image, lambda floats: _saturated(floats, saturation_factor))
 
 
@@ -412,12 +448,24 @@ def _between(low: float, high: float, seed: int | None, what: str) -> Any:
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
-    """``adjust_brightness`` by up to ``max_delta``."""
+    """``adjust_brightness`` by up to ``max_delta``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.random_brightness(tf.zeros([4, 4, 3]), 0.5).shape)
+    (4, 4, 3)
+    """
     return adjust_brightness(image, _between(-max_delta, max_delta, seed, "random_brightness"))
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """``adjust_contrast`` by a factor between two."""
+    """``adjust_contrast`` by a factor between two.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.random_contrast(tf.zeros([4, 4, 3]), 0.5, 2.0).shape)
+    (4, 4, 3)
+    """
     return adjust_contrast(image, _between(lower, upper, seed, "random_contrast"))
 
 
@@ -427,7 +475,13 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """``adjust_saturation`` by a factor between two."""
+    """``adjust_saturation`` by a factor between two.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.image.random_saturation(tf.zeros([4, 4, 3]), 0.5, 2.0).shape)
+    (4, 4, 3)
+    """
     return adjust_saturation(image, _between(lower, upper, seed, "random_saturation"))
 
 
@@ -442,7 +496,13 @@ def _standardised(image: Any) -> Any:
 
 
 def per_image_standardization(image: Any) -> Any:
-    """Each image with mean 0 and variance 1; one that is all equal becomes 0."""
+    """Each image with mean 0 and variance 1; one that is all equal becomes 0.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze(tf.image.per_image_standardization([[[1.0], [3.0]]]))))
+    [-1.  1.]
+    """
     tensor = convert_to_tensor(image)
     return _standardised(tensor if tensor.dtype.kind == "f" else math.cast(tensor, float32))
 

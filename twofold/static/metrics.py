@@ -343,6 +343,13 @@ def auc(
     """The area under the curve of true over false positive rates, by the trapezoidal rule.
 
     Only the ROC curve is offered; raises ValueError for another one.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.auc([True, False], [0.9, 0.1])
+    ...     session.run(tf.local_variables_initializer())
+    ...     print(session.run(tf.round(update)))
+    1.0
     """
     if curve != "ROC" or summation_method != "trapezoidal":
         raise ValueError(f"auc: curve {curve!r} with {summation_method!r} is not offered. Use 'ROC'.")
@@ -375,7 +382,18 @@ def mean_iou(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The mean over classes of intersection over union; ``update`` returns the confusion matrix."""
+    """The mean over classes of intersection over union; ``update`` returns the confusion matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value, update = tf.metrics.mean_iou([0, 1], [0, 1], 2)
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    ...     print(session.run(value))
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    1.0
+    """
     with variable_scope(name, "mean_iou"):
         scale = None if weights is None else _flat(weights)
         counts = confusion_matrix(_flat(labels), _flat(predictions), num_classes, float32, weights=scale)

@@ -38,7 +38,13 @@ depthwise_conv2d_native = depthwise_conv2d
 
 @operation("ZeroFraction")
 def zero_fraction(value: Any) -> Any:
-    """The share of elements that are zero."""
+    """The share of elements that are zero.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.zero_fraction([0.0, 1.0, 0.0, 3.0])))
+    0.5
+    """
     return ops.mean(ops.cast(ops.equal(value, 0), "float32"))
 
 
@@ -64,7 +70,13 @@ def _poisson(targets: Any, log_input: Any, full: Number) -> Any:
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Any:
-    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``."""
+    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])))
+    [1. 1.]
+    """
     given = convert_to_tensor(log_input)
     return _poisson(convert_to_tensor(targets, given.dtype), given, compute_full_loss, name=name)
 
@@ -93,7 +105,14 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """Count, sum and sum of squares over ``axes``, of ``x - shift``, and the shift."""
+    """Count, sum and sum of squares over ``axes``, of ``x - shift``, and the shift.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     count, total, squares, shift = tf.nn.sufficient_statistics([1.0, 3.0], [0])
+    ...     print(session.run([count, total, squares]))
+    [np.float32(2.0), np.float32(4.0), np.float32(10.0)]
+    """
     kept = bool(keep_dims if keepdims is None else keepdims)
     moved = None if shift is None else convert_to_tensor(shift)
     count, total, squares = _statistics(convert_to_tensor(x), axes, moved, kept, name=name)
@@ -117,7 +136,13 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Weighted mean and variance over ``axes``."""
+    """Weighted mean and variance over ``axes``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 1.0])))
+    (np.float32(2.0), np.float32(1.0))
+    """
     kept = bool(keep_dims if keepdims is None else keepdims)
     value = convert_to_tensor(x)
     weights = convert_to_tensor(frequency_weights, value.dtype) + array.zeros_like(value)
@@ -270,7 +295,15 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: Any = None,
 ) -> Any:
-    """For each row of ``sp_ids``, the rows of ``params`` that it names, combined: "sum", "mean" or "sqrtn"."""
+    """For each row of ``sp_ids``, the rows of ``params`` that it names, combined: "sum", "mean" or "sqrtn".
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     table = tf.constant([[1.0], [2.0], [4.0]])
+    ...     ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 2], [1, 2])
+    ...     print(session.run(tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")))
+    [[5.]]
+    """
     ids = SparseTensor.from_value(sp_ids)
     rows = nn.embedding_lookup(params, ids.values)
     places, count = ids.indices[:, 0], ids.dense_shape[0]

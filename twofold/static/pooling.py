@@ -168,7 +168,13 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Any:
-    """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``."""
+    """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.nn.local_response_normalization(tf.zeros([1, 4, 4, 3])).shape)
+    (1, 4, 4, 3)
+    """
     return _lrn(input, depth_radius, bias, alpha, beta, name=name or "LRN")
 
 

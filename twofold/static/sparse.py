@@ -34,7 +34,13 @@ from twofold.static.variables import is_nested
 
 
 class SparseTensorValue(NamedTuple):
-    """A sparse tensor of arrays: what is fed for, and fetched from, one of a graph."""
+    """A sparse tensor of arrays: what is fed for, and fetched from, one of a graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.SparseTensorValue([[0, 1]], [5.0], [2, 2]).dense_shape)
+    [2, 2]
+    """
 
     indices: Any
     values: Any
@@ -372,6 +378,12 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     """The edit distance of sequences along the last axis of sparse tensors, over the length of the truth.
 
     No derivative passes through it.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     a, b = tf.SparseTensor([[0, 0], [0, 1]], [1, 2], [1, 2]), tf.SparseTensor([[0, 0]], [1], [1, 1])
+    ...     print(session.run(tf.edit_distance(a, b, normalize=False)))
+    [1.]
     """
     one, two = SparseTensor.from_value(hypothesis), SparseTensor.from_value(truth)
 

@@ -290,7 +290,16 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None)
 
 
 def make_template(name_: str, func_: Any, create_scope_now_: bool = False, **kwargs: Any) -> Any:
-    """``func_`` in a variable scope of its own: it makes its variables when first called, and shares them then."""
+    """``func_`` in a variable scope of its own: it makes its variables when first called, and shares them then.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     scaled = tf.make_template("scaled", lambda x: x * tf.get_variable("w", initializer=2.0))
+    ...     y = scaled(1.0) + scaled(3.0)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(y))
+    8.0
+    """
     scopes: list[VariableScope] = []
 
     def template(*args: Any, **more: Any) -> Any:
