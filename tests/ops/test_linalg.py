@@ -186,3 +186,11 @@ def test_einsum_takes_the_numbers_of_axes() -> None:
     assert torch.einsum(a, [7, 3]).equal(a.T)
     with pytest.raises(ArgumentError, match="axes 5"):
         torch.einsum(a, 5)
+
+
+def test_the_exponential_of_half_types_is_computed_in_float32():
+    x = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
+    for dtype in (torch.bfloat16, torch.float16):
+        found = torch.matrix_exp(x.to(dtype))
+        assert found.dtype is dtype
+        assert torch.equal(found, torch.matrix_exp(x.to(dtype).float()).to(dtype))

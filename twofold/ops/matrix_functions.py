@@ -56,12 +56,14 @@ class exponential(MatrixOperation):
 
 @linalg_function("matrix_exp", methods=("matrix_exp",))
 def matrix_exp(A: Any) -> Any:
-    """The exponential of square matrices.
+    """The exponential of square matrices; half types are computed in float32.
 
     >>> import twofold as torch
     >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]])).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
+    if A.dtype.compute is not A.dtype:
+        return ops.cast(apply("exponential", ops.cast(A, A.dtype.compute)), A.dtype)
     return apply("exponential", A)
 
 
