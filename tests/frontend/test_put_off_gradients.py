@@ -1,5 +1,7 @@
 """Gradients of large tables that nobody reads are kept as the rows they are sums of."""
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -90,6 +92,24 @@ def test_gradients_of_gradients_are_not_put_off():
     _core.flush()
     (second,) = torch.autograd.grad((gradient * gradient).sum(), w)
     np.testing.assert_allclose(second.numpy(), dense([1, 5], 8.0), rtol=1e-6)
+
+
+def test_a_gradient_is_copied_and_kept_in_files():
+    w = torch.tensor(drawn(), requires_grad=True)
+    looked_up([1, 5], w).backward()
+    _core.flush()
+    again = copy.deepcopy(w)
+    for gradient in (again.grad, pickle.loads(pickle.dumps(w.grad))):
+        np.testing.assert_array_equal(gradient.numpy(), dense([1, 5]))
+
+
+def test_limited_norms_are_those_of_dense_gradients():
+    w = torch.tensor(drawn(), requires_grad=True)
+    looked_up([1, 5], w).backward()
+    _core.flush()
+    norm = torch.nn.utils.clip_grad_norm_([w], 0.5)
+    np.testing.assert_allclose(norm.item(), np.linalg.norm(dense([1, 5])), rtol=1e-6)
+    np.testing.assert_allclose(w.grad.numpy(), dense([1, 5]) * (0.5 / norm.item()), rtol=1e-5)
 
 
 def test_another_thread_reads_a_gradient():
