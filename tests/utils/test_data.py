@@ -100,3 +100,20 @@ def test_errors() -> None:
         ValueError, match="batch_size should be a positive integer value, but got batch_size=0"
     ):
         data.DataLoader(T, batch_size=0)
+
+
+def test_chained_data_and_the_names_of_files():
+    class Some(data.IterableDataset):
+        def __init__(self, *values):
+            self.values = values
+
+        def __iter__(self):
+            return iter(self.values)
+
+        def __len__(self):
+            return len(self.values)
+
+    chained = data.ChainDataset([Some(1, 2), Some(3)])
+    assert len(chained) == 3 and [x.item() for x in data.DataLoader(chained)] == [1, 2, 3]
+    assert data.dataloader.DataLoader is data.DataLoader and data.sampler.Sampler is data.Sampler
+    assert data.dataset.Dataset is data.Dataset and data.get_worker_info() is None

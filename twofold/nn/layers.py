@@ -82,6 +82,10 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """``Linear`` under the name that PyTorch gives the last layer of its attention."""
+
+
 class Bilinear(Module):
     """``input1.T @ weight[o] @ input2 + bias[o]`` for each output ``o``.
 

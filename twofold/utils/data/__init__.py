@@ -1,0 +1,24 @@
+"""Data sets, samplers, and batches of samples."""
+
+from twofold.utils.data import dataloader, dataset, sampler
+from twofold.utils.data.dataloader import DataLoader, default_collate, get_worker_info
+from twofold.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from twofold.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+__all__ = [name for name in globals() if not name.startswith("_")]

@@ -1,0 +1,160 @@
+"""Samples collected to batches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import float64
+from twofold.frontend.creation import from_numpy, tensor
+from twofold.frontend.drawing import Generator
+from twofold.ops.base import FUNCTIONS
+from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
+from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+
+Tensor = _core.Tensor
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Samples as one batch: tensors and numbers are stacked, tuples and dictionaries member by member."""
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return FUNCTIONS["stack"](list(batch))
+    if isinstance(first, numpy.ndarray):
+        return from_numpy(numpy.stack(batch))
+    if isinstance(first, numpy.generic):
+        return from_numpy(numpy.array(batch))
+    if isinstance(first, float):
+        return tensor(batch, dtype=float64)
+    if isinstance(first, int):
+        return tensor(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, Mapping):
+        return {key: default_collate([sample[key] for sample in batch]) for key in first}
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(default_collate(list(part)) for part in zip(*batch, strict=True)))
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
+    raise TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
+        f"found {type(first)}"
+    )
+
+
+class DataLoader:
+    """Iterates over a data set in batches.
+
+    Samples are loaded in the calling thread: ``num_workers`` and what belongs to it are accepted and have no
+    effect. The order under ``shuffle`` comes from ``generator``, or the default one, so ``manual_seed``
+    repeats it.
+
+    >>> import twofold as torch
+    >>> data = torch.utils.data.TensorDataset(torch.arange(5))
+    >>> [batch for (batch,) in torch.utils.data.DataLoader(data, batch_size=2)]
+    [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        if num_workers < 0:
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+            )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+            )
+        if batch_size is None and drop_last:
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+            )
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.generator = generator
+        self.collate_fn = collate_fn
+        self._iterable = isinstance(dataset, IterableDataset)
+        if self._iterable and shuffle:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified shuffle option, but got "
+                f"shuffle={shuffle}"
+            )
+        if sampler is None and not self._iterable:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        self.sampler = sampler
+        if batch_sampler is None and batch_size is not None and not self._iterable:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_sampler = batch_sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
+    def _fetch(self, indices: Sequence[int]) -> Any:
+        dataset, places = self.dataset, indices
+        while isinstance(dataset, Subset):
+            places = [dataset.indices[k] for k in places]
+            dataset = dataset.dataset
+        # Exactly this class: one that overrides __getitem__ has samples of its own.
+        if self.collate_fn is None and type(dataset) is TensorDataset:
+            return dataset.collated(places)
+        several = getattr(self.dataset, "__getitems__", None)
+        samples = several(indices) if several is not None else [self.dataset[k] for k in indices]
+        return (self.collate_fn or default_collate)(samples)
+
+    def _iterated(self) -> Iterator[Any]:
+        source = iter(self.dataset)
+        if self.batch_size is None:
+            yield from source
+            return
+        while batch := list(itertools.islice(source, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield (self.collate_fn or default_collate)(batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._iterable:
+            return self._iterated()
+        if self.batch_sampler is None:
+            convert = self.collate_fn or (lambda sample: sample)
+            return (convert(self.dataset[index]) for index in self.sampler)
+        return (self._fetch(indices) for indices in self.batch_sampler)
+
+    def __len__(self) -> int:
+        if self._iterable:
+            count = len(self.dataset)
+            if self.batch_size is None:
+                return count
+            return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+
+def get_worker_info() -> None:
+    """None: samples are loaded in the calling thread."""
