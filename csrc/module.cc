@@ -48,6 +48,7 @@ const HookSlot kHooks[] = {
     {"accumulate", &hooks.accumulate},
     {"copy", &hooks.copy},
     {"worth_delaying", &hooks.worth_delaying},
+    {"listed_operand", &hooks.listed_operand},
 };
 
 void set_hook(const std::string& name, nb::object value) {

@@ -77,6 +77,7 @@ struct Hooks {
   PyObject* accumulate = nullptr;       // the operation that adds cotangents
   PyObject* copy = nullptr;             // the operation that returns its input
   PyObject* worth_delaying = nullptr;   // (graph) -> whether its inputs are kept rather than its result
+  PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };
 extern Hooks hooks;
 

@@ -13,14 +13,32 @@ Operation*& operator_slot() {
   return op;
 }
 
+// In a declared graph a list of numbers is a constant of its partner's dtype, as in TensorFlow.
+int listed_operand(PyObject* object, Operand* operand, PyObject** held, const Operand& partner) {
+  bool listed = PyList_Check(object) || PyTuple_Check(object);
+  if (!listed || !hooks.listed_operand || !partner.value || !is_symbolic(partner.value)) return 0;
+  PyObject* type = python_type(partner.value->type);
+  *held = type ? PyObject_CallFunctionObjArgs(hooks.listed_operand, object, type, nullptr) : nullptr;
+  PyObject* inner = nullptr;
+  return *held ? to_operand(*held, operand, &inner) : -1;
+}
+
+int both_operands(PyObject* a, PyObject* b, Operand* operands, PyObject** held) {
+  int left = to_operand(a, &operands[0], &held[0]);
+  if (left < 0) return left;
+  int right = to_operand(b, &operands[1], &held[1]);
+  if (left == 1 && right == 0) return listed_operand(b, &operands[1], &held[1], operands[0]);
+  if (left == 0 && right == 1) return listed_operand(a, &operands[0], &held[0], operands[1]);
+  return left == 1 ? right : right < 0 ? right : 0;
+}
+
 template <int slot>
 PyObject* binary(PyObject* a, PyObject* b) {
   Operation* op = operator_slot<slot>();
   Operand operands[2];
   PyObject* held[2] = {nullptr, nullptr};
   if (!op) Py_RETURN_NOTIMPLEMENTED;
-  int status = to_operand(a, &operands[0], &held[0]);
-  if (status == 1) status = to_operand(b, &operands[1], &held[1]);
+  int status = both_operands(a, b, operands, held);
   PyObject* result = nullptr;
   if (status == 1) {
     PyObject* arguments[2] = {a, b};

@@ -185,3 +185,10 @@ def _without_default(tensor):
         tensor.eval()
     finally:
         local.sessions = before
+
+
+def test_a_placeholder_without_a_value_is_an_invalid_argument():
+    with tf.Graph().as_default(), tf.Session() as session:
+        doubled = tf.placeholder(tf.float32, []) * 2
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not fed"):
+            session.run(doubled)

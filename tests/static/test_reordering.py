@@ -104,3 +104,16 @@ def test_a_constant_may_be_held_to_its_shape(session):
     with pytest.raises(TypeError, match="shape"):
         tf.constant(1.0, shape=[2], verify_shape=True)
     assert session.run(tf.constant([1.0, 2.0], shape=[2], verify_shape=True)).tolist() == [1.0, 2.0]
+
+
+def test_lists_beside_operators_are_constants(session):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    v = tf.Variable([1, 2])
+    session.run(tf.global_variables_initializer())
+    assert session.run(x * [2, 10]).tolist() == [[2.0, 20.0], [6.0, 40.0]]
+    assert session.run([[1.0], [2.0]] * x).tolist() == [[1.0, 2.0], [6.0, 8.0]]
+    assert session.run((3, 4) - x[0]).tolist() == [2.0, 2.0]
+    doubled = session.run(v * [3, 4])
+    assert doubled.tolist() == [3, 8] and doubled.dtype == numpy.int32
+    with pytest.raises(TypeError, match="a list of float32 beside"):
+        v * [0.5, 1.0]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import bool_
-from twofold.errors import GraphError
 from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
@@ -19,12 +18,16 @@ from twofold.static.array import identity, stack
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
 from twofold.static.docstrings import declared as _declared
 from twofold.static.flow import choose
-from twofold.static.graph import Operation, Tensor, describe, get_default_graph, operation_of, owner_of
+from twofold.static.graph import (
+    InvalidArgumentError,
+    Operation,
+    Tensor,
+    describe,
+    get_default_graph,
+    operation_of,
+    owner_of,
+)
 from twofold.static.infer import Source
-
-
-class InvalidArgumentError(GraphError):
-    """A check of the running graph failed (``Assert``)."""
 
 
 def control_dependencies(control_inputs: Any) -> Any:

@@ -70,6 +70,20 @@ def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
     return array
 
 
+def _listed_operand(value: Any, partner: Any) -> Any:
+    """A list beside an operator, as a constant of the dtype of the tensor on the other side."""
+    array = array_of(value)
+    kinds = "biufc"
+    if kinds.index(array.dtype.kind) > kinds.index(partner.dtype.kind):
+        raise TypeError(
+            f"a list of {array.dtype} beside {partner}, at {here()}. Cast the tensor, or give numbers of its dtype."
+        )
+    return ops.cast(_core.from_array(numpy.ascontiguousarray(array), False), partner.dtype)
+
+
+_core.set_hook("listed_operand", _listed_operand)
+
+
 def _holds_arrays(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(
         isinstance(item, (numpy.ndarray, numpy.generic)) for item in value

@@ -26,6 +26,10 @@ Tensor = _core.Tensor
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
 
+class InvalidArgumentError(GraphError):
+    """A run lacks a placeholder's value, or a check of the running graph failed (``Assert``)."""
+
+
 class GraphKeys:
     """Names of the standard collections.
 

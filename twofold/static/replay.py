@@ -20,7 +20,7 @@ from twofold.ir.types import TensorType
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
-from twofold.static.graph import DERIVATIVES, Operation, describe, local
+from twofold.static.graph import DERIVATIVES, InvalidArgumentError, Operation, describe, local
 from twofold.static.infer import Source, Unforeseen, call_body, known_value
 
 Tensor = _core.Tensor
@@ -137,7 +137,7 @@ class Walk:
         if operation.type == "Placeholder" and any(
             (operation, k) not in self.fed for k in range(len(operation.outputs))
         ):
-            raise GraphError(
+            raise InvalidArgumentError(
                 f"placeholder {describe(operation.outputs[0])} is not fed, but {above.name} "
                 f"({above.where}) needs it, at {here()}",
                 f"Add it to feed_dict: run(..., feed_dict={{{operation.name.split('/')[-1]}: value}}).",
