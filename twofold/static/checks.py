@@ -51,7 +51,13 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An ``Assert`` that ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times the step of float32 at 1."""
+    """An ``Assert`` that ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times the step of float32 at 1.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.assert_near([1.0], [1.0000001])))
+    None
+    """
     a = convert_to_tensor(x)
     b = convert_to_tensor(y, a.dtype)
     step = 10 * (2.0**-52 if a.dtype.itemsize == 8 else 2.0**-23)
@@ -95,7 +101,13 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Raise ValueError unless ``x`` has ``rank`` axes; where that is not known yet, a run checks it."""
+    """Raise ValueError unless ``x`` has ``rank`` axes; where that is not known yet, a run checks it.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.assert_rank([1.0, 2.0], 1)))
+    None
+    """
     return _ranked("assert_rank", x, rank, lambda have, want: have == want, "rank", message)
 
 
@@ -107,21 +119,39 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Raise ValueError unless ``x`` has at least ``rank`` axes."""
+    """Raise ValueError unless ``x`` has at least ``rank`` axes.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.assert_rank_at_least([1.0, 2.0], 1)))
+    None
+    """
     return _ranked(
         "assert_rank_at_least", x, rank, lambda have, want: have >= want, "a rank of at least", message
     )
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """``tensor``; raises ValueError if it has axes."""
+    """``tensor``; raises ValueError if it has axes.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.assert_scalar(tf.constant(1.0))))
+    1.0
+    """
     found = convert_to_tensor(tensor)
     _ranked("assert_scalar", found, 0, lambda have, want: have == want, "rank", message)
     return found
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise TypeError unless ``tensor`` has a dtype."""
+    """Raise TypeError unless ``tensor`` has a dtype.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.assert_type(tf.constant(1.0), tf.float32)))
+    None
+    """
     found = convert_to_tensor(tensor)
     if found.dtype is not as_dtype(tf_type):
         raise TypeError(
@@ -131,7 +161,13 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise TypeError unless ``x`` is of an integer dtype."""
+    """Raise TypeError unless ``x`` is of an integer dtype.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.assert_integer(tf.constant(1))))
+    None
+    """
     found = convert_to_tensor(x)
     if found.dtype.kind not in "iu":
         raise TypeError(f"{message or 'assert_integer'}: {describe(found)} is not of integers. Cast it.")

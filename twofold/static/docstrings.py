@@ -235,6 +235,64 @@ EXAMPLES = {
         "update",
         "1.0",
     ),
+    "Dense": (
+        "layer = tf.layers.Dense(5)",
+        "made = layer(tf.zeros([2, 3]))",
+        _START,
+        "tf.shape(made)",
+        "[2 5]",
+    ),
+    "BatchNormalization": (
+        "made = tf.layers.BatchNormalization()(tf.zeros([2, 3]))",
+        _START,
+        "tf.shape(made)",
+        "[2 3]",
+    ),
+    "Conv1D": ("made = tf.layers.Conv1D(8, 3)(tf.zeros([2, 9, 3]))", _START, "tf.shape(made)", "[2 7 8]"),
+    "Conv2D": (
+        "made = tf.layers.Conv2D(8, 3)(tf.zeros([2, 9, 9, 3]))",
+        _START,
+        "tf.shape(made)",
+        "[2 7 7 8]",
+    ),
+    "Conv3D": (
+        "made = tf.layers.Conv3D(8, 3)(tf.zeros([2, 5, 5, 5, 3]))",
+        _START,
+        "tf.shape(made)",
+        "[2 3 3 3 8]",
+    ),
+    "Conv2DTranspose": (
+        "made = tf.layers.Conv2DTranspose(8, 2, strides=2)(tf.zeros([2, 4, 4, 3]))",
+        _START,
+        "tf.shape(made)",
+        "[2 8 8 8]",
+    ),
+    "SeparableConv2D": (
+        "made = tf.layers.SeparableConv2D(8, 3)(tf.zeros([2, 4, 4, 3]))",
+        _START,
+        "tf.shape(made)",
+        "[2 2 2 8]",
+    ),
+    "Flatten": ("tf.shape(tf.layers.Flatten()(tf.zeros([2, 3, 4])))", "[ 2 12]"),
+    "Dropout": ("tf.layers.Dropout(0.5)(tf.constant([1.0, 2.0]))", "[1. 2.]"),
+    "MaxPooling1D": ("tf.squeeze(tf.layers.MaxPooling1D(2, 2)([[[1.0], [3.0], [4.0], [2.0]]]))", "[3. 4.]"),
+    "MaxPooling2D": ("tf.squeeze(tf.layers.MaxPooling2D(2, 2)([[[[1.0], [3.0]], [[4.0], [2.0]]]]))", "4.0"),
+    "MaxPooling3D": ("tf.shape(tf.layers.MaxPooling3D(2, 2)(tf.zeros([1, 4, 4, 4, 3])))", "[1 2 2 2 3]"),
+    "AveragePooling1D": (
+        "tf.squeeze(tf.layers.AveragePooling1D(2, 2)([[[1.0], [3.0], [4.0], [2.0]]]))",
+        "[2. 3.]",
+    ),
+    "AveragePooling2D": (
+        "tf.squeeze(tf.layers.AveragePooling2D(2, 2)([[[[1.0], [3.0]], [[4.0], [2.0]]]]))",
+        "2.5",
+    ),
+    "AveragePooling3D": (
+        "tf.shape(tf.layers.AveragePooling3D(2, 2)(tf.zeros([1, 4, 4, 4, 3])))",
+        "[1 2 2 2 3]",
+    ),
+    "sparse_segment_sum": ("tf.sparse_segment_sum([1, 2, 4], [0, 2], [0, 0])", "[5]"),
+    "sparse_segment_mean": ("tf.sparse_segment_mean([1.0, 2.0, 4.0], [0, 2], [0, 0])", "[2.5]"),
+    "sparse_segment_sqrt_n": ("tf.sparse_segment_sqrt_n([1.0, 2.0, 4.0], [0, 1], [0, 1])", "[1. 2.]"),
 }
 """By the type of operation or the name: lines in a session, the last of which is run, and what it prints."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
+from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import get_default_graph
 from twofold.static.rnn_cell import snake_case
 from twofold.static.scopes import VariableScope, variable_scope
@@ -82,6 +83,7 @@ class Layer:
 
 def layer_of(name: str, function: Callable[..., Any], has_variables: bool = True) -> type[Layer]:
     """The class of layers that ``function`` computes."""
-    words = f"``tf.layers.{function.__name__}`` as an object; it takes the options of that function."
+    text = f"``tf.layers.{function.__name__}`` as an object; it takes the options of that function."
+    words = _declared(text, name)
     members = {"function": staticmethod(function), "has_variables": has_variables, "__doc__": words}
     return type(name, (Layer,), {**members, "__module__": __name__})

@@ -307,7 +307,14 @@ def _raised(square: Any, ridge: Any) -> Any:
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Any:
-    """The solutions of least squares, or those of least norm, by the normal equations."""
+    """The solutions of least squares, or those of least norm, by the normal equations.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.round(tf.matrix_solve_ls([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]]))))
+    [[1.]
+     [2.]]
+    """
     return _least_squares(matrix, rhs, float(l2_regularizer), name=name)
 
 

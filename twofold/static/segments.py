@@ -214,7 +214,8 @@ def _sparse(how: str, type: str) -> Callable[..., Any]:
         return body(convert_to_tensor(data), _indices(indices), ids, count, name=name)
 
     function.__name__ = function.__qualname__ = f"sparse_segment_{how}"
-    function.__doc__ = f"The {_WORDS[how]} of the slices of ``data`` at ``indices`` by segment."
+    text = f"The {_WORDS[how]} of the slices of ``data`` at ``indices`` by segment."
+    function.__doc__ = _declared(text, function.__name__)
     return function
 
 
