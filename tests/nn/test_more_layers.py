@@ -73,3 +73,13 @@ def test_to_empty_may_leave_the_layers_below():
     net.register_buffer("mine", torch.ones(2))
     net.to_empty(device="cpu", recurse=False)
     assert not net.mine.any() and net[0].weight.any()
+
+
+def test_sequences_are_joined_repeated_and_shortened():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    net += nn.Sequential(nn.Tanh())
+    assert len(net) == 3 and isinstance(net.pop(-1), nn.Tanh) and len(net) == 2
+    twice = 2 * net
+    assert len(twice) == 4 and twice[2] is net[0] and len(list(twice.parameters())) == 2
+    with pytest.raises(ValueError, match="positive integer"):
+        net * 0

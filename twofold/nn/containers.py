@@ -74,6 +74,23 @@ class Sequential(Module):
     def __add__(self, other: Any) -> Sequential:
         return Sequential(*self, *other)
 
+    def __iadd__(self, other: Any) -> Sequential:
+        return self.extend(other)
+
+    def __mul__(self, count: int) -> Sequential:
+        """The same modules ``count`` times, one round after the other."""
+        if not isinstance(count, int) or count <= 0:
+            raise ValueError(f"Sequential times {count!r}. Use a positive integer.")
+        return Sequential(*list(self) * count)
+
+    __rmul__ = __mul__
+
+    def pop(self, index: Any) -> Module:
+        """Take a module out and return it."""
+        module: Module = self[index]
+        del self[index]
+        return module
+
     def append(self, module: Module) -> Sequential:
         """Add a module at the end."""
         self.add_module(str(len(self)), module)
