@@ -17,15 +17,15 @@ int free_count = 0;
 
 constexpr size_t kMostOperands = 16;
 
-// The handle that holds the storage which the view shows: its root, or what the root has left behind.
-PyTensor* holder(const View* view) {
-  PyTensor* root = view->root;
-  while (root->epoch != view->epoch) root = root->former;
-  return root;
+// The handle that holds what the tensor held in that epoch: itself, or what it has left behind.
+PyTensor* holder(PyTensor* tensor, uint32_t epoch) {
+  while (tensor->epoch != epoch) tensor = tensor->former;
+  return tensor;
 }
 
 void release_view(View* view) {
-  --holder(view)->views;
+  --holder(view->root, view->epoch)->views;
+  --holder(view->parent, view->parent_epoch)->views;
   Py_XDECREF(view->inputs);
   Py_DECREF(reinterpret_cast<PyObject*>(view->root));
   Py_DECREF(reinterpret_cast<PyObject*>(view->parent));
@@ -55,11 +55,11 @@ View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject
   Py_INCREF(reinterpret_cast<PyObject*>(parent));
   Py_INCREF(reinterpret_cast<PyObject*>(root));
   ++root->views;
-  return new View{parent, root, op, attributes, inputs, root->version, root->epoch};
+  ++parent->views;
+  return new View{parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch};
 }
 
 bool leave_storage(PyTensor* tensor) {
-  if (View* view = std::exchange(tensor->view, nullptr)) release_view(view);
   for (PyTensor** link = &tensor->former; *link;) {
     PyTensor* left = *link;
     if (left->views) {
@@ -75,8 +75,12 @@ bool leave_storage(PyTensor* tensor) {
     left->version = tensor->version;
     left->epoch = tensor->epoch;
     left->views = std::exchange(tensor->views, 0);
+    left->view = std::exchange(tensor->view, nullptr);
+    left->detached = tensor->detached;
     left->former = tensor->former;
     tensor->former = left;
+  } else if (View* view = std::exchange(tensor->view, nullptr)) {
+    release_view(view);
   }
   ++tensor->epoch;
   ++tensor->version;
@@ -85,18 +89,14 @@ bool leave_storage(PyTensor* tensor) {
 
 namespace {
 
-// Hangs the view on the handle that its root left its storage to, if the root has left it.
+// Hangs the view on the handles that its root and its parent left their storage to, if they have left it.
 void follow_storage(View* view) {
-  PyTensor* root = holder(view);
-  if (root == view->root) return;
-  if (view->parent == view->root) {
-    Py_INCREF(reinterpret_cast<PyObject*>(root));
-    Py_DECREF(reinterpret_cast<PyObject*>(std::exchange(view->parent, root)));
-  } else if (view->parent->view) {
-    follow_storage(view->parent->view);
-  }
+  PyTensor* root = holder(view->root, view->epoch);
+  PyTensor* parent = holder(view->parent, view->parent_epoch);
   Py_INCREF(reinterpret_cast<PyObject*>(root));
+  Py_INCREF(reinterpret_cast<PyObject*>(parent));
   Py_DECREF(reinterpret_cast<PyObject*>(std::exchange(view->root, root)));
+  Py_DECREF(reinterpret_cast<PyObject*>(std::exchange(view->parent, parent)));
 }
 
 // Keeps what `record` needs about a view: operation, parent and further inputs.
@@ -158,11 +158,9 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
 
 Value* current_value(PyTensor* tensor) {
   View* view = tensor->view;
-  if (!view || view->seen == view->root->version) return tensor->value;
-  if (view->epoch != view->root->epoch) {
-    follow_storage(view);
-    return current_value(tensor);
-  }
+  if (!view) return tensor->value;
+  if (view->epoch != view->root->epoch || view->parent_epoch != view->parent->epoch) follow_storage(view);
+  if (view->seen == view->root->version) return tensor->value;
   Value* parent = current_value(view->parent);
   if (!parent) return nullptr;
   ValueRef fresh;

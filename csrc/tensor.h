@@ -17,7 +17,7 @@ struct View {
   Attributes* attributes;
   PyObject* inputs;        // further inputs of the operation, a tuple
   uint32_t seen;           // version of the root when the value was read
-  uint32_t epoch;          // of the root when the view was made
+  uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made
 };
 
 struct PyTensor {
@@ -27,7 +27,7 @@ struct PyTensor {
   PyObject* weak_references;
   uint32_t version;
   uint32_t epoch;          // how often the handle has gone over to other storage (`tensor.data = other`)
-  uint32_t views;          // how many views were made in this epoch and live
+  uint32_t views;          // how often living views made in this epoch name the handle as root or parent
   PyTensor* former;        // owned; the storage left last that a view still shows, in a handle of an earlier epoch
   bool detached;           // no gradient flows through this handle
 };

@@ -217,7 +217,10 @@ PyObject* become(PyObject* self, PyObject* other) {
   View* view = tensor->view;
   bool was_root = view->root == tensor;
   Py_INCREF(other);
+  --tensor->views;
+  ++made->views;
   view->parent = made;
+  view->parent_epoch = made->epoch;
   Py_DECREF(self);
   if (was_root) {
     Py_INCREF(other);

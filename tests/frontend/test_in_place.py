@@ -141,3 +141,14 @@ def test_each_step_may_take_new_storage():
     view = p.data[1]
     view.data = torch.tensor(3.0)
     assert p.tolist() == [0.5**5] * 2 and view.item() == 3.0
+
+
+def test_a_view_that_takes_other_storage_leaves_its_own_views_behind():
+    x = torch.zeros(2, 2)
+    alias = x.data
+    row = alias[0]
+    alias.data = torch.ones(2, 2)
+    row.add_(3)
+    x[0, 1] = 5.0
+    assert row.tolist() == [3.0, 5.0] and x.tolist() == [[3.0, 5.0], [0.0, 0.0]]
+    assert alias.tolist() == [[1.0, 1.0], [1.0, 1.0]]
