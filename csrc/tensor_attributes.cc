@@ -214,23 +214,13 @@ PyObject* become(PyObject* self, PyObject* other) {
   std::swap(tensor->view, made->view);
   made->version = tensor->version;
   made->detached = tensor->detached;
-  View* view = tensor->view;
-  bool was_root = view->root == tensor;
+  // All views that name the handle, the new one too, find in `made` what it held.
+  made->views = std::exchange(tensor->views, 0);
+  made->epoch = tensor->epoch++;
+  made->former = std::exchange(tensor->former, made);
   Py_INCREF(other);
-  --tensor->views;
-  ++made->views;
-  view->parent = made;
-  view->parent_epoch = made->epoch;
-  Py_DECREF(self);
-  if (was_root) {
-    Py_INCREF(other);
-    --tensor->views;
-    ++made->views;
-    view->root = made;
-    view->seen = made->version;
-    view->epoch = made->epoch;
-    Py_DECREF(self);
-  }
+  // At once, since a handle that is its own parent would never die.
+  if (!current_value(tensor)) Py_CLEAR(self);
   return self;
 }
 

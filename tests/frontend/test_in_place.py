@@ -152,3 +152,13 @@ def test_a_view_that_takes_other_storage_leaves_its_own_views_behind():
     x[0, 1] = 5.0
     assert row.tolist() == [3.0, 5.0] and x.tolist() == [[3.0, 5.0], [0.0, 0.0]]
     assert alias.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_views_keep_their_shape_when_that_of_their_base_changes_in_place():
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    row, alias = x[1], x.detach()
+    x.t_()
+    x[0, 1] = 9.0
+    row.add_(1)
+    assert row.tolist() == [10.0, 5.0, 6.0] and alias.tolist() == [[0.0, 1.0, 2.0], [10.0, 5.0, 6.0]]
+    assert x.tolist() == [[0.0, 10.0], [1.0, 5.0], [2.0, 6.0]]
