@@ -175,7 +175,12 @@ bool Recorder::mark_kept(const CachedTrace& cached, std::vector<char>& kept) con
       if (!e.flows_to(k)) continue;
       if (in[k] >= 0) on_path[static_cast<size_t>(in[k])] = 1;
       const Gradient* gradient = gradient_of(e.signature, k);
-      if (!gradient) return false;
+      if (!gradient) {
+        // A gradient that has no formula is an error of the backward pass that asks for it, not of the value.
+        if (!PyErr_ExceptionMatches(PyExc_NotImplementedError)) return false;
+        PyErr_Clear();
+        continue;
+      }
       if (gradient->state != Gradient::kKnown) continue;
       for (int32_t used : gradient->used) {
         Ref ref = used == -2 ? static_cast<Ref>(i) : used >= 0 ? in[used] : -1;

@@ -49,7 +49,13 @@ def test_derivative_along_a_direction(name: str) -> None:
     op: Any = REGISTRY[name]
     generator = numpy.random.default_rng(8)
     for sample in smooth_samples(op):
-        places = [k for k, dtype in enumerate(sample.dtypes) if dtype is float64]
+        places = [
+            k
+            for k, d in enumerate(sample.dtypes)
+            if d is float64 and k not in getattr(op, "without_gradient", ())
+        ]
+        if not places:
+            continue
         function = function_of(op, sample, places)
         arrays = [sample.arrays[k] for k in places]
         ways = [generator.normal(size=array.shape) for array in arrays]

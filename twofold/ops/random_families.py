@@ -207,7 +207,7 @@ class checked_weights(Host):
         return self.host(attrs, *arrays)
 
     def samples(self) -> Sequence[Any]:
-        return [Sample((2,), (numpy.array([[1.0, 0.0, 2.0], [3.0, 1.0, 1.0]]),), (float64,))]
+        return [Sample((2,), (numpy.array([[1.0, 0.5, 2.0], [3.0, 1.0, 1.0]]),), (float64,))]
 
 
 def _with_replacement(weights: Any, key: Any, counter: Any, count: int) -> Any:
