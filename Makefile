@@ -8,7 +8,7 @@ BENCH ?=
 SANITIZE_TESTS ?= tests/core tests/runtime
 WORKERS ?= 2
 
-.PHONY: demo test core sanitize bench lint format clean
+.PHONY: demo test core sanitize bench lint generated format clean
 
 demo: $(STAMP)
 	$(VENV)/bin/python -m twofold demo $(DEMO)
@@ -20,6 +20,11 @@ lint: $(STAMP)
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
+
+# The type stubs and the reference pages, from the operation entries.
+generated: $(STAMP)
+	$(VENV)/bin/python tools/stubs.py
+	$(VENV)/bin/python tools/reference.py
 
 format: $(STAMP)
 	$(VENV)/bin/python -m ruff check --fix .

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy
 
+from twofold._methods import TensorMethods
 from twofold.dtypes import DType, Size
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 
-class Tensor:
+class Tensor(TensorMethods):
     """The tensor handle; its operations and further methods come from the operation entries."""
 
     shape: Size
@@ -30,7 +31,6 @@ class Tensor:
 
     def __new__(cls, source: Tensor, *args: Any, **kwargs: Any) -> Any: ...
     def __init__(self, source: Tensor, *args: Any, **kwargs: Any) -> None: ...
-    def __getattr__(self, name: str) -> Any: ...
     def detach(self) -> Tensor: ...
     def item(self) -> Any: ...
     def data_ptr(self) -> int: ...

@@ -191,6 +191,6 @@ def _namespace(self: _Tensor, /, *, api_version: str | None = None) -> _Any:
     return _modules[__name__]
 
 
-_Tensor.__array_namespace__ = _namespace  # type: ignore[attr-defined]
+_Tensor.__array_namespace__ = _namespace  # type: ignore[assignment, method-assign]
 
 __all__ = [name for name in globals() if not name.startswith("_")]
