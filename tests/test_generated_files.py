@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import reference
 import stubs
 
 import twofold
 from twofold.frontend.install import PUBLIC
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def differing(files: dict[Path, str]) -> list[str]:

@@ -14,8 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from stubs import ENTRIES, parameters, written
@@ -24,6 +23,7 @@ import twofold
 from twofold.frontend.install import PUBLIC
 from twofold.ops.base import METHODS
 
+ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 
 

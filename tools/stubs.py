@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import twofold
 from twofold.dtypes import DType
@@ -30,6 +29,7 @@ from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import METHODS
 
+ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     one.name
     for one in pkgutil.iter_modules(twofold.__path__)

@@ -96,6 +96,12 @@ MISTAKES = {
         "kthvalue: k 4 for size 3 of axis 0: input float32[3] (here.py:N), at here.py:N. Use a number "
         "from 1 to 3.",
     ),
+    "quantile outside": (
+        IndexError,
+        lambda: torch.quantile(torch.ones(4), torch.tensor([0.5, 1.5])).tolist(),
+        "quantiles: element 1 of q is outside its range: x float32[4], q float32[2], at here.py:N. "
+        "Give values from 0 to 1.",
+    ),
     "quantile of integers": (
         TypeError,
         lambda: torch.quantile(torch.arange(3), 0.5),

@@ -233,7 +233,8 @@ class quantiles:
         wide, axis = convert(x, x.dtype.compute), x.ndim - 1
         order = apply("argsort", ops.stop_gradient(wide), attrs=(axis, False))
         ordered = apply("gather", wide, order, attrs=(axis,))
-        rank = _ranks(wide, convert(q, wide.dtype), axis, ignore)
+        inside = apply("within", convert(q, wide.dtype), attrs=("q", 0.0, 1.0))
+        rank = _ranks(wide, inside, axis, ignore)
         rank = broadcast(rank, (*x.shape[:-1], q.shape[0]))
         rounded = {"lower": ops.floor, "higher": ops.ceil, "nearest": ops.round}.get(how)
         low = ops.stop_gradient((rounded or ops.floor)(rank))
