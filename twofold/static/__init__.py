@@ -47,6 +47,7 @@ from twofold.static import (
     datasets,
     distributions,
     examples,
+    filled,
     image,
     initializers,
     layers,
@@ -173,13 +174,24 @@ vars(nn).update(
     rnn_cell=rnn_cell,
     **{name: vars(part)[name] for part in (ctc, nn_more, sampling) for name in part.PUBLISHED},
 )
-for _module in (selection, array, checks, math, linalg, reordering, segments, sparse, special, variable_rows):
+_published = (
+    selection,
+    array,
+    filled,
+    checks,
+    math,
+    linalg,
+    reordering,
+    segments,
+    sparse,
+    special,
+    variable_rows,
+)
+_names = {_module.__name__ for _module in _published}
+for _module in _published:
     for _name, _value in vars(_module).items():
-        if (
-            callable(_value)
-            and not _name.startswith("_")
-            and getattr(_value, "__module__", "").startswith(__name__)
-        ):
+        # what a module imports from others than these is for its own use
+        if callable(_value) and not _name.startswith("_") and getattr(_value, "__module__", "") in _names:
             globals().setdefault(_name, _value)
 
 random_crop, extract_image_patches = image.random_crop, image.extract_image_patches
