@@ -195,3 +195,10 @@ def test_floor_divide_at_infinities() -> None:
         assert list(map(repr, found.tolist())) == list(map(repr, wanted))
     assert xp.floor_divide(-inf, xp.asarray([2.0, -2.0])).tolist() == [-inf, inf]
     assert xp.floor_divide(xp.asarray([7, -7]), 2).tolist() == [3, -4]
+
+
+def test_expm1_of_zeros() -> None:
+    found = xp.expm1(
+        xp.asarray([complex(-0.0, 0.0), complex(0.0, 0.0), complex(-0.0, -0.0)], dtype=xp.complex64)
+    )
+    assert list(map(repr, found.tolist())) == ["0j", "0j", "-0j"]

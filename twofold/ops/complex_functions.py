@@ -132,7 +132,8 @@ def expm1(z: Any) -> Any:
     """``expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y)``, accurate near 0."""
     x, y = parts(z)
     half, less = ops.sin(y * 0.5), ops.expm1(x)
-    real = ops.where(_undirected(x, y), less, less * ops.cos(y) - 2 * half * half)
+    # 0 first, so that -0 gives 0, as the array API standard has it
+    real = ops.where(_undirected(x, y), less, (0.0 - 2 * half * half) + less * ops.cos(y))
     return ops.complex(real, _risen(x, y))
 
 
