@@ -9,7 +9,7 @@ from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, arange
 from twofold.distributions.gamma import Beta, log_gamma_variates
-from twofold.distributions.multivariate import cholesky, factor_of_inverse, half_log_determinant
+from twofold.distributions.multivariate import cholesky, factor_of, half_log_determinant, only_matrix
 from twofold.distributions.utils import as_size, broadcast_all, draw, lazy_property, without_gradients
 from twofold.dtypes import finfo
 from twofold.errors import ArgumentError
@@ -45,17 +45,12 @@ class Wishart(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        named = [(name, value) for name, value in given.items() if value is not None]
-        if len(named) != 1:
-            raise ArgumentError(
-                f"Wishart: {len(named)} of {', '.join(given)}", "Give exactly one of the three."
-            )
-        name, matrix = named[0]
+        name, matrix = only_matrix(
+            "Wishart",
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         size = matrix.shape[-1]
         (df,) = broadcast_all(df)
         batch = broadcast_shapes(tuple(df.shape), tuple(matrix.shape[:-2]))
@@ -67,8 +62,7 @@ class Wishart(Distribution):
                 f"Wishart: df {self.df.detach().numpy()} for matrices of {size} rows",
                 f"Use more than {size - 1}.",
             )
-        factors = {"covariance_matrix": cholesky, "precision_matrix": factor_of_inverse}
-        self._factor = factors[name](self.__dict__[name]) if name in factors else self.__dict__[name]
+        self._factor = factor_of(name, self.__dict__[name])
 
     @property
     def _size(self) -> int:

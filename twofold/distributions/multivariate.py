@@ -41,6 +41,21 @@ def factor_of_inverse(precision: Tensor) -> Tensor:
     return _solve(upper, identity, upper=False)
 
 
+def only_matrix(owner: str, **given: Tensor | None) -> tuple[str, Tensor]:
+    """The name and the value of the one matrix that is given; raises ArgumentError if it is none or several."""
+    named = [(name, value) for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ArgumentError(f"{owner}: {len(named)} of {', '.join(given)}", "Give exactly one of the three.")
+    return named[0]
+
+
+def factor_of(name: str, matrix: Tensor) -> Tensor:
+    """The Cholesky factor of a covariance matrix, of the inverse of a precision matrix, or the factor given."""
+    if name == "scale_tril":
+        return matrix
+    return cholesky(matrix) if name == "covariance_matrix" else factor_of_inverse(matrix)
+
+
 class MultivariateNormal(Distribution):
     """Normal vectors with mean ``loc`` and one of covariance matrix, its inverse, or its Cholesky factor.
 
@@ -67,17 +82,12 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        named = [(name, value) for name, value in given.items() if value is not None]
-        if len(named) != 1:
-            raise ArgumentError(
-                f"MultivariateNormal: {len(named)} of {', '.join(given)}", "Give exactly one of the three."
-            )
-        name, matrix = named[0]
+        name, matrix = only_matrix(
+            "MultivariateNormal",
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if loc.ndim < 1 or matrix.ndim < 2:
             raise ArgumentError(
                 f"MultivariateNormal: loc {tuple(loc.shape)} and {name} {tuple(matrix.shape)}",
@@ -88,10 +98,7 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand((*batch, *size))
         self.__dict__[name] = matrix.expand((*batch, *size, *size))
         super().__init__(batch, size, validate_args=validate_args)
-        if name == "scale_tril":
-            self._factor = matrix
-        else:
-            self._factor = cholesky(matrix) if name == "covariance_matrix" else factor_of_inverse(matrix)
+        self._factor = factor_of(name, matrix)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
