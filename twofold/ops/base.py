@@ -456,23 +456,20 @@ _RULES = frozenset({"vjp", "lower", "reference", "compute", "result", "index_map
 def _entry(base: type[Operation]) -> Callable[[type], Any]:
     def decorate(body: type) -> Any:
         op: Any = body() if issubclass(body, Operation) else base()
+        own = [part for part in body.__mro__ if part not in base.__mro__]
+        given = {key: value for part in reversed(own) for key, value in vars(part).items()}
         op.name = body.__name__.rstrip("_")
         op.doc = (body.__doc__ or "").strip()
         if not isinstance(op, body):
-            for key, value in vars(body).items():
+            for key, value in given.items():
                 if not key.startswith("__"):
                     function = value.__func__ if isinstance(value, staticmethod) else value
                     setattr(op, f"rule_{key}" if key in _RULES else key, function)
-        own = [part for part in body.__mro__ if part not in base.__mro__]
-        if not any("functions" in vars(part) for part in own):
+        if "functions" not in given:
             op.functions = () if op.title else (op.name,)
-        if (
-            isinstance(op, (Elementwise, Reduction, Composite))
-            and op.signature
-            and "methods" not in vars(body)
-        ):
+        if isinstance(op, (Elementwise, Reduction, Composite)) and op.signature and "methods" not in given:
             op.methods = tuple(name for name in op.functions if "." not in name)
-        if isinstance(op, Elementwise) and "inplace" not in vars(body):
+        if isinstance(op, Elementwise) and "inplace" not in given:
             op.inplace = op.result_dtype in (same, to_float, to_number) or len(op.parameter_names()) > 1
         register(op)
         _publish(op)

@@ -70,8 +70,6 @@ class Part(Elementwise):
     """A part of complex numbers."""
 
     kinds = "c"
-    methods = ()
-    inplace = False
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The node; the parts of a Python number are no longer weak."""

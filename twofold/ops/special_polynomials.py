@@ -63,8 +63,21 @@ def _moderate(x: Any, n: Any) -> Any:
     return ~((n > 100) | (n * numpy.log2(4 * numpy.abs(x) + 4) > 1000))
 
 
+class _Polynomial:
+    """What the entries share; there are no gradients, neither for the argument nor for the degree."""
+
+    signature = "input, n"
+    result_dtype = to_float
+    inplace = False
+    amplitude = _amplitude
+    accurate_where = _moderate
+    domain = _DOMAIN
+    without_gradient = (0, 1)
+    vjp = lambda ct, y, x, n: (None, None)
+
+
 @elementwise
-class chebyshev_polynomial_t:
+class chebyshev_polynomial_t(_Polynomial):
     """Chebyshev polynomial of the first kind of degree ``n``: ``cos(n * t)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -73,21 +86,13 @@ class chebyshev_polynomial_t:
     """
 
     functions = ("special.chebyshev_polynomial_t",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 56.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_t", x, n)
     reference = polynomials.chebyshev_t
 
 
 @elementwise
-class chebyshev_polynomial_u:
+class chebyshev_polynomial_u(_Polynomial):
     """Chebyshev polynomial of the second kind: ``sin((n + 1) * t) / sin(t)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -96,21 +101,13 @@ class chebyshev_polynomial_u:
     """
 
     functions = ("special.chebyshev_polynomial_u",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 67.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_u", x, n)
     reference = polynomials.chebyshev_u
 
 
 @elementwise
-class chebyshev_polynomial_v:
+class chebyshev_polynomial_v(_Polynomial):
     """Chebyshev polynomial of the third kind: ``cos((n + 1/2) * t) / cos(t / 2)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -119,21 +116,13 @@ class chebyshev_polynomial_v:
     """
 
     functions = ("special.chebyshev_polynomial_v",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 193.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_v", x, n)
     reference = polynomials.chebyshev_v
 
 
 @elementwise
-class chebyshev_polynomial_w:
+class chebyshev_polynomial_w(_Polynomial):
     """Chebyshev polynomial of the fourth kind: ``sin((n + 1/2) * t) / sin(t / 2)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -142,21 +131,13 @@ class chebyshev_polynomial_w:
     """
 
     functions = ("special.chebyshev_polynomial_w",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 198.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("chebyshev_w", x, n)
     reference = polynomials.chebyshev_w
 
 
 @elementwise
-class hermite_polynomial_h:
+class hermite_polynomial_h(_Polynomial):
     """Hermite polynomial of the physicists, ``H[n+1] = 2 x H[n] - 2 n H[n-1]``; NaN from degree 513 on.
 
     >>> import twofold as torch
@@ -165,21 +146,14 @@ class hermite_polynomial_h:
     """
 
     functions = ("special.hermite_polynomial_h",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 20.0)
     amplitude = _hermite_amplitude(False)
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("hermite_h", x, n)
     reference = polynomials.hermite_h
 
 
 @elementwise
-class hermite_polynomial_he:
+class hermite_polynomial_he(_Polynomial):
     """Hermite polynomial of the probabilists, ``He[n+1] = x He[n] - n He[n-1]``; NaN from degree 513 on.
 
     >>> import twofold as torch
@@ -188,21 +162,14 @@ class hermite_polynomial_he:
     """
 
     functions = ("special.hermite_polynomial_he",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 21.0)
     amplitude = _hermite_amplitude(True)
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("hermite_he", x, n)
     reference = polynomials.hermite_he
 
 
 @elementwise
-class laguerre_polynomial_l:
+class laguerre_polynomial_l(_Polynomial):
     """Laguerre polynomial: ``(n + 1) L[n+1] = (2 n + 1 - x) L[n] - n L[n-1]``, from 1 and ``1 - x``.
 
     >>> import twofold as torch
@@ -211,21 +178,14 @@ class laguerre_polynomial_l:
     """
 
     functions = ("special.laguerre_polynomial_l",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 1100.0)
     amplitude = _laguerre_amplitude
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("laguerre_l", x, n)
     reference = polynomials.laguerre_l
 
 
 @elementwise
-class legendre_polynomial_p:
+class legendre_polynomial_p(_Polynomial):
     """Legendre polynomial: ``(n + 1) P[n+1] = (2 n + 1) x P[n] - n P[n-1]``, from 1 and ``x``.
 
     >>> import twofold as torch
@@ -234,21 +194,13 @@ class legendre_polynomial_p:
     """
 
     functions = ("special.legendre_polynomial_p",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 40.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
-    domain = _DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = lambda b, x, n: b.math("legendre_p", x, n)
     reference = polynomials.legendre_p
 
 
 @elementwise
-class shifted_chebyshev_polynomial_t:
+class shifted_chebyshev_polynomial_t(_Polynomial):
     """Chebyshev polynomial of the first kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -257,21 +209,14 @@ class shifted_chebyshev_polynomial_t:
     """
 
     functions = ("special.shifted_chebyshev_polynomial_t",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 400.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_t")
     reference = lambda x, n: polynomials.chebyshev_t(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
-class shifted_chebyshev_polynomial_u:
+class shifted_chebyshev_polynomial_u(_Polynomial):
     """Chebyshev polynomial of the second kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -280,21 +225,14 @@ class shifted_chebyshev_polynomial_u:
     """
 
     functions = ("special.shifted_chebyshev_polynomial_u",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 111.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_u")
     reference = lambda x, n: polynomials.chebyshev_u(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
-class shifted_chebyshev_polynomial_v:
+class shifted_chebyshev_polynomial_v(_Polynomial):
     """Chebyshev polynomial of the third kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -303,21 +241,14 @@ class shifted_chebyshev_polynomial_v:
     """
 
     functions = ("special.shifted_chebyshev_polynomial_v",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 132.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_v")
     reference = lambda x, n: polynomials.chebyshev_v(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
-class shifted_chebyshev_polynomial_w:
+class shifted_chebyshev_polynomial_w(_Polynomial):
     """Chebyshev polynomial of the fourth kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -326,14 +257,7 @@ class shifted_chebyshev_polynomial_w:
     """
 
     functions = ("special.shifted_chebyshev_polynomial_w",)
-    signature = "input, n"
-    result_dtype = to_float
-    inplace = False
     accuracy = (0.51, 187.0)
-    amplitude = _amplitude
-    accurate_where = _moderate
     domain = _SHIFTED_DOMAIN
-    without_gradient = (0, 1)
-    vjp = lambda ct, y, x, n: (None, None)
     lower = _shifted("chebyshev_w")
     reference = lambda x, n: polynomials.chebyshev_w(2 * references.Wide(1) * x - 1, n)
