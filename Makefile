@@ -7,14 +7,26 @@ DEMO ?=
 BENCH ?=
 SANITIZE_TESTS ?= tests/core tests/runtime
 WORKERS ?= 2
+MUTATE ?=
 
-.PHONY: demo test core sanitize bench lint generated format clean
+.PHONY: demo test conformance mutate core sanitize bench lint generated format clean
 
 demo: $(STAMP)
 	$(VENV)/bin/python -m twofold demo $(DEMO)
 
 test: lint
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --durations=10
+
+# Small changes of the source that the tests must notice: make mutate [MUTATE="--seed 1 --count 300"]; takes hours.
+mutate: $(STAMP)
+	$(VENV)/bin/python tools/mutate.py $(MUTATE)
+
+# The comparison with PyTorch, where exactly this version of it can be installed; else nothing.
+PYTORCH := 2.13.0
+conformance: $(STAMP)
+	@if $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'torch==$(PYTORCH)' expecttest; then \
+	    $(VENV)/bin/python -m pytest -n $(WORKERS) tests/conformance; \
+	else echo "PyTorch $(PYTORCH) cannot be installed here: tests/conformance is left out"; fi
 
 lint: $(STAMP)
 	$(VENV)/bin/python -m ruff check .

@@ -8,6 +8,8 @@
 #include <new>
 #include <vector>
 
+#include "out_of_memory.h"
+
 namespace twofold {
 namespace {
 
@@ -41,13 +43,13 @@ size_t round_capacity(size_t nbytes, size_t* size_class) {
 }  // namespace
 
 bool Buffer::shared_outside() const {
-  if (exports > 0) return true;
+  if (exports > 0 || always_shared) return true;
   return owner != nullptr && (Py_REFCNT(owner) > 1 || (base != nullptr && Py_REFCNT(base) > 1));
 }
 
 void* pool_allocate(size_t nbytes, size_t* capacity) {
   size_t size_class;
-  if (nbytes > (size_t{1} << 46)) throw std::bad_alloc();
+  if (nbytes > (size_t{1} << 46)) throw OutOfMemory(nbytes);
   *capacity = round_capacity(nbytes, &size_class);
   Pool& p = pool();
   {
@@ -66,7 +68,7 @@ void* pool_allocate(size_t nbytes, size_t* capacity) {
   if (!block) {
     pool_trim();
     block = std::aligned_alloc(kAlignment, *capacity);
-    if (!block) throw std::bad_alloc();
+    if (!block) throw OutOfMemory(nbytes);
   }
   std::lock_guard lock(p.mutex);
   p.statistics.in_use += *capacity;
@@ -125,13 +127,14 @@ Buffer* new_buffer(size_t nbytes) {
   return buffer;
 }
 
-Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only) {
+Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only, bool always_shared) {
   auto* buffer = new Buffer();
   buffer->data = data;
   buffer->nbytes = nbytes;
   buffer->owner = owner;
   buffer->base = base;
   buffer->read_only = read_only;
+  buffer->always_shared = always_shared;
   Py_INCREF(owner);
   return buffer;
 }

@@ -20,6 +20,7 @@ struct Buffer {
   PyObject* owner = nullptr;   // keeps foreign memory alive
   PyObject* base = nullptr;    // whose memory the owner shows, if it is a view; kept alive by the owner
   bool read_only = false;
+  bool always_shared = false;  // somebody outside whom no reference count shows may hold the memory
 
   // True while somebody outside may write to this memory.
   bool shared_outside() const;
@@ -34,7 +35,7 @@ PoolStatistics pool_statistics();
 void pool_reset_peak();  // the most that is in use is what is now
 
 Buffer* new_buffer(size_t nbytes);
-Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only);
+Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only, bool always_shared);
 void destroy_buffer(Buffer* buffer) noexcept;
 
 class BufferRef {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "gradient.h"
+#include "guard.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -67,7 +68,7 @@ class Climber {
   bool open_entry(size_t index);
   bool history_entry(const std::shared_ptr<History>& history, size_t index);
   // The key of an input, which is climbed to if a gradient flows there.
-  uint64_t input_key(const Call& call, const Entry& entry, uint16_t i, const ValueRef& value);
+  uint64_t input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value);
 
   bool recorded_;
   std::vector<ValueRef> stack_;
@@ -90,7 +91,7 @@ void Climber::declared(const ValueRef& value, const Place& place) {
   calls.push_back(std::move(call));
 }
 
-uint64_t Climber::input_key(const Call& call, const Entry& entry, uint16_t i, const ValueRef& value) {
+uint64_t Climber::input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value) {
   if (!value || !entry.flows_to(i)) return 0;
   if (!value->requires_grad) starts_.insert(key_of(call.place));
   return push(value);
@@ -104,7 +105,7 @@ bool Climber::open_entry(size_t index) {
   Call call{{Place::kOpen, 0, index}, recorder.value_of_entry(static_cast<Ref>(index), true), signature->operation, signature->attributes,
             {}, {}, signature->inputs, entry.gradient_mask};
   const Ref* refs = recorder.inputs(entry);
-  for (uint16_t i = 0; i < entry.count; ++i) {
+  for (uint32_t i = 0; i < entry.count; ++i) {
     Leaf leaf = refs[i] >= 0 ? Leaf{recorder.value_of_entry(refs[i], true), 0} : recorder.leaves()[static_cast<size_t>(~refs[i])];
     call.keys.push_back(input_key(call, entry, i, leaf.value));
     call.inputs.push_back(std::move(leaf));
@@ -138,7 +139,7 @@ bool Climber::history_entry(const std::shared_ptr<History>& history, size_t inde
             entry.gradient_mask};
   if (history->kept[index]) call.result = kept_value(history, index);
   const Ref* refs = trace.inputs(entry);
-  for (uint16_t i = 0; i < entry.count; ++i) {
+  for (uint32_t i = 0; i < entry.count; ++i) {
     Leaf leaf;
     uint64_t key = 0;
     if (refs[i] < 0) {
@@ -292,10 +293,10 @@ PyObject* tracked(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef functions[] = {
-    {"calls_above", calls_above, METH_VARARGS, "calls_above(tensors, recorded): the calls that made them, in order."},
-    {"depends_outside", depends_outside, METH_VARARGS, "depends_outside(tensors, targets): whether gradients reach more than targets."},
-    {"call_key", call_key, METH_O, "call_key(tensor): the name of its value in calls_above."},
-    {"tracked", tracked, METH_VARARGS, "tracked(tensor, declared): a copy that requires a gradient, whatever the tensor does."},
+    {"calls_above", guarded<calls_above>, METH_VARARGS, "calls_above(tensors, recorded): the calls that made them, in order."},
+    {"depends_outside", guarded<depends_outside>, METH_VARARGS, "depends_outside(tensors, targets): whether gradients reach more than targets."},
+    {"call_key", guarded<call_key>, METH_O, "call_key(tensor): the name of its value in calls_above."},
+    {"tracked", guarded<tracked>, METH_VARARGS, "tracked(tensor, declared): a copy that requires a gradient, whatever the tensor does."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "guard.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -13,6 +14,7 @@ namespace {
 
 struct Declaration {
   std::vector<Type*> types;
+  int autocast;  // the dtype code of the region that it was declared in, or -1
   PyObject* function;  // owned
 };
 
@@ -33,15 +35,21 @@ bool plain(PyObject* argument, bool grad_enabled) {
   return !is_symbolic(tensor->value) && !(grad_enabled && tensor->value->requires_grad && !tensor->detached);
 }
 
+int autocast_now() {
+  const Recorder& recorder = Recorder::current();
+  return recorder.autocast ? recorder.autocast_dtype : -1;
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* compiled = reinterpret_cast<PyCompiled*>(self);
   size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
   bool grad_enabled = Recorder::current().grad_enabled;
+  const int autocast = autocast_now();
   bool fits = !names && count > 0;
   for (size_t i = 0; fits && i < count; ++i) fits = plain(arguments[i], grad_enabled);
   if (fits) {
     for (const auto& declaration : *compiled->declarations) {
-      if (declaration.types.size() != count) continue;
+      if (declaration.types.size() != count || declaration.autocast != autocast) continue;
       size_t i = 0;
       while (i < count && declaration.types[i] == reinterpret_cast<PyTensor*>(arguments[i])->value->type) ++i;
       if (i == count) return PyObject_Vectorcall(declaration.function, arguments, flags, nullptr);
@@ -54,7 +62,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
 PyObject* declare(PyObject* self, PyObject* arguments) {
   PyObject *tensors, *function;
   if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &tensors, &function)) return nullptr;
-  Declaration made{{}, function};
+  Declaration made{{}, autocast_now(), function};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
     PyObject* tensor = PyTuple_GET_ITEM(tensors, i);
     if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "declare takes tensors");
@@ -89,14 +97,14 @@ PyMemberDef members[] = {
 };
 
 PyMethodDef methods[] = {
-    {"declare", declare, METH_VARARGS, "declare(tensors, function): calls with tensors of these types go to function"},
+    {"declare", guarded<declare>, METH_VARARGS, "declare(tensors, function): calls with tensors of these types go to function"},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, slot<dealloc>()},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_descr_get, reinterpret_cast<void*>(bind_method)},
+    {Py_tp_descr_get, slot<bind_method>()},
     {Py_tp_members, members},
     {Py_tp_methods, methods},
     {0, nullptr},
@@ -106,7 +114,7 @@ PyType_Slot slots[] = {
 PyObject* make_compiled(PyObject*, PyObject* slow) {
   auto* made = reinterpret_cast<PyCompiled*>(compiled_type->tp_alloc(compiled_type, 0));
   if (!made) return nullptr;
-  made->vectorcall = call;
+  made->vectorcall = guarded<call>;
   made->declarations = new std::vector<Declaration>();
   made->slow = slow;
   made->dictionary = PyDict_New();
@@ -115,7 +123,7 @@ PyObject* make_compiled(PyObject*, PyObject* slow) {
 }
 
 PyMethodDef functions[] = {
-    {"compiled", make_compiled, METH_O, "compiled(slow): a callable that knows declared functions by input types."},
+    {"compiled", guarded<make_compiled>, METH_O, "compiled(slow): a callable that knows declared functions by input types."},
     {nullptr, nullptr, 0, nullptr},
 };
 

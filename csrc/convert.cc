@@ -8,13 +8,15 @@
 #include <cstring>
 #include <new>
 
+#include "guard.h"
 #include "location.h"
+#include "out_of_memory.h"
 
 namespace twofold {
 namespace {
 
 constexpr int kNumpyTypes[kDTypeCount] = {NPY_BOOL,   NPY_INT8,   NPY_INT16,  NPY_INT32,  NPY_INT64, NPY_UINT8,  NPY_UINT16,
-                                          NPY_UINT32, NPY_UINT64, NPY_HALF, NPY_UINT16, NPY_FLOAT32, NPY_FLOAT64, NPY_COMPLEX64, NPY_COMPLEX128};
+                                          NPY_UINT32, NPY_UINT64, NPY_HALF, NPY_UINT16, NPY_FLOAT32, NPY_FLOAT64, NPY_COMPLEX64, NPY_COMPLEX128, NPY_INT64};
 
 int dtype_of_array(PyArrayObject* array) {
   PyArray_Descr* descr = PyArray_DESCR(array);
@@ -86,7 +88,7 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
     return array;
   }
   PyObject* array = PyArray_SimpleNewFromData(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype], buffer->data);
-  PyObject* capsule = array ? PyCapsule_New(buffer, "twofold.buffer", release_export) : nullptr;
+  PyObject* capsule = array ? PyCapsule_New(buffer, "twofold.buffer", guarded<release_export>) : nullptr;
   if (!capsule) {
     Py_XDECREF(array);
     return nullptr;
@@ -99,6 +101,48 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
   }
   if (buffer->read_only) PyArray_CLEARFLAGS(reinterpret_cast<PyArrayObject*>(array), NPY_ARRAY_WRITEABLE);
   return array;
+}
+
+namespace {
+
+// Whether memory that an array shows may be held by somebody whom the reference counts of arrays do not show.
+bool held_elsewhere(PyArrayObject* array) {
+  PyObject* base = PyArray_BASE(array);
+  while (base && PyArray_Check(base)) base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base));
+  return base != nullptr;
+}
+
+BufferRef shared_buffer(PyArrayObject* array, size_t nbytes) {
+  return BufferRef(foreign_buffer(PyArray_DATA(array), nbytes, reinterpret_cast<PyObject*>(array), PyArray_BASE(array),
+                                  !PyArray_ISWRITEABLE(array), held_elsewhere(array)));
+}
+
+}  // namespace
+
+ValueRef value_from_span(PyObject* object) {
+  if (!PyArray_Check(object)) {
+    PyErr_Format(PyExc_TypeError, "expected a NumPy array, got %s", Py_TYPE(object)->tp_name);
+    return ValueRef();
+  }
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  int code = dtype_of_array(array);
+  if (code < 0) {
+    PyErr_Format(PyExc_TypeError, "arrays of dtype %S have no counterpart. Convert the array first.", PyArray_DESCR(array));
+    return ValueRef();
+  }
+  int64_t size = item_size(static_cast<uint8_t>(code)), count = 1;
+  for (int axis = 0; axis < PyArray_NDIM(array); ++axis) {
+    int64_t step = PyArray_STRIDE(array, axis), length = PyArray_DIM(array, axis);
+    if (step < 0 || step % size != 0 || length == 0) {
+      PyErr_SetString(PyExc_ValueError, "an array without elements, or with strides that are not those of a tensor");
+      return ValueRef();
+    }
+    count += (length - 1) * (step / size);
+  }
+  ValueRef value(new_value(type_of(static_cast<uint8_t>(code), &count, 1)));
+  value->location = capture_location();
+  value->buffer = shared_buffer(array, static_cast<size_t>(count * size));
+  return value;
 }
 
 ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
@@ -123,15 +167,14 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
   bool aligned = (reinterpret_cast<uintptr_t>(PyArray_DATA(dense)) % static_cast<size_t>(item_size(type->dtype))) == 0;
   try {
     if (share_memory && dense == array && aligned) {
-      value->buffer = BufferRef(foreign_buffer(PyArray_DATA(dense), static_cast<size_t>(type->nbytes), object,
-                                               PyArray_BASE(dense), !PyArray_ISWRITEABLE(dense)));
+      value->buffer = shared_buffer(array, static_cast<size_t>(type->nbytes));
     } else {
       value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
       std::memcpy(value->buffer->data, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));
     }
   } catch (const std::bad_alloc&) {
+    raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of an array, " + type->text(), value->location);
     value = ValueRef();
-    PyErr_NoMemory();
   }
   Py_DECREF(dense);
   return value;
@@ -153,6 +196,7 @@ PyObject* scalar_item(Value* value, size_t offset) {
     case kBFloat16: return PyFloat_FromDouble(from_bfloat16(read<uint16_t>(data, offset)));
     case kFloat32: return PyFloat_FromDouble(read<float>(data, offset));
     case kFloat64: return PyFloat_FromDouble(read<double>(data, offset));
+    case kString: return PyLong_FromLongLong(read<int64_t>(data, offset));
     case kComplex64: return PyComplex_FromDoubles(read<float>(data, 2 * offset), read<float>(data, 2 * offset + 1));
     default: return PyComplex_FromDoubles(read<double>(data, 2 * offset), read<double>(data, 2 * offset + 1));
   }

@@ -159,7 +159,7 @@ bool Specialiser::record(Value* value) {
   }
   Ref made;
   recorder_.record_known(signature, refs.data(), refs.size(), mask, value->location, &made);
-  if (!mask && targets_.count(value)) {
+  if ((!mask || !signature->differentiable) && targets_.count(value)) {
     // No gradient passes through this call, so the walk would not stop at it: a copy stands in as the target.
     Operation* copy = operation_of(hooks.copy);
     Type* type = signature->output;

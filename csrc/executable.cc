@@ -2,10 +2,13 @@
 
 #include "executable.h"
 
+#include <bit>
 #include <new>
 #include <unordered_map>
 
+#include "guard.h"
 #include "location.h"
+#include "out_of_memory.h"
 
 namespace twofold {
 
@@ -15,6 +18,7 @@ namespace {
 
 // Programs whose structure never repeats must not fill the memory.
 constexpr size_t kMostExecutables = 4096;
+constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
 std::unordered_map<std::string, ExecutableRef>& table() {
   static auto& executables = *new std::unordered_map<std::string, ExecutableRef>();
@@ -55,6 +59,11 @@ void locate_host_error(uint32_t location) {
   Py_XDECREF(traceback);
 }
 
+// A compile that the code generator refuses fails again and again; anything else comes from a signal's handler.
+void note_interrupted_compile(Interrupts& interrupts) {
+  if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !is_worded_error()) interrupts.note_raised();
+}
+
 // The first error of a run that goes on with what does not depend on the entry that failed.
 class FirstError {
  public:
@@ -84,45 +93,58 @@ class FirstError {
 
 }  // namespace
 
+void release_executable(PyObject* capsule) {
+  delete static_cast<ExecutableRef*>(PyCapsule_GetPointer(capsule, kExecutableCapsule));
+}
+
+PyObject* executable_capsule(ExecutableRef executable) {
+  auto owned = std::make_unique<ExecutableRef>(std::move(executable));
+  PyObject* capsule = PyCapsule_New(owned.get(), kExecutableCapsule, guarded<release_executable>);
+  if (capsule) static_cast<void>(owned.release());
+  return capsule;
+}
+
 Executable::Executable(CanonicalTrace c) : canonical(std::move(c)) {}
 
 Executable::~Executable() = default;
 
 void Executable::set_fused(ProgramRef program) { fused_ = std::move(program); }
 
-bool Executable::ask_for_fused(bool wait) {
+bool Executable::ask_for_fused(bool wait, Interrupts& interrupts) {
   asked_ = true;
-  auto* self = new ExecutableRef(shared_from_this());
-  PyObject* capsule = PyCapsule_New(self, "twofold.executable", [](PyObject* c) {
-    delete static_cast<ExecutableRef*>(PyCapsule_GetPointer(c, "twofold.executable"));
-  });
-  PyObject* result = PyObject_CallFunctionObjArgs(hooks.compile_trace, capsule, wait ? Py_True : Py_False, nullptr);
+  PyObject* capsule = executable_capsule(shared_from_this());
+  PyObject* result = capsule ? PyObject_CallFunctionObjArgs(hooks.compile_trace, capsule, wait ? Py_True : Py_False, nullptr) : nullptr;
   Py_XDECREF(capsule);
-  Py_XDECREF(result);
-  return result != nullptr;
+  if (!result) {
+    asked_ = false;
+    note_interrupted_compile(interrupts);
+    return false;
+  }
+  asked_ = result == Py_True;
+  Py_DECREF(result);
+  return true;
 }
 
-bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs) {
-  ++runs;
-  Tier tier = settings.tier;
-  if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && !ask_for_fused(false)) return false;
-  if (!fused_ && tier == Tier::kFused && !ask_for_fused(true)) return false;
+bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, Interrupts& interrupts) {
   try {
+    ++runs;
+    Tier tier = settings.tier;
+    if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && std::has_single_bit(runs) && !ask_for_fused(false, interrupts)) return false;
+    if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, interrupts)) return false;
     if (fused_ && tier != Tier::kFirstSight) {
       ProgramRef program = fused_;
-      return run_fused(*program, inputs, spare, outputs);
+      return run_fused(*program, inputs, spare, outputs, interrupts);
     }
-    return run_first_sight(inputs, outputs);
-  } catch (const std::bad_alloc&) {
+    return run_first_sight(inputs, outputs, interrupts);
+  } catch (...) {
     outputs.clear();
-    PyErr_NoMemory();
-  } catch (const PythonError&) {
-    outputs.clear();
+    set_error_of_exception();
   }
   return false;
 }
 
-bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs) {
+bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
+                           Interrupts& interrupts) {
   constexpr size_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -133,31 +155,33 @@ bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const*
     pointers = on_heap.data();
   }
   outputs.resize(count);
+  size_t whole_from = SIZE_MAX;
   if (spare) {
     for (auto [input, output] : program.donations) {
       Buffer* free = spare[input];
       if (!free) continue;
       ++free->references;
       outputs[static_cast<size_t>(output)] = BufferRef(free);
+      whole_from = program.overwrites_from;
     }
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
-    pointers[i] = outputs[i]->data;
-  }
   try {
-    program.run(inputs, pointers);
+    for (size_t i = 0; i < count; ++i) {
+      if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
+      pointers[i] = outputs[i]->data;
+    }
+    program.run(inputs, pointers, interrupts, whole_from);
+    return true;
   } catch (const KernelError&) {
     // A fused kernel stands for many lines; the same work one operation at a time finds the one that failed.
-    outputs.clear();
-    return run_first_sight(inputs, outputs);
+  } catch (const std::bad_alloc&) {
+    // Perhaps the values fit one after the other; if not, this finds the line that asks for too much.
   } catch (const PythonError&) {
-    if (!is_worded_error()) throw;
+    if (interrupts.raised() || !is_worded_error()) throw;
     PyErr_Clear();
-    outputs.clear();
-    return run_first_sight(inputs, outputs);
   }
-  return true;
+  outputs.clear();
+  return run_first_sight(inputs, outputs, interrupts);
 }
 
 void Executable::plan_first_sight() {
@@ -170,7 +194,7 @@ void Executable::plan_first_sight() {
   }
 }
 
-bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs) {
+bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, Interrupts& interrupts) {
   if (uses_.size() != canonical.trace.entries.size() || uses_.empty()) plan_first_sight();
   const Trace& trace = canonical.trace;
   std::vector<uint32_t> left = uses_;
@@ -180,33 +204,42 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
   for (size_t i = 0; i < trace.entries.size(); ++i) {
     const Entry& entry = trace.entries[i];
     Program* program = program_of(entry.signature);
-    if (!program) return false;
+    if (!program) {
+      note_interrupted_compile(interrupts);
+      return false;
+    }
     const Ref* refs = trace.inputs(entry);
     pointers.clear();
     bool known = true;
-    for (uint16_t k = 0; k < entry.count; ++k) {
+    for (uint32_t k = 0; k < entry.count; ++k) {
       known &= refs[k] < 0 || values[static_cast<size_t>(refs[k])];
       if (known) pointers.push_back(refs[k] >= 0 ? values[static_cast<size_t>(refs[k])]->data : inputs[~refs[k]]);
     }
     if (known) {
-      BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
-      void* output = result->data;
       try {
-        program->run(pointers.data(), &output);
+        BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
+        void* output = result->data;
+        program->run(pointers.data(), &output, interrupts);
         values[i] = std::move(result);
       } catch (const KernelError& found) {
         raise_kernel_error(*program, found, entry.signature, entry.location);
         error.keep();
+      } catch (const OutOfMemory& missing) {
+        const Type* type = entry.signature->output;
+        bool result = missing.nbytes == static_cast<size_t>(type->nbytes);
+        raise_out_of_memory(missing.nbytes, entry.signature->operation->name + (result ? ", result " : ", on the way to ") + type->text(),
+                            entry.location);
+        return false;
       } catch (const PythonError&) {
-        if (!is_worded_error()) return false;
+        if (interrupts.raised() || !is_worded_error()) return false;
         locate_host_error(entry.location);
         error.keep();
       }
     }
-    for (uint16_t k = 0; k < entry.count; ++k) {
+    for (uint32_t k = 0; k < entry.count; ++k) {
       if (refs[k] >= 0 && --left[static_cast<size_t>(refs[k])] == 0) values[static_cast<size_t>(refs[k])] = BufferRef();
     }
-    if (i % 1024 == 1023 && PyErr_CheckSignals() != 0) return false;
+    interrupts.after(kEntryNanoseconds);
   }
   for (Ref ref : canonical.outputs) outputs.push_back(values[static_cast<size_t>(ref)]);
   return !error.restore();

@@ -28,16 +28,19 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output, or with
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
-  // Returns false with a Python error set.
-  bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs);
+  // Returns false with a Python error set; then the inputs are as they were.
+  bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, Interrupts& interrupts);
   // Called under the interpreter lock, from any thread.
   void set_fused(ProgramRef program);
   bool is_fused() const { return fused_ != nullptr; }
+  // The program that was asked for does not come.
+  void ask_again() { asked_ = false; }
 
  private:
-  bool run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs);
-  bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs);
-  bool ask_for_fused(bool wait);
+  bool run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
+                 Interrupts& interrupts);
+  bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, Interrupts& interrupts);
+  bool ask_for_fused(bool wait, Interrupts& interrupts);
   void plan_first_sight();
 
   ProgramRef fused_;
@@ -47,6 +50,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
 using ExecutableRef = std::shared_ptr<Executable>;
 
+// An executable as a Python object; null with an error set.
+constexpr const char* kExecutableCapsule = "twofold.executable";
+PyObject* executable_capsule(ExecutableRef executable);
 // The one executable of this canonical trace.
 ExecutableRef executable_of(CanonicalTrace canonical);
 // Sets the Python error for a kernel's error code.

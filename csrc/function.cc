@@ -6,6 +6,7 @@
 #include <new>
 
 #include "declared.h"
+#include "guard.h"
 #include "location.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -116,7 +117,8 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
                     : source.captured.value ? source.captured.value->buffer->data
                                             : &source.captured.scalar;
     }
-    if (!executable->run(pointers, nullptr, results)) return false;
+    Interrupts interrupts;
+    if (!executable->run(pointers, nullptr, results, interrupts)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
   for (const OutputSource& source : s->outputs) {
@@ -216,14 +218,10 @@ PyObject* fetch(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   Py_ssize_t arrays = PyLong_AsSsize_t(arguments[1]);
   if (arrays < 0) return nullptr;
   std::vector<ValueRef> inputs(graph.inputs.size()), outputs;
-  try {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!feed(PyTuple_GET_ITEM(arguments[0], static_cast<Py_ssize_t>(i)), graph.inputs[i]->type, &inputs[i])) return nullptr;
-    }
-    if (!run(function, inputs, outputs)) return nullptr;
-  } catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!feed(PyTuple_GET_ITEM(arguments[0], static_cast<Py_ssize_t>(i)), graph.inputs[i]->type, &inputs[i])) return nullptr;
   }
+  if (!run(function, inputs, outputs)) return nullptr;
   PyObject* result = PyList_New(static_cast<Py_ssize_t>(outputs.size()));
   for (size_t i = 0; result && i < outputs.size(); ++i) {
     PyObject* item = static_cast<Py_ssize_t>(i) < arrays ? as_fetch(std::move(outputs[i])) : wrap(std::move(outputs[i]));
@@ -251,13 +249,13 @@ PyMemberDef members[] = {
 };
 
 PyMethodDef methods[] = {
-    {"fetch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(fetch)), METH_FASTCALL,
+    {"fetch", method<fetch>(), METH_FASTCALL,
      "fetch(feeds, arrays) -> outputs; the first `arrays` of them as NumPy values"},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, slot<dealloc>()},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_members, members},
     {Py_tp_methods, methods},
@@ -274,7 +272,7 @@ PyObject* make_function(PyObject*, PyObject* arguments) {
   graph->single = single;
   auto* made = reinterpret_cast<PyFunction*>(function_type->tp_alloc(function_type, 0));
   if (!made) return nullptr;
-  made->vectorcall = call;
+  made->vectorcall = guarded<call>;
   made->graph = graph.release();
   made->check = check;
   Py_INCREF(check);
@@ -356,14 +354,14 @@ PyObject* on_declaration(PyObject*, PyObject* object) {
 }
 
 PyMethodDef functions[] = {
-    {"declare", declare, METH_VARARGS, "declare(op, attrs, inputs): a declared call, even of bound tensors."},
-    {"declare_at", declare_at, METH_O, "declare_at(tensor or None): place declarations at the line of a tensor."},
-    {"on_declaration", on_declaration, METH_O, "on_declaration(callable): called with every tensor that a call declares."},
-    {"function", make_function, METH_VARARGS, "function(inputs, outputs, single, check): a declared graph as a callable."},
-    {"placeholder", placeholder, METH_O, "placeholder(type): a value to be bound later."},
-    {"gradients", gradients, METH_VARARGS, "gradients(root, seed, targets): declared gradients."},
-    {"inputs_of", inputs_of, METH_O, "inputs_of(tensor): (op, attrs, inputs, is_gradient) of a declared value, or None."},
-    {"value_key", value_key, METH_O, "value_key(tensor): an integer equal for handles of one value."},
+    {"declare", guarded<declare>, METH_VARARGS, "declare(op, attrs, inputs): a declared call, even of bound tensors."},
+    {"declare_at", guarded<declare_at>, METH_O, "declare_at(tensor or None): place declarations at the line of a tensor."},
+    {"on_declaration", guarded<on_declaration>, METH_O, "on_declaration(callable): called with every tensor that a call declares."},
+    {"function", guarded<make_function>, METH_VARARGS, "function(inputs, outputs, single, check): a declared graph as a callable."},
+    {"placeholder", guarded<placeholder>, METH_O, "placeholder(type): a value to be bound later."},
+    {"gradients", guarded<gradients>, METH_VARARGS, "gradients(root, seed, targets): declared gradients."},
+    {"inputs_of", guarded<inputs_of>, METH_O, "inputs_of(tensor): (op, attrs, inputs, is_gradient) of a declared value, or None."},
+    {"value_key", guarded<value_key>, METH_O, "value_key(tensor): an integer equal for handles of one value."},
     {nullptr, nullptr, 0, nullptr},
 };
 

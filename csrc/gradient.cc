@@ -3,10 +3,9 @@
 #include "gradient.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include "tensor.h"
+#include "walker.h"
 
 namespace twofold {
 namespace {
@@ -14,64 +13,12 @@ namespace {
 constexpr const char* kSecondPass =
     "backward: the graph was used up by an earlier backward pass. Pass retain_graph=True to the first call.";
 
-// One trace that the cotangents pass through: the open one, or one that has run.
-struct Scope {
-  std::shared_ptr<History> history;  // null for the open trace
-  std::vector<Ref> cotangents;       // by entry, references of the open trace
-  std::unordered_map<Ref, Ref> translated;
-};
-
-class Walker {
- public:
-  Walker(Recorder& recorder, const BackwardRequest& request) : recorder_(recorder), request_(request) {}
-
-  bool run(std::vector<FoundGradient>* found);
-
- private:
-  bool seed(Value* root, Value* given, Ref* out);
-  bool start(Value* root, Ref cotangent);
-  bool replay(std::vector<FoundGradient>* found, Ref seed);
-  bool walk(Scope& scope);
-  bool visit(Scope& scope, size_t index);
-  bool cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint16_t k);
-  bool translate(Scope& scope, Ref ref, Ref* out);
-  bool give(Scope& scope, Ref target, Ref cotangent);
-  bool give_leaf(Value* leaf, Ref target, Ref cotangent);
-  bool give_slot(GradientSlot* slot, Ref target, Ref cotangent);
-  bool add(Ref* sum, Ref term);
-  bool requires_grad(Ref ref) const;
-  Scope& scope_of(const std::shared_ptr<History>& history);
-  bool capture(Scope& scope, size_t index);
-  Type* type_of(Ref ref) const;
-  ValueRef value_of(Ref ref);
-  bool call_hooks(Scope& scope, size_t index, GradientSlot* slot);
-  std::vector<std::pair<Ref*, ValueRef>> hold(Scope& scope);
-  bool refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held);
-
-  struct Sum {
-    GradientSlot* slot;
-    Ref target, cotangent;
-  };
-
-  Recorder& recorder_;
-  const BackwardRequest& request_;
-  Scope open_;
-  std::map<uint64_t, Scope, std::greater<>> histories_;
-  std::vector<Sum> sums_;
-  std::unordered_map<GradientSlot*, size_t> sum_of_;
-  std::vector<uint32_t> visited_;
-  bool crossed_ = false;
-};
-
-ValueRef own_value(PyObject* tensor) {
-  Value* value = tensor ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
-  return value ? share(value) : ValueRef();
-}
-
 bool raise(const char* text) {
   PyErr_SetString(PyExc_RuntimeError, text);
   return false;
 }
+
+}  // namespace
 
 bool Walker::requires_grad(Ref ref) const {
   if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).requires_grad();
@@ -101,6 +48,7 @@ Scope& Walker::scope_of(const std::shared_ptr<History>& history) {
   if (!scope.history) {
     scope.history = history;
     scope.cotangents.assign(history->trace->trace.entries.size(), kNoRef);
+    scope.needed.assign(request_.targets.empty() ? 0 : scope.cotangents.size(), 0);
     if (history->consumed.empty()) history->consumed = history->trace->consumed;
     history->consumed.resize(scope.cotangents.size(), 0);
   }
@@ -116,7 +64,7 @@ bool Walker::give_slot(GradientSlot* slot, Ref target, Ref cotangent) {
 bool Walker::give_leaf(Value* leaf, Ref target, Ref cotangent) {
   if (!leaf || !leaf->requires_grad) return true;
   if (leaf->is_leaf) return leaf->slot ? give_slot(leaf->slot, target, cotangent) : true;
-  if (leaf->consumed) return raise(kSecondPass);
+  if (leaf->consumed) return request_.targets.empty() ? raise(kSecondPass) : true;
   if (!leaf->history) return true;
   Scope& scope = scope_of(leaf->history);
   return add(&scope.cotangents[static_cast<size_t>(leaf->index)], cotangent);
@@ -129,114 +77,28 @@ bool Walker::give(Scope& scope, Ref target, Ref cotangent) {
   return give_leaf(leaf.get(), target, cotangent);
 }
 
-// A reference of the scope's trace as one of the open trace.
-bool Walker::translate(Scope& scope, Ref ref, Ref* out) {
-  if (!scope.history) {
-    *out = ref;
-    return true;
-  }
-  auto [place, fresh] = scope.translated.try_emplace(ref, 0);
-  if (fresh) {
-    const History& history = *scope.history;
-    const Trace& trace = history.trace->trace;
-    if (ref < 0) {
-      const Leaf& leaf = history.leaves[static_cast<size_t>(~ref)];
-      place->second = leaf.value ? recorder_.leaf_reference(leaf.value.get())
-                                 : recorder_.scalar_reference(trace.leaves[static_cast<size_t>(~ref)], leaf.scalar);
-    } else {
-      size_t index = static_cast<size_t>(ref);
-      if (!history.kept[index]) return raise("backward: a value that the gradient reads was not kept");
-      ValueRef value(new_value(trace.entries[index].signature->output));
-      value->buffer = history.kept[index];
-      value->requires_grad = trace.entries[index].requires_grad();
-      value->is_leaf = !value->requires_grad;
-      value->index = ref;
-      if (value->requires_grad) value->history = scope.history;
-      place->second = recorder_.leaf_reference(value.get());
-    }
-    if (PyErr_Occurred()) return false;
-  }
-  *out = place->second;
-  return true;
-}
-
-bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint16_t k) {
+bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint32_t k) {
   const Gradient* gradient = gradient_of(entry.signature, k);
   if (!gradient) return false;
   if (gradient->state != Gradient::kKnown) return true;
   std::vector<Ref> refs(gradient->used.size());
+  std::vector<ValueRef> unpacked(refs.size());
+  if (scope.history && !scope.history->packed.empty() && !unpack(scope, index, inputs, *gradient, unpacked)) return false;
   uint64_t mask = 0;
   for (size_t i = 0; i < refs.size(); ++i) {
     int32_t used = gradient->used[i];
     if (used == -1) {
       refs[i] = scope.cotangents[index];
-    } else if (!translate(scope, used == -2 ? static_cast<Ref>(index) : inputs[used], &refs[i])) {
+    } else if (unpacked[i]) {
+      refs[i] = recorder_.leaf_reference(unpacked[i].get());
+    } else if (!read(scope, used == -2 ? static_cast<Ref>(index) : inputs[used], &refs[i])) {
       return false;
     }
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
   Ref made;
   recorder_.record_known(gradient->signature, refs.data(), refs.size(), mask, entry.location, &made);
-  return give(scope, inputs[k], made);
-}
-
-Type* Walker::type_of(Ref ref) const {
-  if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).signature->output;
-  return recorder_.leaves()[static_cast<size_t>(~ref)].value->type;
-}
-
-ValueRef Walker::value_of(Ref ref) {
-  if (ref >= 0) return recorder_.value_of_entry(ref, request_.create);
-  return recorder_.leaves()[static_cast<size_t>(~ref)].value;
-}
-
-// All cotangents that are still to be used, as values, which outlast a run of the open trace.
-std::vector<std::pair<Ref*, ValueRef>> Walker::hold(Scope& scope) {
-  std::vector<std::pair<Ref*, ValueRef>> held;
-  auto hold_one = [&](Ref& ref) {
-    if (ref != kNoRef) held.emplace_back(&ref, value_of(ref));
-  };
-  for (Ref& ref : scope.cotangents) hold_one(ref);
-  for (auto& [order, other] : histories_) {
-    for (Ref& ref : other.cotangents) hold_one(ref);
-  }
-  for (Sum& sum : sums_) hold_one(sum.cotangent);
-  return held;
-}
-
-bool Walker::refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held) {
-  for (auto& [place, value] : held) {
-    if (value->failed) return realise(value.get());
-    *place = value->pending ? value->index : recorder_.leaf_reference(value.get());
-    if (PyErr_Occurred()) return false;
-  }
-  scope.translated.clear();
-  for (auto& [order, other] : histories_) other.translated.clear();
-  return true;
-}
-
-// The hooks see a tensor and may do with it what programs do; asking for its value runs the trace that the
-// cotangents stand in. What they return takes the cotangent's place.
-bool Walker::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
-  uint64_t stamp = recorder_.stamp();
-  auto held = hold(scope);
-  ValueRef before = value_of(scope.cotangents[index]);
-  PyObject* gradient = wrap(before);
-  bool mode = std::exchange(recorder_.grad_enabled, request_.create);
-  bool done = gradient && run_hooks(slot, &gradient);
-  recorder_.grad_enabled = mode;
-  ValueRef after = done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
-  if (done && (!after || after->type != before->type)) {
-    done = PyErr_Format(PyExc_RuntimeError, "register_hook: a hook was given a gradient of %s and returned %s. Return its like, or None.",
-                        before->type->text().c_str(), after ? after->type->text().c_str() : Py_TYPE(gradient)->tp_name);
-  }
-  done = done && (recorder_.stamp() == stamp || refer_again(scope, held));
-  if (done && after.get() != before.get()) {
-    done = !after->pending || after->owner == &recorder_ || realise(after.get());
-    if (done) scope.cotangents[index] = after->pending ? after->index : recorder_.leaf_reference(after.get());
-  }
-  Py_XDECREF(gradient);
-  return done && !PyErr_Occurred();
+  return (!hooks.anomaly || examine(scope, entry, k, &made)) && give(scope, inputs[k], made);
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
@@ -261,15 +123,109 @@ bool Walker::visit(Scope& scope, size_t index) {
   Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!entry.requires_grad()) return true;
   if (!capture(scope, index)) return false;
-  if (scope.history ? scope.history->consumed[index] : recorder_.is_consumed(index)) return raise(kSecondPass);
+  if (!scope.needed.empty() && !scope.needed[index]) return true;
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
   std::vector<Ref> inputs(source, source + entry.count);
-  for (uint16_t k = 0; k < entry.count; ++k) {
-    if (entry.flows_to(k) && !cotangent_of(scope, index, entry, inputs.data(), k)) return false;
+  int reading = reads(scope, entry, inputs.data(), false);
+  if (reading < 0) return false;
+  if (reading && (scope.history ? scope.history->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    bool wanted = entry.flows_to(k) && (scope.needed.empty() || leads_to_target(scope, inputs[k]));
+    if (wanted && !cotangent_of(scope, index, entry, inputs.data(), k)) return false;
   }
-  if (!request_.retain) {
-    if (scope.history) scope.history->consumed[index] = 1;
-    else visited_.push_back(static_cast<uint32_t>(index));
+  if (!scope.history && reading) reading_.push_back(static_cast<uint32_t>(index));
+  if (request_.retain) return true;
+  if (!reading && (reading = reads(scope, entry, inputs.data(), true)) < 0) PyErr_Clear();  // of an input that nobody asks for
+  if (!reading) return true;
+  if (scope.history) scope.history->consumed[index] = 1;
+  else recorder_.mark_consumed(index);
+  return true;
+}
+
+// Whether the gradients of an entry read values: all of them, or those that this pass computes; -1 with an error set.
+int Walker::reads(const Scope& scope, const Entry& entry, const Ref* inputs, bool all) {
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    if (!entry.flows_to(k)) continue;
+    if (!all && !scope.needed.empty() && !leads_to_target(const_cast<Scope&>(scope), inputs[k])) continue;
+    const Gradient* gradient = gradient_of(entry.signature, k);
+    if (!gradient) return -1;
+    if (gradient->state != Gradient::kKnown) continue;
+    if (std::any_of(gradient->used.begin(), gradient->used.end(), [](int32_t used) { return used != -1; })) return 1;
+  }
+  return 0;
+}
+
+// What a pass for the gradients of some values only comes to: first all that stands above the roots ...
+void Walker::reach(const Value* value) {
+  if (value->pending && value->owner == &recorder_) {
+    open_.needed[static_cast<size_t>(value->index)] = 1;
+  } else if (value->is_leaf) {
+    if (value->slot) reached_.insert(value->slot);
+  } else if (value->consumed) {
+    dead_end_ = true;
+  } else if (value->history) {
+    scope_of(value->history).needed[static_cast<size_t>(value->index)] = 1;
+  }
+}
+
+void Walker::reach_inputs(Scope& scope) {
+  for (size_t i = scope.needed.size(); i-- > 0;) {
+    const Entry& entry = scope.history ? scope.history->trace->trace.entries[i] : recorder_.entry(i);
+    if (!scope.needed[i] || !entry.requires_grad()) continue;
+    const Ref* inputs = scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry);
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (!entry.flows_to(k)) continue;
+      const Leaf* leaf = inputs[k] < 0 ? &(scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~inputs[k])] : nullptr;
+      if (!leaf) scope.needed[static_cast<size_t>(inputs[k])] = 1;
+      else if (leaf->value && leaf->value->requires_grad) reach(leaf->value.get());
+    }
+  }
+}
+
+bool Walker::is_at(const Value* target, const Scope& scope, Ref ref) const {
+  if (target->index != ref || target->is_leaf) return false;
+  return scope.history ? target->history == scope.history : target->pending && target->owner == &recorder_;
+}
+
+bool Walker::is_target(const Scope& scope, Ref ref) const {
+  return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const Value* target) { return is_at(target, scope, ref); });
+}
+
+bool Walker::leads_to_target(Scope& scope, Ref ref) {
+  if (ref >= 0) return scope.needed[static_cast<size_t>(ref)] || is_target(scope, ref);
+  const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
+  if (!leaf || !leaf->requires_grad) return false;
+  if (leaf->is_leaf) return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const Value* target) { return target->slot == leaf->slot; });
+  auto found = leaf->history ? histories_.find(leaf->history->order) : histories_.end();
+  return found != histories_.end() && leads_to_target(found->second, leaf->index);
+}
+
+// ... then of that, what leads to one of the values.
+void Walker::keep_leading(Scope& scope) {
+  for (size_t i = 0; i < scope.needed.size(); ++i) {
+    const Entry& entry = scope.history ? scope.history->trace->trace.entries[i] : recorder_.entry(i);
+    if (!scope.needed[i]) continue;
+    for (const Value* target : request_.targets) {
+      if (is_at(target, scope, static_cast<Ref>(i))) reached_.insert(target->slot);
+    }
+    const Ref* inputs = scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry);
+    scope.needed[i] = 0;
+    for (uint32_t k = 0; k < entry.count && entry.requires_grad(); ++k) {
+      if (entry.flows_to(k) && leads_to_target(scope, inputs[k])) scope.needed[i] = 1;
+    }
+  }
+}
+
+bool Walker::mark_needed() {
+  open_.needed.assign(recorder_.size(), 0);
+  reach(request_.root);
+  for (auto [root, seed] : request_.more) reach(root);
+  reach_inputs(open_);
+  for (auto& [order, scope] : histories_) reach_inputs(scope);
+  for (auto scope = histories_.rbegin(); scope != histories_.rend(); ++scope) keep_leading(scope->second);
+  keep_leading(open_);
+  for (const Value* target : request_.targets) {
+    if (dead_end_ && !reached_.count(target->slot)) return raise(kSecondPass);
   }
   return true;
 }
@@ -302,7 +258,6 @@ bool Walker::seed(Value* root, Value* given, Ref* out) {
 }
 
 bool Walker::start(Value* root, Ref cotangent) {
-  if (root->consumed) return raise(kSecondPass);
   return root->pending ? add(&open_.cotangents[static_cast<size_t>(root->index)], cotangent) : give_leaf(root, kNoRef, cotangent);
 }
 
@@ -321,41 +276,35 @@ bool Walker::run(std::vector<FoundGradient>* found) {
   bool in_open = root->pending;
   Ref given = kNoRef;
   if (request_.seed && !seed(root, request_.seed, &given)) return false;
-  if (in_open && request_.targets.empty() && replay(found, given)) return true;
+  if (in_open && request_.targets.empty() && request_.more.empty() && replay(found, given)) return true;
   uint32_t begin = recorder_.size();
   size_t leaves_before = recorder_.leaves().size();
   open_.cotangents.assign(begin, kNoRef);
   Ref first = given;
   if (first == kNoRef && !seed(root, nullptr, &first)) return false;
+  if (!request_.targets.empty() && !mark_needed()) return false;
   if (!start(root, first)) return false;
   for (auto [other, cotangent] : request_.more) {
     if (!seed(other, cotangent, &first) || !start(other, first)) return false;
   }
   if (!walk(open_)) return false;
-  if (crossed_) {
-    recorder_.mark_consumed(visited_);  // now, since hooks farther up may run this trace
-    visited_.clear();
-  }
   while (!histories_.empty()) {
     Scope scope = std::move(histories_.begin()->second);
     histories_.erase(histories_.begin());
     if (!walk(scope)) return false;
   }
-  BackwardEvent event{begin, recorder_.size(), root->index, given, request_.retain, request_.create, {}, visited_};
+  BackwardEvent event{begin, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}};
+  std::sort(read_.begin(), read_.end());
+  read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
+  event.read = std::move(read_);
   for (const Sum& sum : sums_) {
     found->push_back({sum.slot, value_of(sum.cotangent)});
     event.gradients.push_back({sum.target, sum.cotangent});
   }
-  bool replayable = in_open && !crossed_ && request_.targets.empty() && recorder_.leaves().size() == leaves_before;
-  if (replayable) {
-    recorder_.add_event(std::move(event));
-  } else {
-    recorder_.mark_consumed(visited_);
-  }
+  bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
+  if (replayable) recorder_.add_event(std::move(event));
   return true;
 }
-
-}  // namespace
 
 bool run_hooks(GradientSlot* slot, PyObject** gradient) {
   if (!slot->hooks) return true;
@@ -372,9 +321,8 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
 }
 
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
-  if (request.root->consumed) return raise(kSecondPass);
   if (!recorder.wait_until_free()) return false;
-  if (recorder.has_hooks() && !recorder.flush()) return false;
+  if ((recorder.has_hooks() || hooks.anomaly) && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);
   return Walker(recorder, request).run(found);
 }

@@ -14,7 +14,7 @@ struct BackwardRequest {
   bool retain;       // keep the graph for another pass
   bool create;       // the gradients are themselves differentiable
   std::vector<Value*> targets;  // values that are not leaves but whose gradient is wanted
-  std::vector<std::pair<Value*, Value*>> more = {};  // further roots and their seeds; with targets only
+  std::vector<std::pair<Value*, Value*>> more = {};  // further roots and their seeds
 };
 
 struct FoundGradient {

@@ -8,11 +8,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autocast.h"
 #include "compiled.h"
 #include "declared.h"
+#include "gradient_mode.h"
+#include "guard.h"
 #include "location.h"
 #include "node.h"
 #include "object.h"
+#include "process.h"
 #include "tensor.h"
 
 namespace nb = nanobind;
@@ -43,18 +47,24 @@ const HookSlot kHooks[] = {
     {"locate_error", &hooks.locate_error},
     {"write_out", &hooks.write_out},
     {"display", &hooks.display},
+    {"construct", &hooks.construct},
     {"symbolic_observed", &hooks.symbolic_observed},
     {"no_gradient", &hooks.no_gradient},
     {"accumulate", &hooks.accumulate},
     {"copy", &hooks.copy},
+    {"view_strides", &hooks.view_strides},
+    {"view_array", &hooks.view_array},
+    {"write_storage", &hooks.write_storage},
     {"worth_delaying", &hooks.worth_delaying},
+    {"checks_values", &hooks.checks_values},
     {"listed_operand", &hooks.listed_operand},
+    {"anomaly", &hooks.anomaly},
 };
 
 void set_hook(const std::string& name, nb::object value) {
   for (const auto& hook : kHooks) {
     if (name == hook.name) {
-      Py_XSETREF(*hook.slot, value.release().ptr());
+      Py_XSETREF(*hook.slot, value.is_none() ? nullptr : value.release().ptr());
       return;
     }
   }
@@ -109,6 +119,7 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
     program->instructions.push_back(made);
   }
   program->labels = labels.release().ptr();
+  program->settle_donations();
   return program;
 }
 
@@ -144,7 +155,8 @@ void run_program(const PyProgram& self, const std::vector<uint64_t>& inputs, con
   for (uint64_t address : inputs) from.push_back(reinterpret_cast<void*>(address));
   for (uint64_t address : outputs) to.push_back(reinterpret_cast<void*>(address));
   try {
-    self.program->run(from.data(), to.data());
+    Interrupts interrupts;
+    self.program->run(from.data(), to.data(), interrupts);
   } catch (const KernelError& error) {
     raise_kernel_error(*self.program, error, nullptr, 0);
     throw nb::python_error();
@@ -154,7 +166,7 @@ void run_program(const PyProgram& self, const std::vector<uint64_t>& inputs, con
 }
 
 ExecutableRef& executable_in(nb::handle capsule) {
-  auto* found = static_cast<ExecutableRef*>(PyCapsule_GetPointer(capsule.ptr(), "twofold.executable"));
+  auto* found = static_cast<ExecutableRef*>(PyCapsule_GetPointer(capsule.ptr(), kExecutableCapsule));
   if (!found) throw nb::python_error();
   return *found;
 }
@@ -171,7 +183,7 @@ nb::tuple describe_trace(const CanonicalTrace& canonical) {
   for (Type* type : canonical.trace.leaves) leaves.append(type_object(type));
   for (const Entry& entry : canonical.trace.entries) {
     nb::list refs;
-    for (uint16_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
+    for (uint32_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
     const Signature& s = *entry.signature;
     PyObject* where = location_tuple(entry.location);
     entries.append(nb::make_tuple(nb::borrow(s.graph), refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
@@ -282,7 +294,8 @@ int follow_tracing(const char* event, PyObject*, void*) {
 }
 
 PyMethodDef functions[] = {
-    {"gradients_of", gradients_of, METH_VARARGS, "gradients_of(outputs, seeds, targets, retain, create): list of tensors or None."},
+    {"gradients_of", guarded<gradients_of>, METH_VARARGS, "gradients_of(outputs, seeds, targets, retain, create): list of tensors or None."},
+    {"backward_of", guarded<backward_of>, METH_VARARGS, "backward_of(outputs, seeds, targets, retain, create): one pass that adds to .grad."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -305,10 +318,20 @@ void bind_functions(nb::module_& m) {
   m.def("set_tier", &set_tier);
   m.def("set_node_budget", [](int64_t nodes) { settings.node_budget = std::max<int64_t>(1, nodes); });
   m.def("grad_enabled", [] { return Recorder::current().grad_enabled; });
-  m.def("set_grad_enabled", [](bool on) { return std::exchange(Recorder::current().grad_enabled, on); });
   m.def("eager", [] { return Recorder::current().eager; });
   m.def("set_eager", [](bool on) { return std::exchange(Recorder::current().eager, on); });
+  m.def("set_saved_tensor_hooks", [](nb::object pack, nb::object unpack) {
+    Recorder& recorder = Recorder::current();
+    if (!recorder.flush()) throw nb::python_error();
+    Py_XSETREF(recorder.pack, pack.is_none() ? nullptr : pack.release().ptr());
+    Py_XSETREF(recorder.unpack, unpack.is_none() ? nullptr : unpack.release().ptr());
+  }, nb::arg("pack").none(), nb::arg("unpack").none());
   m.def("flush", &flush, "Run everything recorded so far in this thread.");
+  m.def("pending_checks", [] {
+    int found = Recorder::current().has_checks();
+    if (found < 0) throw nb::python_error();
+    return found == 1;
+  }, "Whether something recorded reports wrong values when it is computed.");
   m.def("pending", [] { return Recorder::current().size(); });
   m.def("statistics", &statistics);
   m.def("reset_peak", &pool_reset_peak);
@@ -316,6 +339,11 @@ void bind_functions(nb::module_& m) {
     clear_cached_traces();
     clear_executables();
     pool_trim();
+  });
+  m.def("from_array_span", [](nb::handle array) {
+    PyObject* made = wrap(value_from_span(array.ptr()));
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
   });
   m.def("from_array", &from_array, nb::arg("array"), nb::arg("share_memory"), nb::arg("dtype_code") = -1);
   m.def("describe_executable", &describe_executable);
@@ -327,12 +355,13 @@ void bind_functions(nb::module_& m) {
   m.def("last_executable", [] {
     ExecutableRef executable = Recorder::current().last_executable();
     if (!executable) return nb::object(nb::none());
-    PyObject* capsule = PyCapsule_New(new ExecutableRef(executable), "twofold.executable", [](PyObject* c) {
-      delete static_cast<ExecutableRef*>(PyCapsule_GetPointer(c, "twofold.executable"));
-    });
+    PyObject* capsule = executable_capsule(executable);
+    if (!capsule) throw nb::python_error();
     return nb::object(nb::steal(capsule));
   });
   m.def("set_fused", [](nb::handle capsule, PyProgram& program) { executable_in(capsule)->set_fused(program.program); });
+  m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
+  m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);
   m.def("location_text", &location_text);
 }
@@ -341,6 +370,10 @@ void bind_functions(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   using namespace twofold;
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "twofold works in the main interpreter only; use processes or threads in place of subinterpreters.");
+    throw nb::python_error();
+  }
   nb::set_leak_warnings(false);  // machine code stays mapped for ever, on purpose
   nb::class_<PyProgram>(m, "Program")
       .def(
@@ -361,11 +394,13 @@ NB_MODULE(_core, m) {
       .def_prop_ro("leaves", &closed_leaves)
       .def("describe", [](const PyClosed& self) { return describe_trace(self.trace->canonical); });
   bind_functions(m);
+  watch_process();
+  Recorder::watch_forks();
   Recorder::tracing_possible = Recorder::is_traced();
-  PySys_AddAuditHook(follow_tracing, nullptr);
+  PySys_AddAuditHook(guarded<follow_tracing>, nullptr);
   register_object(m);
   if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 || add_compiled_type(m.ptr()) < 0 ||
-      add_call_functions(m.ptr()) < 0 ||
+      add_call_functions(m.ptr()) < 0 || add_gradient_mode_type(m.ptr()) < 0 || add_autocast_type(m.ptr()) < 0 ||
       PyModule_AddFunctions(m.ptr(), functions) < 0) {
     throw nb::python_error();
   }

@@ -3,7 +3,6 @@
 #include "nested.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "buffer.h"
@@ -12,44 +11,16 @@
 namespace twofold {
 namespace {
 
-constexpr int64_t kBetweenChecks = 20'000'000;  // nanoseconds between two looks at signals
-constexpr int64_t kBetweenLooks = 1'000'000;    // estimated nanoseconds between two looks at the clock
+constexpr int64_t kRoundNanoseconds = 50;  // of a round, beside its body
 
 int64_t rounded(int64_t nbytes) {
   constexpr auto alignment = static_cast<int64_t>(kAlignment);
   return std::max<int64_t>((nbytes + alignment - 1) / alignment, 1) * alignment;
 }
 
-int64_t now() {
-  auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-}
-
-// Lets an interrupt end a long loop, which may hold the interpreter lock or not.
-class Interrupts {
- public:
-  explicit Interrupts(int64_t work) : work_(work + 50) {}
-
-  void after_round() {
-    estimated_ += work_;
-    if (estimated_ < kBetweenLooks) return;
-    estimated_ = 0;
-    int64_t time = now();
-    if (time - checked_ < kBetweenChecks) return;
-    checked_ = time;
-    PyGILState_STATE state = PyGILState_Ensure();
-    bool raised = PyErr_CheckSignals() != 0;
-    PyGILState_Release(state);
-    if (raised) throw PythonError{};
-  }
-
- private:
-  int64_t work_, estimated_ = 0, checked_ = now();
-};
-
-void run_part(const Part& part, void* const* inputs, void* const* outputs, char* arena) {
+void run_part(const Part& part, void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts) {
   try {
-    part.program->run_in(inputs, outputs, arena);
+    part.program->run_in(inputs, outputs, arena, interrupts);
   } catch (const KernelError& error) {
     throw KernelError{part.first_label + error.label, error.code};
   }
@@ -59,14 +30,14 @@ char* advanced(void* pointer, int64_t nbytes) { return static_cast<char*>(pointe
 
 }  // namespace
 
-void Branch::run(void* const* slots) const {
+void Branch::run(void* const* slots, Interrupts& interrupts) const {
   int64_t choice;
   std::memcpy(&choice, slots[0], sizeof choice);
   // As a list is indexed by a choice that may be wrong: the last one stands for all others.
   auto last = static_cast<int64_t>(parts.size()) - 1;
   const Part& part = parts[static_cast<size_t>(choice < 0 || choice > last ? last : choice)];
   void* const* first = slots + 1;
-  run_part(part, first, first + inputs, static_cast<char*>(first[inputs + outputs]));
+  run_part(part, first, first + inputs, static_cast<char*>(first[inputs + outputs]), interrupts);
 }
 
 bool Branch::has_host() const {
@@ -110,7 +81,7 @@ void Loop::put_block(const Placed& value, void* const* results, const std::vecto
   inputs[k] = results[k];
 }
 
-void Loop::run(void* const* slots) const {
+void Loop::run(void* const* slots, Interrupts& interrupts) const {
   const size_t carried = carried_nbytes.size(), read = read_nbytes.size(), written = written_nbytes.size();
   void* const* first = slots + (conditional ? 1 : 0) + (counted ? 1 : 0);
   void* const* rows = first + carried;
@@ -138,17 +109,16 @@ void Loop::run(void* const* slots) const {
   *go_on = conditional ? *static_cast<const uint8_t*>(slots[0]) : 1;
 
   const int64_t most = rounds(slots);
-  Interrupts interrupts(body.program->total_work);
   int64_t round = 0;
   for (; *go_on && (most < 0 || round < most); ++round) {
     const int64_t row = descending ? most - 1 - round : round;
     for (size_t k = 0; k < carried; ++k) outputs[k] = spare[2 * k + static_cast<size_t>(round & 1)];
     for (size_t k = 0; k < read; ++k) inputs[carried + k] = advanced(rows[k], row * read_nbytes[k]);
     for (size_t k = 0; k < written; ++k) outputs[carried + k] = advanced(rows_out[k], row * written_nbytes[k]);
-    run_part(body, inputs.data(), outputs.data(), arena);
+    run_part(body, inputs.data(), outputs.data(), arena, interrupts);
     for (size_t k = 0; k < carried; ++k) inputs[k] = outputs[k];
     for (size_t k = 0; k < placed.size(); ++k) put_block(placed[k], results, outputs, inputs, places[k]);
-    interrupts.after_round();
+    interrupts.after(kRoundNanoseconds);
   }
   for (size_t k = 0; k < carried; ++k) {
     if (results[k] != inputs[k]) std::memcpy(results[k], inputs[k], static_cast<size_t>(carried_nbytes[k]));

@@ -7,6 +7,7 @@
 
 namespace twofold {
 
+class Interrupts;
 class Program;
 
 // Something an instruction runs in place of a kernel. Programs inside work in `scratch`, which the instruction's
@@ -15,7 +16,7 @@ class Nested {
  public:
   virtual ~Nested() = default;
   // `slots` are the instruction's buffers, the last one scratch memory. Throws as Program::run does.
-  virtual void run(void* const* slots) const = 0;
+  virtual void run(void* const* slots, Interrupts& interrupts) const = 0;
   virtual bool has_host() const = 0;
   virtual size_t slots() const = 0;
   // Scratch memory that `run` needs.
@@ -33,7 +34,7 @@ class Branch final : public Nested {
   std::vector<Part> parts;
   size_t inputs = 0, outputs = 0;
 
-  void run(void* const* slots) const override;
+  void run(void* const* slots, Interrupts& interrupts) const override;
   bool has_host() const override;
   size_t slots() const override { return inputs + outputs + 2; }
   int64_t scratch_bytes() const override;
@@ -59,7 +60,7 @@ class Loop final : public Nested {
   };
   std::vector<Placed> placed;
 
-  void run(void* const* slots) const override;
+  void run(void* const* slots, Interrupts& interrupts) const override;
   bool has_host() const override;
   size_t slots() const override;
   // That of the body, then two buffers for each value carried, then the places, then a byte.

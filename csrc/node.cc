@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "guard.h"
 #include "signature.h"
 
 namespace twofold {
@@ -199,24 +200,24 @@ PyMemberDef members[] = {
 };
 
 PyGetSetDef attributes[] = {
-    {"shape", get_shape, nullptr, "Shape of the result.", nullptr},
-    {"dtype", get_dtype, nullptr, "Element type of the result.", nullptr},
-    {"ndim", get_ndim, nullptr, "Number of axes of the result.", nullptr},
+    {"shape", guarded<get_shape>, nullptr, "Shape of the result.", nullptr},
+    {"dtype", guarded<get_dtype>, nullptr, "Element type of the result.", nullptr},
+    {"ndim", guarded<get_ndim>, nullptr, "Number of axes of the result.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_repr, reinterpret_cast<void*>(represent)},
+    {Py_tp_dealloc, slot<dealloc>()},
+    {Py_tp_repr, slot<represent>()},
     {Py_tp_members, members},
     {Py_tp_getset, attributes},
     {0, nullptr},
 };
 
 PyMethodDef functions[] = {
-    {"make_node", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_node)), METH_FASTCALL,
+    {"make_node", method<make_node>(), METH_FASTCALL,
      "make_node(op, attrs, inputs, type): the one node with these fields."},
-    {"topological", topological, METH_O, "topological(outputs): all nodes below, inputs first."},
+    {"topological", guarded<topological>, METH_O, "topological(outputs): all nodes below, inputs first."},
     {nullptr, nullptr, 0, nullptr},
 };
 

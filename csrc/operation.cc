@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "autocast.h"
+#include "guard.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -16,6 +18,7 @@ struct PyOperation {
   vectorcallfunc vectorcall;
   Operation* operation;
   Py_ssize_t arity;
+  AutocastPolicy autocast;
   PyObject* slow;        // handles keywords, nodes and everything unusual
   PyObject* dictionary;  // __name__, __doc__, __signature__
 };
@@ -84,6 +87,10 @@ PyObject* call_into(PyObject* slow, PyObject* const* arguments, Py_ssize_t count
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
+  if (Autocast::applies(op->autocast)) {
+    Autocast cast(op->autocast, arguments, static_cast<size_t>(count + (names ? PyTuple_GET_SIZE(names) : 0)));
+    return cast.arguments() ? call(self, cast.arguments(), static_cast<size_t>(count), names) : nullptr;
+  }
   if (op->operation && count == op->arity && !names) {
     for (Py_ssize_t i = 0; i < count; ++i) {
       if (is_tensor(arguments[i])) return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
@@ -116,30 +123,33 @@ void dealloc(PyObject* self) {
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyOperation, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(PyOperation, dictionary), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT, offsetof(PyOperation, slow), READONLY, nullptr},
+    {"arity", T_PYSSIZET, offsetof(PyOperation, arity), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, slot<dealloc>()},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_descr_get, reinterpret_cast<void*>(bind_method)},
+    {Py_tp_descr_get, slot<bind_method>()},
     {Py_tp_members, members},
     {0, nullptr},
 };
 
-// operation_callable(op, arity, slow) -> callable; without an op every call goes to `slow`, which below arity 0
-// sees to the keyword `out` itself
+// operation_callable(op, arity, slow, autocast="") -> callable; without an op every call goes to `slow`, which below arity 0
+// sees to the keyword `out` itself. Its __wrapped__ is `slow`.
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
-  PyObject *python, *slow;
+  PyObject *python, *slow, *autocast = nullptr;
   Py_ssize_t arity;
-  if (!PyArg_ParseTuple(arguments, "OnO", &python, &arity, &slow)) return nullptr;
+  if (!PyArg_ParseTuple(arguments, "OnO|U", &python, &arity, &slow, &autocast)) return nullptr;
   Operation* operation = python == Py_None ? nullptr : operation_of(python);
   if (!operation && python != Py_None) return nullptr;
   auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
   if (!made) return nullptr;
-  made->vectorcall = call;
+  made->vectorcall = guarded<call>;
   made->operation = operation;
   made->arity = arity;
+  made->autocast = autocast ? autocast_policy(autocast) : AutocastPolicy::kNone;
   made->slow = slow;
   made->dictionary = PyDict_New();
   Py_INCREF(slow);
@@ -170,10 +180,10 @@ PyObject* set_operator_function(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef functions[] = {
-    {"operation_callable", operation_callable, METH_VARARGS, "operation_callable(op, arity, slow): a callable that records op."},
-    {"record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(record)), METH_FASTCALL,
+    {"operation_callable", guarded<operation_callable>, METH_VARARGS, "operation_callable(op, arity, slow): a callable that records op."},
+    {"record", method<record>(), METH_FASTCALL,
      "record(op, attrs, inputs): record one call on tensors and numbers."},
-    {"set_operator", set_operator_function, METH_VARARGS,
+    {"set_operator", guarded<set_operator_function>, METH_VARARGS,
      "set_operator(name, op): make op the operator; False if it has no slot of its own."},
     {nullptr, nullptr, 0, nullptr},
 };

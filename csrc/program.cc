@@ -2,6 +2,8 @@
 
 #include "program.h"
 
+#include <optional>
+
 #include "buffer.h"
 
 namespace twofold {
@@ -21,13 +23,8 @@ struct Arena {
   }
 };
 
-struct WithoutLock {
-  PyThreadState* state;
-  explicit WithoutLock(bool release) : state(release ? PyEval_SaveThread() : nullptr) {}
-  ~WithoutLock() {
-    if (state) PyEval_RestoreThread(state);
-  }
-};
+// A run that has begun to overwrite its inputs must reach its end, so not much may be left then.
+constexpr double kLongestWhole = 5e8;  // nanoseconds
 
 void call_host(PyObject* host, void** pointers, uint32_t count) {
   PyObject* addresses = PyTuple_New(count);
@@ -53,13 +50,29 @@ Program::~Program() {
   Py_XDECREF(labels);
 }
 
-void Program::run(void* const* inputs, void* const* outputs) const {
-  Arena arena(arena_bytes);
-  WithoutLock unlocked(!has_host && total_work > kReleaseWork);
-  run_in(inputs, outputs, static_cast<char*>(arena.data));
+void Program::settle_donations() {
+  for (size_t i = 0; i < instructions.size() && overwrites_from == SIZE_MAX; ++i) {
+    const BufferSlot* slot = slots.data() + instructions[i].first_slot;
+    for (auto [input, output] : donations) {
+      for (uint32_t k = 0; k < instructions[i].slots; ++k) {
+        if (slot[k].kind == 1 && slot[k].index == output) overwrites_from = i;
+      }
+    }
+  }
+  double left = 0;
+  for (size_t i = overwrites_from; i < instructions.size(); ++i) {
+    left += static_cast<double>(instructions[i].work) / static_cast<double>(instructions[i].grain) * kGrainNanoseconds;
+  }
+  if (left > kLongestWhole) donations.clear();
 }
 
-void Program::run_in(void* const* inputs, void* const* outputs, char* arena) const {
+void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from) const {
+  Arena arena(arena_bytes);
+  Unlocked unlocked(!has_host && total_work > kReleaseWork);
+  run_in(inputs, outputs, static_cast<char*>(arena.data), interrupts, whole_from);
+}
+
+void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from) const {
   constexpr uint32_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -69,7 +82,10 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena) con
     pointers = on_heap.data();
   }
   char* constant_data = const_cast<char*>(constants.data());
-  for (const Instruction& instruction : instructions) {
+  std::optional<Interrupts::Held> held;
+  for (size_t number = 0; number < instructions.size(); ++number) {
+    if (number == whole_from) held.emplace(interrupts);
+    const Instruction& instruction = instructions[number];
     const BufferSlot* slot = slots.data() + instruction.first_slot;
     for (uint32_t i = 0; i < instruction.slots; ++i) {
       switch (slot[i].kind) {
@@ -84,11 +100,11 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena) con
       continue;
     }
     if (instruction.nested) {
-      instruction.nested->run(pointers);
+      instruction.nested->run(pointers, interrupts);
       continue;
     }
     const int64_t* numbers = params.data() + instruction.first_param;
-    int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain);
+    int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
     if (code) throw KernelError{instruction.label, code};
   }
 }

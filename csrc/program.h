@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "interrupts.h"
 #include "nested.h"
 #include "threads.h"
 
@@ -53,12 +54,16 @@ class Program {
   bool has_host = false;
   std::vector<std::shared_ptr<const Nested>> nested;
   PyObject* labels = nullptr;   // what Python needs to word a KernelError
+  size_t overwrites_from = SIZE_MAX;  // first instruction that writes to an output named in donations
 
   ~Program();
-  // Pointers must hold input and output memory of the planned sizes. Throws KernelError or std::bad_alloc.
-  void run(void* const* inputs, void* const* outputs) const;
+  // Decides what may be donated once the instructions are there.
+  void settle_donations();
+  // Pointers must hold input and output memory of the planned sizes; from instruction `whole_from` on nothing
+  // interrupts the run. Throws KernelError, PythonError or std::bad_alloc.
+  void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
   // As run, in memory that the caller gives, and with the interpreter lock as it is.
-  void run_in(void* const* inputs, void* const* outputs, char* arena) const;
+  void run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
 };
 
 using ProgramRef = std::shared_ptr<Program>;

@@ -34,7 +34,7 @@ class Plan {
     if (entry.requires_grad() || calls_.size() > kMostCalls) return true;
     if (entry.signature->operation->python == hooks.accumulate) {
       const Ref* refs = trace_.inputs(entry);
-      for (uint16_t k = 0; k < entry.count; ++k) {
+      for (uint32_t k = 0; k < entry.count; ++k) {
         *found = false;
         if (refs[k] < 0) return true;
         if (!add(static_cast<size_t>(refs[k]), found)) return false;
@@ -72,7 +72,7 @@ class Keeper {
     for (size_t index : calls) {
       const Entry& entry = cached_.trace.entries[index];
       PutOff::Call call{entry.signature, entry.location, {}};
-      for (uint16_t k = 0; k < entry.count; ++k) {
+      for (uint32_t k = 0; k < entry.count; ++k) {
         Ref ref = cached_.trace.inputs(entry)[k];
         auto [place, fresh] = known.try_emplace(ref, ~static_cast<Ref>(made->leaves.size()));
         if (fresh && !add_leaf(*made, ref)) return nullptr;
@@ -119,7 +119,7 @@ bool Recorder::plan_put_off(CachedTrace& cached, std::vector<char>& needed) cons
     cached.put_off.push_back(static_cast<Ref>(i));
     for (size_t index : plan.calls()) {
       const Entry& entry = trace.entries[index];
-      for (uint16_t k = 0; k < entry.count; ++k) {
+      for (uint32_t k = 0; k < entry.count; ++k) {
         Ref ref = trace.inputs(entry)[k];
         bool computed = ref >= 0 && std::find(plan.calls().begin(), plan.calls().end(), static_cast<size_t>(ref)) == plan.calls().end();
         if (computed) needed[static_cast<size_t>(ref)] = 1;

@@ -2,6 +2,8 @@
 
 #include "recorder.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -22,6 +24,8 @@ bool rest_without_lock() {
 namespace {
 
 constexpr size_t kMostInputs = 16;
+constexpr const char* kOrphaned =
+    "a value belongs to a thread that was at work on it when this process was forked. Compute it before forking.";
 
 }  // namespace
 
@@ -48,8 +52,16 @@ Recorder::Busy::Busy(Recorder& recorder) : recorder_(recorder) {
   if (recorder_.busy_++ == 0) recorder_.busy_thread_ = PyThread_get_thread_ident();
 }
 
+void Recorder::watch_forks() {
+  pthread_atfork(nullptr, nullptr, [] { current().generation_ = process_generation(); });
+}
+
 bool Recorder::wait_until_free() {
   while (busy_ && busy_thread_ != PyThread_get_thread_ident()) {
+    if (is_orphaned()) {
+      PyErr_SetString(PyExc_RuntimeError, kOrphaned);
+      return false;
+    }
     if (!rest_without_lock()) return false;
   }
   return true;
@@ -61,6 +73,7 @@ Ref Recorder::new_leaf(Type* type, Leaf leaf) {
     const auto& expected = predicted_->trace.leaves;
     if (number >= expected.size() || expected[number] != type) leaf_mismatch_ = true;
   }
+  make_room(leaves_);
   if (!predicted_ || leaf_mismatch_) {
     if (predicted_) leave_prediction();
     trace_.leaves.push_back(type);
@@ -75,12 +88,14 @@ Ref Recorder::leaf_reference(Value* value) {
   if (value->buffer && value->buffer->shared_outside()) {
     // What is outside may change before this trace runs, and after: each use takes what is there now.
     ValueRef copy = stable_value(value);
+    if (copy && value->shown) shown_.add(~static_cast<Ref>(leaves_.size()), *value->shown);
     return copy ? new_leaf(value->type, Leaf{std::move(copy), 0}) : 0;
   }
-  ValueRef held = share(value);
+  Ref made = new_leaf(value->type, Leaf{share(value), 0});
   value->stamp = stamp_;
-  value->leaf_number = static_cast<int32_t>(leaves_.size());
-  return new_leaf(value->type, Leaf{std::move(held), 0});
+  value->leaf_number = ~made;
+  if (value->shown) shown_.add(made, *value->shown);
+  return made;
 }
 
 Ref Recorder::scalar_reference(Type* type, uint64_t bits) { return new_leaf(type, Leaf{ValueRef(), bits}); }
@@ -93,11 +108,9 @@ void Recorder::leave_prediction() {
   trace_.refs.assign(old.refs.begin(), old.refs.begin() + static_cast<ptrdiff_t>(refs));
   trace_.leaves.assign(old.leaves.begin(), old.leaves.begin() + static_cast<ptrdiff_t>(leaves_.size()));
   events_.clear();
-  consumed_.assign(position_, 0);
   for (const auto& event : predicted_->events) {
     if (event.end > position_) break;
     events_.push_back(event);
-    for (uint32_t i : event.visited) consumed_[i] = 1;
   }
   predicted_.reset();
   leaf_mismatch_ = false;
@@ -146,8 +159,11 @@ bool Recorder::predicted_matches(Operation* op, Attributes* a, const Ref* in, si
 
 void Recorder::ensure_room(size_t entries) {
   if (entries <= live_.size()) return;
-  live_.resize(std::max<size_t>({256, live_.size() * 2, entries}));
-  alive_.resize(live_.size());
+  // live_ last: its size tells what there is room for
+  const size_t room = std::max<size_t>({256, live_.size() * 2, entries});
+  alive_.resize(room);
+  consumed_.resize(room);
+  live_.resize(room);
 }
 
 ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location) {
@@ -162,6 +178,7 @@ ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool require
   value->location = location;
   live_[index] = value;
   alive_[index] = 1;
+  consumed_[index] = 0;
   return ValueRef(value);
 }
 
@@ -212,8 +229,9 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
   if (!signature) return ValueRef();
   uint32_t location = capture_location();
-  trace_.append(Entry{signature, 0, static_cast<uint16_t>(count), location, mask}, refs);
-  ValueRef made = make_value(position_, signature, trace_.entries.back().requires_grad(), location);
+  Entry entry{signature, 0, static_cast<uint32_t>(count), location, mask};
+  ValueRef made = make_value(position_, signature, entry.requires_grad(), location);
+  trace_.append(entry, refs);
   ++position_;
   if ((runs_at_once() || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();
   return made;
@@ -222,10 +240,11 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
 bool Recorder::record_known(Signature* s, const Ref* inputs, size_t count, uint64_t mask, uint32_t location, Ref* out) {
   *out = static_cast<Ref>(position_);
   if (predicted_ && !predicted_matches(s->operation, s->attributes, inputs, count, mask)) leave_prediction();
-  if (!predicted_) trace_.append(Entry{s, 0, static_cast<uint16_t>(count), location, mask}, inputs);
-  ensure_room(position_ + 1);
+  ensure_room(position_ + size_t{1});
+  if (!predicted_) trace_.append(Entry{s, 0, static_cast<uint32_t>(count), location, mask}, inputs);
   live_[position_] = nullptr;
   alive_[position_] = 0;
+  consumed_[position_] = 0;
   ++position_;
   return true;
 }
@@ -234,7 +253,10 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
   size_t index = static_cast<size_t>(ref);
   if (live_[index]) return share(live_[index]);
   const Entry& e = entry(index);
-  return make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), e.location);
+  uint8_t consumed = consumed_[index];
+  ValueRef made = make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), e.location);
+  consumed_[index] = consumed;
+  return made;
 }
 
 // Whether the gradients of the event end where they did: a leaf may now be a value with operations above it.
@@ -252,9 +274,13 @@ bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, con
     if (event.begin != position_) continue;
     if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return false;
     if (!ends_at_leaves(event)) return false;
+    if (std::any_of(event.reading.begin(), event.reading.end(), [this](uint32_t i) { return is_consumed(i); })) return false;
+    if (!shown_.empty() && shown_.changed_among(event.read)) return false;
     ensure_room(event.end);
     std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
     std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
+    std::fill(consumed_.begin() + event.begin, consumed_.begin() + event.end, uint8_t{0});
+    for (uint32_t i : event.reading) consumed_[i] |= !retain;
     position_ = event.end;
     *found = &event;
     return true;
@@ -262,20 +288,14 @@ bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, con
   return false;
 }
 
-bool Recorder::is_consumed(size_t i) const {
-  if (!predicted_) return i < consumed_.size() && consumed_[i];
-  for (const auto& event : predicted_->events) {
-    if (event.end > position_) break;
-    const auto& visited = event.visited;  // in descending order
-    if (std::binary_search(visited.rbegin(), visited.rend(), static_cast<uint32_t>(i))) return true;
+void Recorder::note(Value* value, const Snapshot& snapshot) {
+  if (value->pending) {
+    value->owner->shown_.add(value->index, snapshot);
+    return;
   }
-  return false;
-}
-
-void Recorder::mark_consumed(const std::vector<uint32_t>& entries) {
-  if (predicted_) return;
-  consumed_.resize(position_, 0);
-  for (uint32_t i : entries) consumed_[i] = 1;
+  if (!value->shown) value->shown = std::make_unique<Snapshot>(snapshot);
+  if (value->stamp == current().stamp_) current().shown_.add(~value->leaf_number, snapshot);
+  if (value->history && !value->is_leaf) value->history->shown.add(value->index, snapshot);
 }
 
 void Recorder::watch(Value* value) {
@@ -291,7 +311,6 @@ bool Recorder::has_hooks() const {
 
 void Recorder::add_event(BackwardEvent event) {
   if (predicted_) return;
-  mark_consumed(event.visited);
   events_.push_back(std::move(event));
 }
 

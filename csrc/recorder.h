@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "process.h"
 #include "value.h"
 
 namespace twofold {
@@ -18,7 +19,8 @@ struct BackwardEvent {
   Ref root, seed;                                  // seed: the given cotangent, or kNoRef
   bool retain, create;
   std::vector<std::pair<Ref, Ref>> gradients;      // leaf or entry, entry that holds its gradient
-  std::vector<uint32_t> visited;                   // entries whose graph this pass used up
+  std::vector<uint32_t> reading;                   // entries passed whose gradients read values
+  std::vector<Ref> read;                           // these values and what they are views of, in order
 };
 
 // A trace that has run, with everything needed to run it again.
@@ -26,9 +28,10 @@ struct CachedTrace {
   Trace trace;
   std::vector<uint8_t> alive;          // which entries had a handle at the end
   std::vector<BackwardEvent> events;
-  std::vector<uint8_t> consumed;
-  std::vector<Ref> outputs;            // entries the executable returns: the living, then the kept
-  size_t living = 0;
+  std::vector<uint8_t> consumed;       // entries that read values and whose graph a backward pass has used up
+  std::vector<uint8_t> used_up;        // entries with such a one above them, or such themselves
+  std::vector<Ref> outputs;            // entries the executable returns: the living, the kept, and what only checks values
+  size_t living = 0, kept = 0;         // how many of them live, and how many live or are kept
   std::vector<Ref> put_off;            // living entries that are not computed, but kept as calls on what is
   std::vector<uint8_t> needed_leaf;    // by leaf of this trace: what is put off reads it
   bool keeps_history = false;
@@ -74,25 +77,35 @@ class Recorder {
     alive_[static_cast<size_t>(value->index)] = 0;
   }
 
-  // Replays a predicted backward pass; true if it did.
+  // Replays a predicted backward pass; true if it did, false also where it would read what was used up.
   bool replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** event);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
   void add_event(BackwardEvent event);
-  void mark_consumed(const std::vector<uint32_t>& entries);
+  // Keeps in mind that the value, if it stands in a trace, shows a storage that may be written over.
+  static void note(Value* value, const Snapshot& snapshot);
+  Snapshots& shown() { return shown_; }
+  void mark_consumed(size_t entry) { consumed_[entry] = 1; }
 
   const Entry& entry(size_t i) const { return predicted_ ? predicted_->trace.entries[i] : trace_.entries[i]; }
   const Ref* inputs(const Entry& e) const { return (predicted_ ? predicted_->trace : trace_).inputs(e); }
   uint32_t size() const { return position_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
-  bool is_consumed(size_t i) const;
+  bool is_consumed(size_t entry) const { return consumed_[entry] != 0; }
   // From now on a backward pass that comes to the value heeds its slot.
   static void watch(Value* value);
   bool has_hooks() const;
+  // 1 where an entry reports wrong values when it is computed; -1 with a Python error set.
+  int has_checks() const;
   // Changes with every run: references of an earlier trace mean nothing in a later one.
   uint64_t stamp() const { return stamp_; }
   void leave_prediction();
   void forget_prediction() { if (predicted_) leave_prediction(); }
+
+  // Whether the thread of this recorder was left behind by a fork.
+  bool is_orphaned() const { return generation_ != process_generation(); }
+  // Once, when the module is loaded: the recorder of the thread that forks goes on in the child.
+  static void watch_forks();
 
   // Python code may run while a trace is looked at or changed; other threads then keep their hands off it.
   class Busy {
@@ -109,12 +122,15 @@ class Recorder {
   bool in_flight(const Value* value) const { return value->stamp != stamp_; }
 
   bool grad_enabled = true;
+  bool autocast = false;  // whether operations choose the dtype of their operands
+  uint8_t autocast_dtype = kBFloat16;
   // Whether each operation is to run at once: asked for, or because a debugger steps through the program.
   bool runs_at_once() const { return eager || (tracing_possible && is_traced()); }
   static bool is_traced();
   static bool tracing_possible;  // a trace function has been set in this process
 
   bool eager = false;
+  PyObject *pack = nullptr, *unpack = nullptr;  // owned; hooks for saved tensors, or null
   uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;
 
  private:
@@ -129,11 +145,13 @@ class Recorder {
   std::shared_ptr<CachedTrace> build_trace();
   bool plan_outputs(CachedTrace& cached) const;
   bool plan_put_off(CachedTrace& cached, std::vector<char>& needed) const;
-  bool mark_kept(const CachedTrace& cached, std::vector<char>& kept) const;
+  bool plan_checks(CachedTrace& cached) const;
+  bool mark_kept(CachedTrace& cached, std::vector<char>& kept) const;
   void reset(std::shared_ptr<CachedTrace> prediction);
   void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living);
   std::string raw_key() const;
 
+  uint64_t generation_ = process_generation();
   int busy_ = 0;
   unsigned long busy_thread_ = 0;
   std::shared_ptr<CachedTrace> predicted_;   // null while a new trace is recorded
@@ -142,18 +160,37 @@ class Recorder {
   uint64_t stamp_ = 0;
   Trace trace_;
   std::vector<BackwardEvent> events_;
-  std::vector<uint8_t> consumed_;
+  std::vector<uint8_t> consumed_;   // by entry, whether or not a prediction holds
   std::vector<Leaf> leaves_;
   std::vector<Watch> watched_;
+  Snapshots shown_;
   std::vector<Value*> live_;     // by entry; not owned
   std::vector<uint8_t> alive_;   // by entry: 1 where a handle lives, 2 where it is asked for its value
   std::shared_ptr<CachedTrace> last_;
+};
+
+// Whether this thread records gradients, for the length of a scope, however that is left.
+class GradientScope {
+ public:
+  explicit GradientScope(bool mode) : recorder_(Recorder::current()), before_(std::exchange(recorder_.grad_enabled, mode)) {}
+  ~GradientScope() { recorder_.grad_enabled = before_; }
+  GradientScope(const GradientScope&) = delete;
+
+ private:
+  Recorder& recorder_;
+  const bool before_;
 };
 
 // Lets other threads go on for a moment; false with a Python error set.
 bool rest_without_lock();
 // Replaces the value's memory by a private copy if somebody outside may write to it.
 ValueRef stable_value(Value* value);
+// A value of the buffer's memory at the place in the graph where `value` stands.
+ValueRef at_place_of(Value* value, Type* type, BufferRef buffer);
+// Gives all values that gradients of the trace read to the hook, and keeps what it returns; false with a Python error set.
+bool pack_saved(History& history, PyObject* pack, PyObject* unpack);
+// What `data` holds, at the place in the graph where `value` stands; both are computed. Null with a Python error set.
+ValueRef with_data(Value* value, Value* data);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.
 bool realise(Value* value);
 size_t cached_trace_count();

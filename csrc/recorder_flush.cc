@@ -4,6 +4,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "guard.h"
+#include "out_of_memory.h"
 #include "put_off.h"
 #include "recorder.h"
 
@@ -22,7 +24,7 @@ std::unordered_map<std::string, std::shared_ptr<CachedTrace>>& traces() {
   return table;
 }
 
-bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::vector<BufferRef>& results) {
+bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::vector<BufferRef>& results, Interrupts& interrupts) try {
   const auto& source = cached.leaf_source;
   constexpr size_t kOnStack = 128;
   void* pointers_on_stack[kOnStack];
@@ -46,22 +48,26 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::v
     dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
   }
-  return cached.executable->run(pointers, spare, results);
+  return cached.executable->run(pointers, spare, results, interrupts);
+} catch (...) {
+  set_error_of_exception();
+  return false;
 }
 
 // A result that is null belongs to a value that could not be computed. Behind what lives stands what is put off.
-void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
-             std::vector<Leaf>& leaves, std::vector<Watch> watched) {
+// False with a Python error set; then what has no result yet counts as not computed.
+bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
+             std::vector<Leaf>& leaves, std::vector<Watch> watched, Snapshots shown, std::shared_ptr<History>& history) try {
   keep_put_off(*cached, living, results, leaves);
-  std::shared_ptr<History> history;
   if (cached->keeps_history) {
     history = std::make_shared<History>();
     history->order = ++next_history;
     history->trace = cached;
     history->kept.resize(cached->trace.entries.size());
-    for (size_t j = 0; j < cached->outputs.size(); ++j) history->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
+    for (size_t j = 0; j < cached->kept; ++j) history->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
     history->leaves = std::move(leaves);
     history->watched = std::move(watched);
+    history->shown = std::move(shown);
   }
   for (size_t j = 0; j < cached->living; ++j) {
     Value* value = living[j].get();
@@ -72,12 +78,23 @@ void deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
     value->buffer = results[j];
     value->failed = !results[j];
     if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
-    if (entry < cached->consumed.size() && cached->consumed[entry]) {
+    if (cached->used_up[entry]) {
       value->consumed = true;
     } else {
       value->history = history;
     }
   }
+  return true;
+} catch (...) {
+  set_error_of_exception();
+  for (ValueRef& value : living) {
+    if (!value->pending) continue;
+    value->pending = false;
+    value->owner = nullptr;
+    value->stamp = 0;
+    value->failed = true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -95,7 +112,7 @@ std::string Recorder::raw_key() const {
   append(trace_.refs.data(), trace_.refs.size() * sizeof(Ref));
   append(trace_.leaves.data(), trace_.leaves.size() * sizeof(Type*));
   append(alive_.data(), n);
-  append(consumed_.data(), consumed_.size());
+  append(consumed_.data(), n);
   for (const auto& event : events_) append(event.gradients.data(), event.gradients.size() * sizeof event.gradients[0]);
   return key;
 }
@@ -104,7 +121,8 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   if (predicted_) {
     const CachedTrace& p = *predicted_;
     if (position_ == p.trace.entries.size() && leaves_.size() == p.trace.leaves.size() &&
-        std::memcmp(alive_.data(), p.alive.data(), position_) == 0) {
+        std::memcmp(alive_.data(), p.alive.data(), position_) == 0 &&
+        std::memcmp(consumed_.data(), p.consumed.data(), position_) == 0) {
       ++predicted_flushes;
       return predicted_;
     }
@@ -115,7 +133,6 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   for (size_t i = 0; i < position_; ++i) {
     if (alive_[i]) held.push_back(share(live_[i]));
   }
-  consumed_.resize(position_, 0);
   std::string key = raw_key();
   auto found = traces().find(key);
   if (found != traces().end()) return found->second;
@@ -131,7 +148,7 @@ std::shared_ptr<CachedTrace> Recorder::build_trace() {
   cached->trace = trace_;
   cached->alive.assign(alive_.begin(), alive_.begin() + position_);
   cached->events = events_;
-  cached->consumed = consumed_;
+  cached->consumed.assign(consumed_.begin(), consumed_.begin() + position_);
   if (!plan_outputs(*cached)) return nullptr;
   if (cached->outputs.empty()) return cached;
   CanonicalTrace canonical(cached->trace, cached->outputs);
@@ -154,24 +171,64 @@ bool Recorder::plan_outputs(CachedTrace& cached) const {
   for (size_t i = 0; i < n; ++i) {
     if (kept[i] && !cached.alive[i]) cached.outputs.push_back(static_cast<Ref>(i));
   }
+  cached.kept = cached.outputs.size();
+  return plan_checks(cached);
+}
+
+// Entries that report wrong values run even if nothing is left that reads them.
+bool Recorder::plan_checks(CachedTrace& cached) const {
+  const Trace& trace = cached.trace;
+  std::vector<char> computed(trace.entries.size(), 0);
+  for (Ref ref : cached.outputs) computed[static_cast<size_t>(ref)] = 1;
+  for (Ref ref : cached.put_off) computed[static_cast<size_t>(ref)] = 1;
+  for (size_t i = trace.entries.size(); i-- > 0;) {
+    const Entry& e = trace.entries[i];
+    if (!computed[i]) {
+      int checks = checks_values(e.signature);
+      if (checks < 0) return false;
+      if (!checks) continue;
+      cached.outputs.push_back(static_cast<Ref>(i));
+    }
+    const Ref* in = trace.inputs(e);
+    for (uint16_t k = 0; k < e.count; ++k) {
+      if (in[k] >= 0) computed[static_cast<size_t>(in[k])] = 1;
+    }
+  }
   return true;
 }
 
-bool Recorder::mark_kept(const CachedTrace& cached, std::vector<char>& kept) const {
+int Recorder::has_checks() const {
+  for (uint32_t i = 0; i < position_; ++i) {
+    int checks = checks_values(entry(i).signature);
+    if (checks) return checks;
+  }
+  return 0;
+}
+
+// What a backward pass would read after an earlier one has used it up is not kept, nor the way there.
+bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
   const Trace& trace = cached.trace;
+  cached.used_up = cached.consumed;
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Entry& e = trace.entries[i];
+    for (uint32_t k = 0; e.requires_grad() && k < e.count; ++k) {
+      Ref ref = trace.inputs(e)[k];
+      if (ref >= 0 && e.flows_to(k)) cached.used_up[i] |= cached.used_up[static_cast<size_t>(ref)];
+    }
+  }
   std::vector<char> on_path(trace.entries.size(), 0);
   bool any = false;
   for (size_t i = 0; i < trace.entries.size(); ++i) {
     const Value* value = cached.alive[i] ? live_[i] : nullptr;
-    if (value && !value->is_leaf && trace.entries[i].requires_grad() && !cached.consumed[i]) on_path[i] = any = true;
+    if (value && !value->is_leaf && trace.entries[i].requires_grad() && !cached.used_up[i]) on_path[i] = any = true;
   }
-  const_cast<CachedTrace&>(cached).keeps_history = any;
+  cached.keeps_history = any;
   if (!any) return true;
   for (size_t i = trace.entries.size(); i-- > 0;) {
     const Entry& e = trace.entries[i];
     if (!on_path[i] || !e.requires_grad()) continue;
     const Ref* in = trace.inputs(e);
-    for (uint16_t k = 0; k < e.count; ++k) {
+    for (uint32_t k = 0; k < e.count; ++k) {
       if (!e.flows_to(k)) continue;
       if (in[k] >= 0) on_path[static_cast<size_t>(in[k])] = 1;
       const Gradient* gradient = gradient_of(e.signature, k);
@@ -194,9 +251,9 @@ bool Recorder::mark_kept(const CachedTrace& cached, std::vector<char>& kept) con
 void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
   trace_.clear();
   events_.clear();
-  consumed_.clear();
   leaves_.clear();
   watched_.clear();
+  shown_.clear();
   position_ = 0;
   stamp_ = next_stamp();
   leaf_mismatch_ = false;
@@ -210,6 +267,7 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
   leaves_ = std::move(leaves);
   std::fill(live_.begin(), live_.begin() + position_, nullptr);
   std::copy(cached->alive.begin(), cached->alive.end(), alive_.begin());
+  std::copy(cached->consumed.begin(), cached->consumed.end(), consumed_.begin());
   for (size_t j = 0; j < living.size(); ++j) {
     Ref entry = j < cached->living ? cached->outputs[j] : cached->put_off[j - cached->living];
     live_[static_cast<size_t>(entry)] = living[j].get();
@@ -227,48 +285,67 @@ bool Recorder::flush() {
     cached = finish_trace(held);
   }
   if (!cached) return false;
+  // From here to the run nothing may fail, or the values would wait for ever.
   std::vector<ValueRef> living;
+  std::vector<BufferRef> results;
   living.reserve(cached->living + cached->put_off.size());
+  results.reserve(cached->outputs.size());
   for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
   for (Ref entry : cached->put_off) living.push_back(share(live_[static_cast<size_t>(entry)]));
   std::vector<Leaf> leaves = std::move(leaves_);
   std::vector<Watch> watched = std::move(watched_);
+  Snapshots shown = std::move(shown_);
   if (last_) last_->next = cached;
   last_ = cached;
   reset(cached->next.lock());
   if (!cached->executable && cached->put_off.empty()) return true;
-  std::vector<BufferRef> results;
-  if (!cached->executable || run_executable(*cached, leaves, results)) {
-    deliver(cached, living, results, leaves, std::move(watched));
-    return true;
+  Interrupts interrupts;
+  std::shared_ptr<History> history;
+  if (!cached->executable || run_executable(*cached, leaves, results, interrupts)) {
+    bool done = deliver(cached, living, results, leaves, std::move(watched), std::move(shown), history);
+    return done && (!history || !pack || pack_saved(*history, pack, unpack));
   }
-  bool transient = PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+  bool transient = interrupts.raised() || PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
   if (transient && position_ == 0) {
     restore(cached, std::move(leaves), living);
     watched_ = std::move(watched);
+    shown_ = std::move(shown);
     return false;
   }
   // What does not depend on the operation that failed was computed all the same.
   results.resize(cached->outputs.size());
-  deliver(cached, living, results, leaves, std::move(watched));
+  static_cast<void>(deliver(cached, living, results, leaves, std::move(watched), std::move(shown), history));
   return false;
+}
+
+ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
+  ValueRef made(new_value(type));
+  made->buffer = std::move(buffer);
+  made->requires_grad = value->requires_grad;
+  made->is_leaf = value->is_leaf;
+  made->consumed = value->consumed;
+  made->index = value->index;
+  made->history = value->history;
+  made->slot = value->slot;
+  if (made->slot) ++made->slot->references;
+  return made;
+}
+
+ValueRef with_data(Value* value, Value* data) {
+  ValueRef held = share(value), source = share(data);
+  if ((!value->is_leaf && !realise(value)) || !realise(data)) return ValueRef();
+  ValueRef made = at_place_of(value, data->type, data->buffer);
+  made->location = data->location;
+  return made;
 }
 
 ValueRef stable_value(Value* value) {
   try {
-    ValueRef copy(new_value(value->type));
-    copy->buffer = BufferRef(new_buffer(value->buffer->nbytes));
-    std::memcpy(copy->buffer->data, value->buffer->data, value->buffer->nbytes);
-    copy->requires_grad = value->requires_grad;
-    copy->is_leaf = value->is_leaf;
-    copy->consumed = value->consumed;
-    copy->index = value->index;
-    copy->history = value->history;
-    copy->slot = value->slot;
-    if (copy->slot) ++copy->slot->references;
-    return copy;
+    BufferRef copy(new_buffer(value->buffer->nbytes));
+    std::memcpy(copy->data, value->buffer->data, value->buffer->nbytes);
+    return at_place_of(value, value->type, std::move(copy));
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    raise_out_of_memory(value->buffer->nbytes, "a copy of " + value->type->text() + ", whose memory is shared", 0);
     return ValueRef();
   }
 }
@@ -279,6 +356,10 @@ bool realise(Value* value) {
     Recorder* owner = value->owner;
     if (!owner->in_flight(value)) {
       if (!owner->flush()) return false;
+    } else if (owner->is_orphaned()) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "this value was being computed by another thread when the process was forked. Compute it before forking.");
+      return false;
     } else if (owner == &Recorder::current()) {
       PyErr_SetString(PyExc_RuntimeError, "a value is used while the run that computes it is still going on");
       return false;

@@ -181,6 +181,13 @@ bool fill(Signature* s, PyObject* result) {
 
 }  // namespace
 
+AutocastPolicy autocast_policy(PyObject* name) {
+  if (PyUnicode_CompareWithASCIIString(name, "lower") == 0) return AutocastPolicy::kLower;
+  if (PyUnicode_CompareWithASCIIString(name, "float32") == 0) return AutocastPolicy::kFloat32;
+  if (PyUnicode_CompareWithASCIIString(name, "own") == 0) return AutocastPolicy::kOwn;
+  return PyUnicode_CompareWithASCIIString(name, "widest") == 0 ? AutocastPolicy::kWidest : AutocastPolicy::kNone;
+}
+
 Operation* operation_of(PyObject* op) {
   static auto& known = *new std::unordered_map<PyObject*, std::unique_ptr<Operation>>();
   auto found = known.find(op);
@@ -189,12 +196,18 @@ Operation* operation_of(PyObject* op) {
   if (!name) return nullptr;
   Owned view(PyObject_GetAttrString(op, "is_view"));
   if (!view) return nullptr;
+  Owned copies(PyObject_GetAttrString(op, "may_copy"));
+  if (!copies) return nullptr;
+  Owned autocast(PyObject_GetAttrString(op, "autocast"));
+  if (!autocast) return nullptr;
   auto made = std::make_unique<Operation>();
   Py_INCREF(op);
   made->python = op;
   made->name = PyUnicode_AsUTF8(name.object);
   made->id = static_cast<uint32_t>(known.size());
   made->is_view = PyObject_IsTrue(view.object) == 1;
+  made->may_copy = PyObject_IsTrue(copies.object) == 1;
+  made->autocast = autocast_policy(autocast.object);
   return (known[op] = std::move(made)).get();
 }
 
@@ -304,6 +317,19 @@ int worth_delaying(Signature* signature) {
     }
   }
   return signature->worth_delaying;
+}
+
+int checks_values(Signature* signature) {
+  if (signature->checks_values < 0) {
+    signature->checks_values = 0;
+    if (signature->graph && hooks.checks_values) {
+      Owned found(PyObject_CallFunctionObjArgs(hooks.checks_values, signature->operation->python, signature->graph, nullptr));
+      int truth = found ? PyObject_IsTrue(found.object) : -1;
+      if (truth < 0) return -1;
+      signature->checks_values = static_cast<int8_t>(truth);
+    }
+  }
+  return signature->checks_values;
 }
 
 Program* program_of(Signature* s) {

@@ -14,11 +14,16 @@ typedef struct _object PyObject;
 
 namespace twofold {
 
+// Which dtype an operation chooses for its floating operands inside an autocast region.
+enum class AutocastPolicy : uint8_t { kNone, kLower, kFloat32, kWidest, kOwn };
+
 struct Operation {
   PyObject* python;  // the entry, twofold.ir.op.Op
   std::string name;
   uint32_t id;
   bool is_view;
+  bool may_copy;  // of a view: strides may fail to show the result, save of a dense input
+  AutocastPolicy autocast;
 };
 
 // Attributes by value; equal attributes are one pointer.
@@ -47,6 +52,7 @@ struct Signature {
   PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown
   bool differentiable = false;
   int8_t worth_delaying = -1;  // -1 until Python has been asked
+  int8_t checks_values = -1;   // -1 until Python has been asked
   std::vector<Gradient> gradients;
   ProgramRef program;
   uint64_t hash;
@@ -72,15 +78,22 @@ struct Hooks {
   PyObject* locate_error = nullptr;     // (error, function, arguments, their keywords or None) -> error that tells them, or the same
   PyObject* write_out = nullptr;        // (out, result) -> out, which holds the result from then on
   PyObject* display = nullptr;          // (tensor) -> str
+  PyObject* construct = nullptr;        // (*sizes or data) -> tensor: what calling the tensor type makes
   PyObject* symbolic_observed = nullptr;  // (tensor, what) -> raises
   PyObject* no_gradient = nullptr;      // (tensor) -> message for backward without a leaf that asks for it
   PyObject* accumulate = nullptr;       // the operation that adds cotangents
   PyObject* copy = nullptr;             // the operation that returns its input
+  PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
+  PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
+  PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
   PyObject* worth_delaying = nullptr;   // (graph) -> whether its inputs are kept rather than its result
+  PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, place): raises where it is NaN; null: no search
+  PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };
 extern Hooks hooks;
 
+AutocastPolicy autocast_policy(PyObject* name);  // of the strings that entries have
 Operation* operation_of(PyObject* op);  // null with a Python error set
 Attributes* attributes_of(PyObject* tuple);
 Attributes* no_attributes();
@@ -92,6 +105,8 @@ Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inpu
 const Gradient* gradient_of(Signature* signature, size_t index);
 // 1 where the inputs of a call are kept rather than its result, else 0; -1 with a Python error set.
 int worth_delaying(Signature* signature);
+// 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.
+int checks_values(Signature* signature);
 // The first-sight program; null with a Python error set.
 Program* program_of(Signature* signature);
 

@@ -2,7 +2,11 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "autocast.h"
+#include "guard.h"
+#include "layout.h"
 #include "location.h"
 
 namespace twofold {
@@ -34,12 +38,14 @@ void release_view(View* view) {
 
 }  // namespace
 
-void tensor_dealloc(PyObject* self) {
-  auto* tensor = reinterpret_cast<PyTensor*>(self);
-  if (tensor->weak_references) PyObject_ClearWeakRefs(self);
+namespace {
+
+void destroy_tensor(PyTensor* tensor) {
+  auto* self = reinterpret_cast<PyObject*>(tensor);
+  Py_CLEAR(tensor->dict);
   if (Value* value = std::exchange(tensor->value, nullptr)) release(value);
   Py_CLEAR(tensor->former);
-  // A chain of views unwinds through the trashcan-free loop of their parents' own deallocation; chains are short.
+  if (Storage* storage = std::exchange(tensor->storage, nullptr)) release_storage(storage);
   if (View* view = std::exchange(tensor->view, nullptr)) release_view(view);
   PyTypeObject* type = Py_TYPE(self);
   if (type == tensor_type && free_count < kMostFree) {
@@ -50,13 +56,32 @@ void tensor_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+}  // namespace
+
+void tensor_dealloc(PyObject* self) {
+  static PyTensor* waiting = nullptr;
+  static bool destroying = false;
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  if (tensor->weak_references) PyObject_ClearWeakRefs(self);
+  // The parents of a view die in turn; the list, linked through a field that is free now, keeps that from recursing.
+  tensor->weak_references = reinterpret_cast<PyObject*>(std::exchange(waiting, tensor));
+  if (destroying) return;
+  destroying = true;
+  while (waiting) {
+    PyTensor* next = waiting;
+    waiting = reinterpret_cast<PyTensor*>(std::exchange(next->weak_references, nullptr));
+    destroy_tensor(next);
+  }
+  destroying = false;
+}
+
 View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs) {
   PyTensor* root = parent->view ? parent->view->root : parent;
   Py_INCREF(reinterpret_cast<PyObject*>(parent));
   Py_INCREF(reinterpret_cast<PyObject*>(root));
   ++root->views;
   ++parent->views;
-  return new View{parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch};
+  return new View{parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled};
 }
 
 bool leave_storage(PyTensor* tensor) {
@@ -76,21 +101,23 @@ bool leave_storage(PyTensor* tensor) {
     left->epoch = tensor->epoch;
     left->views = std::exchange(tensor->views, 0);
     left->view = std::exchange(tensor->view, nullptr);
+    left->silent = tensor->silent;
+    left->storage = std::exchange(tensor->storage, nullptr);
     left->detached = tensor->detached;
     left->former = tensor->former;
     tensor->former = left;
   } else if (View* view = std::exchange(tensor->view, nullptr)) {
     release_view(view);
   }
+  if (Storage* storage = std::exchange(tensor->storage, nullptr)) release_storage(storage);
   ++tensor->epoch;
   ++tensor->version;
+  ++tensor->silent;
   return true;
 }
 
-namespace {
-
-// Hangs the view on the handles that its root and its parent left their storage to, if they have left it.
 void follow_storage(View* view) {
+  if (view->epoch == view->root->epoch && view->parent_epoch == view->parent->epoch) return;
   PyTensor* root = holder(view->root, view->epoch);
   PyTensor* parent = holder(view->parent, view->parent_epoch);
   Py_INCREF(reinterpret_cast<PyObject*>(root));
@@ -99,14 +126,24 @@ void follow_storage(View* view) {
   Py_DECREF(reinterpret_cast<PyObject*>(std::exchange(view->parent, parent)));
 }
 
+namespace {
+
 // Keeps what `record` needs about a view: operation, parent and further inputs.
-void attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* attributes, PyObject* const* rest, size_t count) {
+bool attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* attributes, PyObject* const* rest, size_t count) {
+  const Layout* layout = nullptr;
+  if (op->may_copy && parent->view) {
+    const Layout* source = layout_of(parent);
+    if (!source || !viewed_layout(op, attributes, parent->value->type, source, count, result->value->type, &layout)) return false;
+    if (!layout) return true;
+  }
   PyObject* inputs = PyTuple_New(static_cast<Py_ssize_t>(count));
   for (size_t i = 0; i < count && inputs; ++i) {
     Py_INCREF(rest[i]);
     PyTuple_SET_ITEM(inputs, static_cast<Py_ssize_t>(i), rest[i]);
   }
   result->view = new_view(parent, op, attributes, inputs);
+  result->view->layout = layout;
+  return true;
 }
 
 // A Python complex number as a handle on a weak value: it takes sixteen bytes, which a scalar leaf has not.
@@ -114,11 +151,7 @@ PyObject* complex_scalar(PyObject* object) {
   static Type* const type = type_of(kComplex128, nullptr, 0, true);
   ValueRef value(new_value(type));
   const double parts[2] = {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
-  try {
-    value->buffer = BufferRef(new_buffer(sizeof parts));
-  } catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-  }
+  value->buffer = BufferRef(new_buffer(sizeof parts));
   std::memcpy(value->buffer->data, parts, sizeof parts);
   value->location = capture_location();
   return wrap(std::move(value));
@@ -150,36 +183,89 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
   tensor->value = value.take();
   tensor->view = nullptr;
   tensor->weak_references = nullptr;
-  tensor->version = tensor->epoch = tensor->views = 0;
+  tensor->dict = nullptr;
+  tensor->version = tensor->epoch = tensor->views = tensor->silent = 0;
+  tensor->storage = nullptr;
   tensor->former = nullptr;
   tensor->detached = false;
   return reinterpret_cast<PyObject*>(tensor);
 }
 
-Value* current_value(PyTensor* tensor) {
+namespace {
+
+bool shows_whole(const PyTensor* tensor) {
+  for (; tensor->view; tensor = tensor->view->parent) {
+    if (tensor->view->operation) return false;
+  }
+  return true;
+}
+
+// A view's value has been computed, so that nothing in a graph says what it is a part of.
+void show(PyTensor* tensor) {
+  tensor->value->shown = std::make_unique<Snapshot>(storage_of(tensor), shows_whole(tensor));
+}
+
+bool is_current(const View* view) { return view->seen == view->root->version && !is_shared_outside(view->root->value); }
+
+bool at_once(const PyTensor* tensor) {
+  return tensor->view->operation && reads_at_once(tensor->view->parent, tensor->value->type, tensor->view->tracked);
+}
+
+// Reads the view again through its parent.
+Value* read_again(PyTensor* tensor) {
   View* view = tensor->view;
-  if (!view) return tensor->value;
-  if (view->epoch != view->root->epoch || view->parent_epoch != view->parent->epoch) follow_storage(view);
-  if (view->seen == view->root->version) return tensor->value;
-  Value* parent = current_value(view->parent);
-  if (!parent) return nullptr;
+  bool own = flows(tensor) && (tensor->value->is_leaf || !view->operation);  // a place in the graph that is not the parent's
   ValueRef fresh;
-  if (!view->operation) {
+  if (at_once(tensor)) {
+    if (!(fresh = read_storage(tensor))) return nullptr;
+  } else if (!view->operation) {
+    Value* parent = current_value(view->parent);
+    if (!parent) return nullptr;
     fresh = share(parent);
   } else {
     PyObject* arguments[kMostOperands];
     arguments[0] = reinterpret_cast<PyObject*>(view->parent);
     size_t count = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs)) + 1;
     for (size_t i = 1; i < count; ++i) arguments[i] = PyTuple_GET_ITEM(view->inputs, static_cast<Py_ssize_t>(i - 1));
+    GradientScope scoped(view->tracked);
     PyObject* made = call_operation(view->operation, view->attributes, arguments, count);
     if (!made) return nullptr;
     fresh = share(reinterpret_cast<PyTensor*>(made)->value);
     Py_DECREF(made);
   }
+  if (own && !(fresh = with_data(tensor->value, fresh.get()))) return nullptr;
+  retain_further(tensor->value, fresh.get());
   Value* old = std::exchange(tensor->value, fresh.take());
   release(old);
   view->seen = view->root->version;
   return tensor->value;
+}
+
+}  // namespace
+
+Value* current_value(PyTensor* tensor) {
+  View* view = tensor->view;
+  if (!view) return tensor->value;
+  follow_storage(view);
+  if (is_current(view)) return tensor->value;
+  Recursion level(" in a view of views");
+  if (!level) return nullptr;
+  // From the top, so that a long chain of views does not recurse.
+  std::vector<PyTensor*> stale;
+  bool walks = !is_shared_outside(view->root->value) && !at_once(tensor);
+  for (PyTensor* above = view->parent; walks && above->view; above = above->view->parent) {
+    follow_storage(above->view);
+    if (is_current(above->view)) break;
+    stale.push_back(above);
+  }
+  while (!stale.empty() && read_again(stale.back())) stale.pop_back();
+  return stale.empty() ? read_again(tensor) : nullptr;
+}
+
+Storage* storage_of(PyTensor* tensor) {
+  PyTensor* root = tensor->view ? tensor->view->root : tensor;
+  if (!root->storage) root->storage = new Storage();
+  return root->storage;
 }
 
 int to_operand(PyObject* object, Operand* operand, PyObject** held) {
@@ -188,6 +274,7 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
     auto* tensor = reinterpret_cast<PyTensor*>(object);
     operand->value = current_value(tensor);
     operand->detached = tensor->detached;
+    if (tensor->view && operand->value && !operand->value->pending && !operand->value->shown) show(tensor);
     return operand->value ? 1 : -1;
   }
   operand->value = nullptr;
@@ -232,7 +319,49 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
   return status;
 }
 
+namespace {
+
+// A view of memory that somebody outside shares, where it is read at once; null where it is recorded. False with an
+// error set.
+bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject** shown) {
+  auto* parent = reinterpret_cast<PyTensor*>(arguments[0]);
+  const PyTensor* root = parent->view ? parent->view->root : parent;
+  if (!is_shared_outside(root->value) || count > kMostOperands) return true;
+  Type* types[kMostOperands];
+  for (size_t i = 0; i < count; ++i) {
+    Operand operand;
+    PyObject* held = nullptr;
+    if (i && is_tensor(arguments[i])) return true;
+    if (i && to_operand(arguments[i], &operand, &held) != 1) return !PyErr_Occurred();
+    Py_XDECREF(held);
+    types[i] = i ? operand.scalar_type : parent->value->type;
+    if (!types[i]) return true;
+  }
+  Signature* signature = signature_of(op, attributes, types, count, arguments);
+  if (!signature) return false;
+  if (!reads_at_once(parent, signature->output, Recorder::current().grad_enabled)) return true;
+  ValueRef empty(new_value(signature->output));
+  PyObject* made = wrap(std::move(empty));
+  auto* result = reinterpret_cast<PyTensor*>(made);
+  if (!made || !attach_view(result, parent, op, attributes, arguments + 1, count - 1)) {
+    Py_XDECREF(made);
+    return false;
+  }
+  ValueRef value = result->view ? read_storage(result) : ValueRef();
+  if (value) {
+    release(std::exchange(result->value, value.take()));
+    *shown = made;
+    return true;
+  }
+  bool copies = !result->view;
+  Py_DECREF(made);
+  return copies;
+}
+
+}  // namespace
+
 PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
+  if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
   Operand on_stack[kMostOperands];
   PyObject* held_on_stack[kMostOperands];
   std::vector<Operand> on_heap;
@@ -245,6 +374,11 @@ PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const*
     operands = on_heap.data();
     held = held_on_heap.data();
   }
+  if (op->is_view && count > 0 && is_tensor(arguments[0])) {
+    PyObject* shown = nullptr;
+    if (!view_of_shared(op, attributes, arguments, count, &shown)) return nullptr;
+    if (shown) return shown;
+  }
   size_t done = 0;
   int status = 1;
   for (; done < count && status == 1; ++done) status = to_operand(arguments[done], &operands[done], &held[done]);
@@ -252,8 +386,9 @@ PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const*
   if (status == 1) {
     ValueRef value = bind_operands(op, attributes, operands, count, arguments);
     if (value) result = wrap(std::move(value));
-    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && reinterpret_cast<PyTensor*>(result)->value->declared == nullptr) {
-      attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1);
+    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && reinterpret_cast<PyTensor*>(result)->value->declared == nullptr &&
+        !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {
+      Py_CLEAR(result);
     }
   } else if (status == 0) {
     PyErr_Format(PyExc_TypeError, "%s: operand %zu is of type %s. Give a tensor or a number.", op->name.c_str(), done,
@@ -266,123 +401,6 @@ PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const*
 GradientSlot* slot_of(Value* value) {
   if (!value->slot) value->slot = new GradientSlot();
   return value->slot;
-}
-
-namespace {
-
-// Copies a result into memory that is shared with somebody outside.
-bool write_into(PyTensor* tensor, ValueRef value) {
-  if (!realise(value.get())) return false;
-  Buffer* target = tensor->value->buffer.get();
-  if (target->read_only) {
-    PyErr_SetString(PyExc_RuntimeError, "an in-place operation on a tensor that shares read-only memory. Clone it first.");
-    return false;
-  }
-  std::memcpy(target->data, value->buffer->data, target->nbytes);
-  BufferRef storage = tensor->value->buffer;
-  Value* old = tensor->value;
-  bool leaf_gradient = old->is_leaf && old->requires_grad;
-  ValueRef fresh(new_value(value->type));
-  fresh->buffer = storage;
-  fresh->requires_grad = leaf_gradient || value->requires_grad;
-  fresh->is_leaf = leaf_gradient || value->is_leaf;
-  fresh->index = value->index;
-  fresh->history = leaf_gradient ? nullptr : value->history;
-  fresh->slot = leaf_gradient ? old->slot : nullptr;
-  if (fresh->slot) ++fresh->slot->references;
-  tensor->value = fresh.take();
-  release(old);
-  ++tensor->version;
-  return true;
-}
-
-ValueRef cast_to(ValueRef value, Type* type) {
-  if (value->type->dtype == type->dtype && !value->type->weak) return value;
-  PyObject* source = wrap(std::move(value));
-  PyObject* target = python_type(type);
-  PyObject* made = source && target ? PyObject_CallFunctionObjArgs(hooks.cast, source, target, nullptr) : nullptr;
-  Py_XDECREF(source);
-  if (!made) return ValueRef();
-  ValueRef result = share(reinterpret_cast<PyTensor*>(made)->value);
-  Py_DECREF(made);
-  return result;
-}
-
-// Whether the handle, or one that it is a view of, was detached.
-bool is_detached_view(const PyTensor* tensor) {
-  for (; tensor; tensor = tensor->view ? tensor->view->parent : nullptr) {
-    if (tensor->detached) return true;
-  }
-  return false;
-}
-
-bool check_assignable(PyTensor* tensor, const Value* value) {
-  Value* old = tensor->value;
-  PyTensor* root = tensor->view ? tensor->view->root : tensor;
-  if (Recorder::current().grad_enabled && root->value->requires_grad && root->value->is_leaf && !is_detached_view(tensor)) {
-    std::string where = location_text(capture_location());
-    PyErr_Format(PyExc_RuntimeError,
-                 "in-place: a leaf that requires grad is changed in place: %s (%s), at %s. "
-                 "Do it under no_grad(), or on a copy.",
-                 old->type->text().c_str(), location_text(root->value->location).c_str(), where.c_str());
-    return false;
-  }
-  if (value->type->shape != old->type->shape) {
-    std::string where = location_text(capture_location());
-    PyErr_Format(PyExc_RuntimeError,
-                 "in-place: the result %s does not have the shape of the tensor %s (%s), at %s. "
-                 "Write the operation out of place.",
-                 value->type->text().c_str(), old->type->text().c_str(), location_text(old->location).c_str(), where.c_str());
-    return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-bool assign(PyTensor* tensor, ValueRef value) {
-  if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;
-  uint8_t from = value->type->dtype, to = tensor->value->type->dtype;
-  if ((is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {
-    PyErr_Format(PyExc_RuntimeError, "in-place: a result of %s cannot be stored in %s. Convert the tensor first.",
-                 value->type->text().c_str(), tensor->value->type->text().c_str());
-    return false;
-  }
-  value = cast_to(std::move(value), tensor->value->type);
-  if (!value) return false;
-  if (View* view = tensor->view) {
-    ValueRef written = value;
-    if (view->operation) {
-      PyObject* handle = wrap(value);
-      PyObject* made = handle ? PyObject_CallFunctionObjArgs(hooks.write_view, view->operation->python, view->attributes->tuple,
-                                                             view->inputs, reinterpret_cast<PyObject*>(view->parent), handle, nullptr)
-                              : nullptr;
-      Py_XDECREF(handle);
-      if (!made) return false;
-      written = share(reinterpret_cast<PyTensor*>(made)->value);
-      Py_DECREF(made);
-    }
-    // Writing through a detached handle is how a program says that no gradient is meant.
-    Recorder& recorder = Recorder::current();
-    bool before = std::exchange(recorder.grad_enabled, recorder.grad_enabled && !is_detached_view(tensor));
-    bool done = assign(view->parent, std::move(written));
-    recorder.grad_enabled = before;
-    if (!done) return false;
-    Value* old = std::exchange(tensor->value, value.take());
-    release(old);
-    view->seen = view->root->version;
-    return true;
-  }
-  if (tensor->value->buffer && !tensor->value->buffer->read_only && tensor->value->buffer->shared_outside()) return write_into(tensor, std::move(value));
-  Value* old = tensor->value;
-  if (old->is_leaf && old->requires_grad) {
-    value->requires_grad = value->is_leaf = true;
-    if (old->slot && !value->slot) ++(value->slot = old->slot)->references;
-  }
-  tensor->value = value.take();
-  release(old);
-  ++tensor->version;
-  return true;
 }
 
 bool observe(PyTensor* tensor, const char* what) {

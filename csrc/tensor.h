@@ -8,6 +8,7 @@
 namespace twofold {
 
 struct PyTensor;
+struct Layout;
 
 // What makes a handle a view: in-place writes go through to the parent, reads follow the root's version.
 struct View {
@@ -18,6 +19,9 @@ struct View {
   PyObject* inputs;        // further inputs of the operation, a tuple
   uint32_t seen;           // version of the root when the value was read
   uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made
+  bool tracked;            // made while gradients were recorded
+  bool data = false;       // of `.data`: writes do not count in the parent's version
+  const Layout* layout = nullptr;  // once it has been asked for
 };
 
 struct PyTensor {
@@ -25,10 +29,13 @@ struct PyTensor {
   Value* value;            // owned
   View* view;              // owned; null for a handle with storage of its own
   PyObject* weak_references;
+  PyObject* dict;          // owned; attributes that programs set
   uint32_t version;
   uint32_t epoch;          // how often the handle has gone over to other storage (`tensor.data = other`)
   uint32_t views;          // how often living views made in this epoch name the handle as root or parent
   PyTensor* former;        // owned; the storage left last that a view still shows, in a handle of an earlier epoch
+  uint32_t silent;         // how many of the versions came from writes through `.data`
+  Storage* storage;        // owned; null until a write that no graph records, or a view, asks for it
   bool detached;           // no gradient flows through this handle
 };
 
@@ -43,15 +50,33 @@ Value* current_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);
 // A view of the parent, in its root's epoch; takes the reference to inputs.
 View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs);
+// Hangs the view on the handles that its root and its parent left their storage to, if they have left it.
+void follow_storage(View* view);
 // What is stored next in the handle is nothing to the views of what it holds now.
 bool leave_storage(PyTensor* tensor);
+// The tensor takes the values of the other, type and all, and shares its storage from now on; a leaf stays the leaf it was.
+// With `data` the writes of one do not count in the version of the other.
+bool share_storage(PyTensor* tensor, PyTensor* other, bool data);
+// Whether a view of memory that is shared outside is read from there at once: recording would copy the whole memory.
+bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked);
+// What the view shows of its storage now.
+ValueRef read_storage(PyTensor* tensor);
 // 1: filled; 0: not an operand; -1: error set. Objects made on the way are kept alive by *held.
 int to_operand(PyObject* object, Operand* operand, PyObject** held);
 // Records op on Python operands (tensors and scalars).
 PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count);
-// In-place: gives tensor the value, cast to its dtype.
-bool assign(PyTensor* tensor, ValueRef value);
+// A gradient that is kept is that of what a value became in place.
+void retain_further(Value* old, Value* fresh);
+// In-place: gives tensor the value, cast to its dtype; silently through `.data`.
+bool assign(PyTensor* tensor, ValueRef value, bool silent = false);
+// The counter of the writes to the storage that the handle shows.
+Storage* storage_of(PyTensor* tensor);
+// Whether gradients flow through the handle.
+inline bool flows(const PyTensor* tensor) { return tensor->value->requires_grad && !tensor->detached; }
+inline bool is_tracked_leaf(const PyTensor* tensor) { return flows(tensor) && tensor->value->is_leaf; }
 GradientSlot* slot_of(Value* value);
+// Whether somebody outside may change the value's memory.
+inline bool is_shared_outside(const Value* value) { return value->buffer && value->buffer->shared_outside(); }
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
 
 void tensor_dealloc(PyObject* self);
@@ -67,6 +92,8 @@ bool set_operator(const char* name, Operation* op);
 int import_numpy();
 PyObject* array_of(PyTensor* tensor, bool copy);
 ValueRef value_from_array(PyObject* array, bool share_memory, int dtype_code);
+// The memory from the first to the last element of an array of strides that are not negative, as a vector.
+ValueRef value_from_span(PyObject* array);
 PyObject* scalar_item(Value* value, size_t offset);
 
 // Define-then-run.
@@ -76,6 +103,7 @@ ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, si
 bool is_symbolic(const Value* value);
 int add_function_type(PyObject* module);
 PyObject* gradients_of(PyObject* self, PyObject* arguments);
+PyObject* backward_of(PyObject* self, PyObject* arguments);
 int add_call_functions(PyObject* module);
 // A Python scalar as it was given: 2, 2.0 or True.
 PyObject* scalar_object(const Type* type, uint64_t bits);

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstring>
 
 #include "gradient.h"
+#include "guard.h"
+#include "layout.h"
 #include "location.h"
 #include "tensor.h"
 
@@ -26,7 +29,15 @@ PyObject* get_ndim(PyObject* self, void*) {
 }
 
 PyObject* get_grad(PyObject* self, void*) {
-  GradientSlot* slot = as_tensor(self)->value->slot;
+  const Value* value = as_tensor(self)->value;
+  GradientSlot* slot = value->slot;
+  bool empty = flows(as_tensor(self)) && !value->is_leaf && !is_symbolic(value) && !(slot && (slot->retains || slot->gradient));
+  if (empty && PyErr_WarnEx(PyExc_UserWarning,
+                            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. A backward pass does not "
+                            "fill it: call retain_grad() on the tensor before, or look at the leaf.",
+                            1) < 0) {
+    return nullptr;
+  }
   PyObject* gradient = slot && slot->gradient ? slot->gradient : Py_None;
   Py_INCREF(gradient);
   return gradient;
@@ -56,9 +67,14 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
   return 0;
 }
 
-bool flows(const PyTensor* tensor) { return tensor->value->requires_grad && !tensor->detached; }
-
 PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(flows(as_tensor(self))); }
+
+// A detached handle that nobody could see a write through has storage of its own.
+void drop_lonely_view(PyTensor* tensor) {
+  View* view = tensor->view;
+  if (!view || view->operation || view->parent != view->root || Py_REFCNT(reinterpret_cast<PyObject*>(view->root)) > 2 || view->root->view) return;
+  leave_storage(tensor);
+}
 
 int set_requires_grad(PyObject* self, PyObject* flag, void*) {
   PyTensor* tensor = as_tensor(self);
@@ -85,6 +101,7 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
     release(std::exchange(tensor->value, own.take()));
     tensor->detached = false;
     value = tensor->value;
+    drop_lonely_view(tensor);
   }
   value->requires_grad = wanted;
   value->is_leaf = true;
@@ -97,7 +114,8 @@ PyObject* get_is_leaf(PyObject* self, void*) {
 }
 PyObject* get_version(PyObject* self, void*) {
   PyTensor* tensor = as_tensor(self);
-  return PyLong_FromUnsignedLong(tensor->view ? tensor->view->root->version : tensor->version);
+  while (tensor->view && !tensor->view->data) tensor = tensor->view->parent;
+  return PyLong_FromUnsignedLong(tensor->version - (tensor->view ? 0 : tensor->silent));
 }
 PyObject* get_location(PyObject* self, void*) { return location_tuple(as_tensor(self)->value->location); }
 PyObject* get_where(PyObject* self, void*) {
@@ -111,7 +129,7 @@ PyObject* get_base(PyObject* self, void*) {
   return base;
 }
 
-PyObject* detach(PyObject* self, PyObject*) {
+PyObject* detached_view(PyObject* self, bool data) {
   PyTensor* tensor = as_tensor(self);
   Value* value = current_value(tensor);
   PyObject* made = value ? wrap(share(value)) : nullptr;
@@ -119,8 +137,12 @@ PyObject* detach(PyObject* self, PyObject*) {
   PyTensor* result = as_tensor(made);
   result->detached = true;
   result->view = new_view(tensor, nullptr, nullptr, PyTuple_New(0));
+  result->view->data = data;
   return made;
 }
+
+PyObject* detach(PyObject* self, PyObject*) { return detached_view(self, false); }
+PyObject* data_of(PyObject* self, PyObject*) { return detached_view(self, true); }
 
 PyObject* item(PyObject* self, PyObject*) {
   PyTensor* tensor = as_tensor(self);
@@ -138,7 +160,10 @@ PyObject* numpy(PyObject* self, PyObject*) {
     PyErr_SetString(PyExc_RuntimeError, "numpy: the tensor requires grad. Use tensor.detach().numpy().");
     return nullptr;
   }
-  return observe(tensor, "numpy()") ? array_of(tensor, false) : nullptr;
+  PyTensor* shown = tensor;
+  for (; shown->view && !shown->view->operation; shown = shown->view->parent) follow_storage(shown->view);
+  if (shown->view) return observe(shown, "numpy()") ? PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(shown)) : nullptr;
+  return observe(shown, "numpy()") ? array_of(shown, false) : nullptr;
 }
 
 PyObject* realise_method(PyObject* self, PyObject*) {
@@ -170,7 +195,7 @@ PyObject* assign_method(PyObject* self, PyObject* other) {
   return self;
 }
 
-// `tensor.data = other`: the handle takes the value, whatever its type, and stays the leaf it was.
+// The handle takes the value, whatever its type, and stays the leaf it was.
 PyObject* replace_value(PyObject* self, PyObject* other) {
   if (!is_tensor(other)) return PyErr_Format(PyExc_TypeError, "data: give a tensor, not %s", Py_TYPE(other)->tp_name);
   PyTensor* tensor = as_tensor(self);
@@ -186,11 +211,13 @@ PyObject* replace_value(PyObject* self, PyObject* other) {
   tensor->value = own.take();
   release(old);
   ++tensor->version;
+  ++tensor->silent;
   Py_RETURN_NONE;
 }
 
-PyObject* leave_storage_method(PyObject* self, PyObject*) {
-  if (!current_value(as_tensor(self)) || !leave_storage(as_tensor(self))) return nullptr;
+PyObject* share_storage_method(PyObject* self, PyObject* other) {
+  if (!is_tensor(other)) return PyErr_Format(PyExc_TypeError, "data: give a tensor, not %s", Py_TYPE(other)->tp_name);
+  if (!current_value(as_tensor(self)) || !share_storage(as_tensor(self), as_tensor(other), true)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -200,7 +227,7 @@ PyObject* become(PyObject* self, PyObject* other) {
   Py_INCREF(self);
   if (self == other) return self;
   PyTensor* made = is_tensor(other) ? as_tensor(other) : nullptr;
-  if (!made || !made->view || made->view->parent != tensor) {
+  if (!made || !made->view || made->view->root != (tensor->view ? tensor->view->root : tensor)) {
     Py_DECREF(self);
     return PyErr_Format(PyExc_TypeError, "in-place: the operation gave no view of the tensor");
   }
@@ -214,6 +241,8 @@ PyObject* become(PyObject* self, PyObject* other) {
   std::swap(tensor->view, made->view);
   made->version = tensor->version;
   made->detached = tensor->detached;
+  made->silent = tensor->silent;
+  made->storage = std::exchange(tensor->storage, nullptr);
   // All views that name the handle, the new one too, find in `made` what it held.
   made->views = std::exchange(tensor->views, 0);
   made->epoch = tensor->epoch++;
@@ -224,8 +253,22 @@ PyObject* become(PyObject* self, PyObject* other) {
   return self;
 }
 
-bool gather(GradientSlot* slot, ValueRef value) {
-  if (slot->intermediate && !slot->retains) return true;
+bool run_after(GradientSlot* slot) {
+  if (!slot->after) return true;
+  ++slot->references;
+  bool done = true;
+  for (Py_ssize_t i = 0; done && i < PyList_GET_SIZE(slot->after); ++i) {
+    PyObject* result = PyObject_CallNoArgs(PyList_GET_ITEM(slot->after, i));
+    done = result != nullptr;
+    Py_XDECREF(result);
+  }
+  release_slot(slot);
+  return done;
+}
+
+// Adds to `.grad`; of a value that is no leaf, only where that was asked for.
+bool gather(GradientSlot* slot, ValueRef value, bool asked) {
+  if (slot->intermediate && !slot->retains && !asked) return true;
   PyObject* gradient = wrap(std::move(value));
   if (!gradient || !(slot->intermediate || run_hooks(slot, &gradient))) {
     Py_XDECREF(gradient);
@@ -233,19 +276,17 @@ bool gather(GradientSlot* slot, ValueRef value) {
   }
   if (!slot->gradient) {
     slot->gradient = gradient;
-    return true;
+    return run_after(slot);
   }
   static Operation* const accumulate = operation_of(hooks.accumulate);
   PyObject* both[2] = {slot->gradient, gradient};
   PyObject* sum = call_operation(accumulate, no_attributes(), both, 2);
   Py_DECREF(gradient);
   if (!sum) return false;
-  Recorder& recorder = Recorder::current();
-  bool before = std::exchange(recorder.grad_enabled, false);
+  GradientScope scoped(false);
   bool done = assign(as_tensor(slot->gradient), share(as_tensor(sum)->value));
-  recorder.grad_enabled = before;
   Py_DECREF(sum);
-  return done;
+  return done && run_after(slot);
 }
 
 bool check_root(PyTensor* tensor, PyObject* seed) {
@@ -269,6 +310,16 @@ bool check_root(PyTensor* tensor, PyObject* seed) {
   return true;
 }
 
+bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
+  bool done = true;
+  {
+    GradientScope scoped(create);
+    for (auto& item : found) done = done && gather(item.slot, std::move(item.gradient), asked);
+  }
+  Recorder& recorder = Recorder::current();
+  return done && (!recorder.runs_at_once() || recorder.flush());
+}
+
 // backward(gradient, retain_graph, create_graph)
 PyObject* backward(PyObject* self, PyObject* arguments) {
   PyObject* seed;
@@ -279,16 +330,10 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   if (!root || !check_root(tensor, seed)) return nullptr;
   Recorder& recorder = Recorder::current();
   if (root->pending && root->owner != &recorder && !realise(root)) return nullptr;
-  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain || create, create != 0, {}};
+  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, {}};
   std::vector<FoundGradient> found;
   ValueRef kept = share(root);
-  if (!differentiate(recorder, request, &found)) return nullptr;
-  bool before = std::exchange(recorder.grad_enabled, create != 0);
-  bool done = true;
-  for (auto& item : found) done = done && gather(item.slot, std::move(item.gradient));
-  recorder.grad_enabled = before;
-  if (!done) return nullptr;
-  if (recorder.runs_at_once() && !recorder.flush()) return nullptr;
+  if (!differentiate(recorder, request, &found) || !gather_all(found, create != 0, false)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -308,7 +353,64 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
   return slot->hooks;
 }
 
+PyObject* after_hooks(PyObject* self, PyObject*) {
+  Value* value = current_value(as_tensor(self));
+  if (!value) return nullptr;
+  GradientSlot* slot = slot_of(value);
+  if (!slot->after) slot->after = PyList_New(0);
+  Py_XINCREF(slot->after);
+  return slot->after;
+}
+
+bool add_roots(PyObject* outputs, PyObject* seeds, BackwardRequest& request, std::vector<ValueRef>& held) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
+    PyObject *output = PyTuple_GET_ITEM(outputs, i), *seed = PyTuple_GET_ITEM(seeds, i);
+    Value* root = current_value(as_tensor(output));
+    if (!root || !check_root(as_tensor(output), seed)) return false;
+    if (root->pending && root->owner != &Recorder::current() && !realise(root)) return false;
+    Value* given = seed == Py_None ? nullptr : current_value(as_tensor(seed));
+    if (!given && seed != Py_None) return false;
+    held.push_back(share(root));
+    if (given) held.push_back(share(given));
+    if (i) request.more.emplace_back(root, given);
+    else request.root = root, request.seed = given;
+  }
+  return true;
+}
+
+bool add_targets(PyObject* targets, BackwardRequest& request, std::vector<ValueRef>& held, std::vector<GradientSlot*>& slots) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(targets); ++i) {
+    Value* value = current_value(as_tensor(PyTuple_GET_ITEM(targets, i)));
+    if (!value) return false;
+    held.push_back(share(value));
+    request.targets.push_back(value);
+    slots.push_back(slot_of(value));
+    slots.back()->intermediate |= value->requires_grad && !value->is_leaf;
+  }
+  return true;
+}
+
 }  // namespace
+
+// backward_of(outputs, seeds, targets, retain, create): one pass from all outputs; no targets: all leaves
+PyObject* backward_of(PyObject*, PyObject* arguments) {
+  PyObject *outputs, *seeds, *targets;
+  int retain, create;
+  if (!PyArg_ParseTuple(arguments, "O!O!O!pp", &PyTuple_Type, &outputs, &PyTuple_Type, &seeds, &PyTuple_Type, &targets, &retain, &create)) {
+    return nullptr;
+  }
+  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, {}};
+  std::vector<ValueRef> held;
+  std::vector<GradientSlot*> slots;
+  std::vector<FoundGradient> found, wanted;
+  if (!add_roots(outputs, seeds, request, held) || !add_targets(targets, request, held, slots)) return nullptr;
+  if (!differentiate(Recorder::current(), request, &found)) return nullptr;
+  for (auto& item : found) {
+    if (slots.empty() || std::find(slots.begin(), slots.end(), item.slot) != slots.end()) wanted.push_back(std::move(item));
+  }
+  if (!gather_all(wanted, create != 0, !slots.empty())) return nullptr;
+  Py_RETURN_NONE;
+}
 
 // gradients_of(outputs, seeds, targets, retain, create) -> list of tensors or None; a seed may be None
 PyObject* gradients_of(PyObject*, PyObject* arguments) {
@@ -317,23 +419,12 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "O!O!O!pp", &PyTuple_Type, &outputs, &PyTuple_Type, &seeds, &PyTuple_Type, &targets, &retain, &create)) {
     return nullptr;
   }
-  BackwardRequest request{nullptr, nullptr, retain || create, create != 0, {}};
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
-    PyObject *output = PyTuple_GET_ITEM(outputs, i), *seed = PyTuple_GET_ITEM(seeds, i);
-    Value* root = current_value(as_tensor(output));
-    if (!root || !check_root(as_tensor(output), seed)) return nullptr;
-    Value* given = seed == Py_None ? nullptr : current_value(as_tensor(seed));
-    if (i) request.more.emplace_back(root, given);
-    else request.root = root, request.seed = given;
-  }
   Recorder& recorder = Recorder::current();
+  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, {}};
+  std::vector<ValueRef> held;
+  if (!add_roots(outputs, seeds, request, held)) return nullptr;
   std::vector<GradientSlot*> slots;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(targets); ++i) {
-    Value* value = current_value(as_tensor(PyTuple_GET_ITEM(targets, i)));
-    if (!value) return nullptr;
-    request.targets.push_back(value);
-    slots.push_back(slot_of(value));
-  }
+  if (!add_targets(targets, request, held, slots)) return nullptr;
   std::vector<FoundGradient> found;
   if (!differentiate(recorder, request, &found)) return nullptr;
   PyObject* result = PyList_New(static_cast<Py_ssize_t>(slots.size()));
@@ -357,33 +448,40 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
 }
 
 PyGetSetDef tensor_attributes[] = {
-    {"shape", get_shape, nullptr, "Sizes of the axes.", nullptr},
-    {"dtype", get_dtype, nullptr, "Element type.", nullptr},
-    {"type_", get_type, nullptr, "Dtype and shape together.", nullptr},
-    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
-    {"grad", get_grad, set_grad, "The gradient gathered so far, or None.", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow to this tensor.", nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "Whether this tensor was made by the user.", nullptr},
-    {"_version", get_version, nullptr, "Counts in-place changes.", nullptr},
-    {"_base", get_base, nullptr, "The tensor whose storage a view shows, or None.", nullptr},
-    {"_location", get_location, nullptr, "(file, line, function) where this value was declared.", nullptr},
-    {"_where", get_where, nullptr, "file:line where this value was declared.", nullptr},
-    {"_is_symbolic", get_symbolic, nullptr, "Whether a placeholder stands above this value.", nullptr},
+    {"shape", guarded<get_shape>, nullptr, "Sizes of the axes.", nullptr},
+    {"dtype", guarded<get_dtype>, nullptr, "Element type.", nullptr},
+    {"type_", guarded<get_type>, nullptr, "Dtype and shape together.", nullptr},
+    {"ndim", guarded<get_ndim>, nullptr, "Number of axes.", nullptr},
+    {"grad", guarded<get_grad>, guarded<set_grad>, "The gradient gathered so far, or None.", nullptr},
+    {"requires_grad", guarded<get_requires_grad>, guarded<set_requires_grad>, "Whether gradients flow to this tensor.", nullptr},
+    {"is_leaf", guarded<get_is_leaf>, nullptr, "Whether this tensor was made by the user.", nullptr},
+    {"_version", guarded<get_version>, nullptr, "Counts in-place changes.", nullptr},
+    {"_base", guarded<get_base>, nullptr, "The tensor whose storage a view shows, or None.", nullptr},
+    {"_view", guarded<get_view>, nullptr, "(parent, op or None, attributes, further inputs) of a view, or None.", nullptr},
+    {"_strides", guarded<get_strides>, nullptr, "Elements of the storage between neighbours along each axis.", nullptr},
+    {"_is_row_major", guarded<get_is_row_major>, nullptr, "Whether the elements lie side by side in row-major order.", nullptr},
+    {"_location", guarded<get_location>, nullptr, "(file, line, function) where this value was declared.", nullptr},
+    {"_where", guarded<get_where>, nullptr, "file:line where this value was declared.", nullptr},
+    {"_is_symbolic", guarded<get_symbolic>, nullptr, "Whether a placeholder stands above this value.", nullptr},
+    {"__dict__", guarded<PyObject_GenericGetDict>, guarded<PyObject_GenericSetDict>, "Attributes that the program has set.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyMethodDef tensor_methods[] = {
-    {"detach", detach, METH_NOARGS, "The same value, through which no gradient flows."},
-    {"item", item, METH_NOARGS, "The one element as a Python number."},
-    {"_numpy", numpy, METH_NOARGS, "An array that shares this tensor's memory."},
-    {"_realise", realise_method, METH_NOARGS, "Compute the value now."},
-    {"data_ptr", data_ptr, METH_NOARGS, "Address of the first element."},
-    {"_assign", assign_method, METH_O, "In-place: take the value of another tensor."},
-    {"_become", become, METH_O, "In-place: become a view that was made of this tensor."},
-    {"_replace_value", replace_value, METH_O, "Take another tensor's value, type and all."},
-    {"_leave_storage", leave_storage_method, METH_NOARGS, "Views show on what this tensor held, whatever it is given now."},
-    {"_backward", backward, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
-    {"_gradient_hooks", slot_object, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
+    {"detach", guarded<detach>, METH_NOARGS, "The same value, through which no gradient flows."},
+    {"_data", guarded<data_of>, METH_NOARGS, "As detach, but writes do not count in the version of this tensor."},
+    {"item", guarded<item>, METH_NOARGS, "The one element as a Python number."},
+    {"_numpy", guarded<numpy>, METH_NOARGS, "An array that shares this tensor's memory."},
+    {"_realise", guarded<realise_method>, METH_NOARGS, "Compute the value now."},
+    {"_data_ptr", guarded<data_ptr>, METH_NOARGS, "Address of the memory of a tensor that is no view."},
+    {"_assign", guarded<assign_method>, METH_O, "In-place: take the value of another tensor."},
+    {"_become", guarded<become>, METH_O, "In-place: become a view that was made of this tensor."},
+    {"_replace_value", guarded<replace_value>, METH_O, "Take another tensor's value, type and all, and share nothing."},
+    {"_share_storage", guarded<share_storage_method>, METH_O,
+     "Take another tensor's value, type and all, and share its storage from now on."},
+    {"_backward", guarded<backward>, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
+    {"_after_hooks", guarded<after_hooks>, METH_NOARGS, "List of functions to call once the gradient of a leaf has been added."},
+    {"_gradient_hooks", guarded<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#include "autocast.h"
+#include "guard.h"
+
 namespace twofold {
 namespace {
 
@@ -13,10 +16,16 @@ Operation*& operator_slot() {
   return op;
 }
 
-// In a declared graph a list of numbers is a constant of its partner's dtype, as in TensorFlow.
+bool is_declared(const Operand& operand) { return operand.value && is_symbolic(operand.value); }
+
+// In a declared graph a list or array of numbers, or a string beside strings, is a constant of its partner's dtype, as in
+// TensorFlow.
 int listed_operand(PyObject* object, Operand* operand, PyObject** held, const Operand& partner) {
-  bool listed = PyList_Check(object) || PyTuple_Check(object);
-  if (!listed || !hooks.listed_operand || !partner.value || !is_symbolic(partner.value)) return 0;
+  bool string = PyUnicode_Check(object) || PyBytes_Check(object);
+  bool listed = PyList_Check(object) || PyTuple_Check(object) || *held;
+  if (string && partner.value && partner.value->type->dtype == kString) listed = true;
+  if (!listed || !hooks.listed_operand || !is_declared(partner)) return 0;
+  Py_CLEAR(*held);
   PyObject* type = python_type(partner.value->type);
   *held = type ? PyObject_CallFunctionObjArgs(hooks.listed_operand, object, type, nullptr) : nullptr;
   PyObject* inner = nullptr;
@@ -29,6 +38,9 @@ int both_operands(PyObject* a, PyObject* b, Operand* operands, PyObject** held) 
   int right = to_operand(b, &operands[1], &held[1]);
   if (left == 1 && right == 0) return listed_operand(b, &operands[1], &held[1], operands[0]);
   if (left == 0 && right == 1) return listed_operand(a, &operands[0], &held[0], operands[1]);
+  // What is held was made of an array.
+  if (left == 1 && right == 1 && held[1] && is_declared(operands[0])) return listed_operand(b, &operands[1], &held[1], operands[0]);
+  if (left == 1 && right == 1 && held[0] && is_declared(operands[1])) return listed_operand(a, &operands[0], &held[0], operands[1]);
   return left == 1 ? right : right < 0 ? right : 0;
 }
 
@@ -38,6 +50,11 @@ PyObject* binary(PyObject* a, PyObject* b) {
   Operand operands[2];
   PyObject* held[2] = {nullptr, nullptr};
   if (!op) Py_RETURN_NOTIMPLEMENTED;
+  if (Autocast::applies(op->autocast)) {
+    PyObject* const given[2] = {a, b};
+    Autocast cast(op->autocast, given, 2);
+    return cast.arguments() ? binary<slot>(cast.arguments()[0], cast.arguments()[1]) : nullptr;
+  }
   int status = both_operands(a, b, operands, held);
   PyObject* result = nullptr;
   if (status == 1) {
@@ -152,62 +169,73 @@ Py_ssize_t length(PyObject* self) {
 
 PyObject* represent(PyObject* self) { return PyObject_CallFunctionObjArgs(hooks.display, self, nullptr); }
 
-PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
-  PyObject* source;
-  if (!PyArg_ParseTuple(arguments, "O", &source)) return nullptr;
-  if (!is_tensor(source)) return PyErr_Format(PyExc_TypeError, "expected a tensor, got %s", Py_TYPE(source)->tp_name);
+PyObject* alias_of(PyTypeObject* type, PyObject* source) {
   Value* value = current_value(reinterpret_cast<PyTensor*>(source));
   if (!value) return nullptr;
   if (!realise(value)) return nullptr;
   ValueRef alias(new_value(value->type));
   alias->buffer = value->buffer;
-  return wrap(std::move(alias), type == tensor_type ? nullptr : type);
+  PyObject* made = wrap(std::move(alias), type == tensor_type ? nullptr : type);
+  if (made && !share_storage(reinterpret_cast<PyTensor*>(made), reinterpret_cast<PyTensor*>(source), false)) Py_CLEAR(made);
+  return made;
+}
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  if (PyTuple_GET_SIZE(arguments) == 1 && !keywords && is_tensor(PyTuple_GET_ITEM(arguments, 0))) {
+    return alias_of(type, PyTuple_GET_ITEM(arguments, 0));
+  }
+  PyObject* made = PyObject_Call(hooks.construct, arguments, keywords);
+  if (!made || type == tensor_type) return made;
+  PyObject* alias = alias_of(type, made);
+  Py_DECREF(made);
+  return alias;
 }
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
-    {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
-    {Py_tp_repr, reinterpret_cast<void*>(represent)},
-    {Py_tp_str, reinterpret_cast<void*>(represent)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_dealloc, slot<tensor_dealloc>()},
+    {Py_tp_new, slot<tensor_new>()},
+    {Py_tp_repr, slot<represent>()},
+    {Py_tp_str, slot<represent>()},
+    {Py_tp_richcompare, slot<compare>()},
     {Py_tp_getset, tensor_attributes},
     {Py_tp_methods, tensor_methods},
-    {Py_nb_add, reinterpret_cast<void*>(binary<kAdd>)},
-    {Py_nb_subtract, reinterpret_cast<void*>(binary<kSubtract>)},
-    {Py_nb_multiply, reinterpret_cast<void*>(binary<kMultiply>)},
-    {Py_nb_true_divide, reinterpret_cast<void*>(binary<kDivide>)},
-    {Py_nb_floor_divide, reinterpret_cast<void*>(binary<kFloorDivide>)},
-    {Py_nb_remainder, reinterpret_cast<void*>(binary<kRemainder>)},
-    {Py_nb_matrix_multiply, reinterpret_cast<void*>(binary<kMatmul>)},
-    {Py_nb_and, reinterpret_cast<void*>(binary<kAnd>)},
-    {Py_nb_or, reinterpret_cast<void*>(binary<kOr>)},
-    {Py_nb_xor, reinterpret_cast<void*>(binary<kXor>)},
-    {Py_nb_lshift, reinterpret_cast<void*>(binary<kLeft>)},
-    {Py_nb_rshift, reinterpret_cast<void*>(binary<kRight>)},
-    {Py_nb_inplace_add, reinterpret_cast<void*>(in_place<kAdd>)},
-    {Py_nb_inplace_subtract, reinterpret_cast<void*>(in_place<kSubtract>)},
-    {Py_nb_inplace_multiply, reinterpret_cast<void*>(in_place<kMultiply>)},
-    {Py_nb_inplace_true_divide, reinterpret_cast<void*>(in_place<kDivide>)},
-    {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(in_place<kFloorDivide>)},
-    {Py_nb_inplace_remainder, reinterpret_cast<void*>(in_place<kRemainder>)},
-    {Py_nb_inplace_and, reinterpret_cast<void*>(in_place<kAnd>)},
-    {Py_nb_inplace_or, reinterpret_cast<void*>(in_place<kOr>)},
-    {Py_nb_inplace_xor, reinterpret_cast<void*>(in_place<kXor>)},
-    {Py_nb_negative, reinterpret_cast<void*>(unary<kNegative>)},
-    {Py_nb_positive, reinterpret_cast<void*>(unary<kPositive>)},
-    {Py_nb_absolute, reinterpret_cast<void*>(unary<kAbsolute>)},
-    {Py_nb_invert, reinterpret_cast<void*>(unary<kInvert>)},
-    {Py_nb_bool, reinterpret_cast<void*>(to_bool)},
-    {Py_nb_float, reinterpret_cast<void*>(to_float)},
-    {Py_nb_int, reinterpret_cast<void*>(to_int)},
-    {Py_nb_index, reinterpret_cast<void*>(to_index)},
-    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {Py_nb_add, slot<binary<kAdd>>()},
+    {Py_nb_subtract, slot<binary<kSubtract>>()},
+    {Py_nb_multiply, slot<binary<kMultiply>>()},
+    {Py_nb_true_divide, slot<binary<kDivide>>()},
+    {Py_nb_floor_divide, slot<binary<kFloorDivide>>()},
+    {Py_nb_remainder, slot<binary<kRemainder>>()},
+    {Py_nb_matrix_multiply, slot<binary<kMatmul>>()},
+    {Py_nb_and, slot<binary<kAnd>>()},
+    {Py_nb_or, slot<binary<kOr>>()},
+    {Py_nb_xor, slot<binary<kXor>>()},
+    {Py_nb_lshift, slot<binary<kLeft>>()},
+    {Py_nb_rshift, slot<binary<kRight>>()},
+    {Py_nb_inplace_add, slot<in_place<kAdd>>()},
+    {Py_nb_inplace_subtract, slot<in_place<kSubtract>>()},
+    {Py_nb_inplace_multiply, slot<in_place<kMultiply>>()},
+    {Py_nb_inplace_true_divide, slot<in_place<kDivide>>()},
+    {Py_nb_inplace_floor_divide, slot<in_place<kFloorDivide>>()},
+    {Py_nb_inplace_remainder, slot<in_place<kRemainder>>()},
+    {Py_nb_inplace_and, slot<in_place<kAnd>>()},
+    {Py_nb_inplace_or, slot<in_place<kOr>>()},
+    {Py_nb_inplace_xor, slot<in_place<kXor>>()},
+    {Py_nb_negative, slot<unary<kNegative>>()},
+    {Py_nb_positive, slot<unary<kPositive>>()},
+    {Py_nb_absolute, slot<unary<kAbsolute>>()},
+    {Py_nb_invert, slot<unary<kInvert>>()},
+    {Py_nb_bool, slot<to_bool>()},
+    {Py_nb_float, slot<to_float>()},
+    {Py_nb_int, slot<to_int>()},
+    {Py_nb_index, slot<to_index>()},
+    {Py_mp_length, slot<length>()},
     {Py_tp_hash, nullptr},  // filled in below: equality is element-wise, so identity is the hash
     {0, nullptr},
 };
 
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak_references), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 

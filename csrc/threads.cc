@@ -1,6 +1,7 @@
 #include "threads.h"
 
 #include <pthread.h>
+#include <signal.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -9,8 +10,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "program.h"
 
 namespace twofold {
 namespace {
@@ -34,6 +38,32 @@ struct Job {
   std::atomic<uint32_t> pieces{0};
   std::atomic<uint32_t> done{0};
   std::atomic<int64_t> error{0};
+  std::atomic<bool> stop{false};  // a signal ended it: what is left is not computed
+};
+
+// The most items between two looks at signals.
+int64_t stretch_of(int64_t grain) {
+  constexpr int64_t kGrains = Interrupts::kStretch / kGrainNanoseconds;
+  return grain > INT64_MAX / kGrains ? INT64_MAX : grain * kGrains;
+}
+
+int64_t nanoseconds_of(int64_t items, int64_t grain) {
+  return static_cast<int64_t>(static_cast<double>(items) / static_cast<double>(grain) * kGrainNanoseconds) + 100;
+}
+
+// Signals are for the threads that know what to do with them.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 // A ticket is (generation << 32 | next piece). A claim is a compare-and-swap on it, so a worker that comes late
@@ -42,8 +72,14 @@ struct Job {
 // piece keeps the caller inside run() until it is done.
 class Pool {
  public:
+  // As many workers as the system allows; without any the caller does all the work.
   explicit Pool(int workers) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    NoSignals blocked;
+    threads_.reserve(static_cast<size_t>(workers));
+    try {
+      for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+    }
   }
 
   ~Pool() {
@@ -53,7 +89,8 @@ class Pool {
     for (auto& thread : threads_) thread.join();
   }
 
-  int64_t run(Kernel kernel, void** buffers, const int64_t* params, int64_t total, int64_t piece) {
+  int64_t run(Kernel kernel, void** buffers, const int64_t* params, int64_t total, int64_t piece, int64_t piece_nanoseconds,
+              Interrupts& interrupts) {
     uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
     Job& job = jobs_[generation & 1];
     job.kernel = kernel;
@@ -63,18 +100,25 @@ class Pool {
     job.piece = piece;
     job.done.store(0, std::memory_order_relaxed);
     job.error.store(0, std::memory_order_relaxed);
+    job.stop.store(false, std::memory_order_relaxed);
     uint32_t pieces = static_cast<uint32_t>((total + piece - 1) / piece);
     job.pieces.store(pieces, std::memory_order_relaxed);
     ticket_.store(static_cast<uint64_t>(generation) << 32, std::memory_order_release);
     generation_.store(generation, std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) > 0) generation_.notify_all();
-    claim(generation);
+    claim(generation, [&] {
+      if (!job.stop.load(std::memory_order_relaxed) && !interrupts.goes_on_after(piece_nanoseconds)) {
+        job.stop.store(true, std::memory_order_relaxed);
+      }
+    });
     while (job.done.load(std::memory_order_acquire) < pieces) pause_briefly();
+    if (interrupts.raised()) throw PythonError{};
     return job.error.load(std::memory_order_relaxed);
   }
 
  private:
-  void claim(uint32_t generation) {
+  template <class Between>
+  void claim(uint32_t generation, Between between) {
     Job& job = jobs_[generation & 1];
     for (;;) {
       uint64_t ticket = ticket_.load(std::memory_order_acquire);
@@ -83,9 +127,11 @@ class Pool {
       if (piece >= job.pieces.load(std::memory_order_relaxed)) return;
       if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
       int64_t begin = piece * job.piece;
-      int64_t error = job.kernel(job.buffers, job.params, begin, std::min(job.work, begin + job.piece));
+      bool wanted = !job.stop.load(std::memory_order_relaxed);
+      int64_t error = wanted ? job.kernel(job.buffers, job.params, begin, std::min(job.work, begin + job.piece)) : 0;
       if (error) job.error.store(error, std::memory_order_relaxed);
       job.done.fetch_add(1, std::memory_order_release);
+      between();
     }
   }
 
@@ -105,7 +151,7 @@ class Pool {
       }
       seen = generation;
       if (stop_.load()) return;
-      claim(generation);
+      claim(generation, [] {});
     }
   }
 
@@ -136,8 +182,6 @@ void after_fork_in_child() {
 }  // namespace
 
 void set_thread_count(int count) {
-  static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, after_fork_in_child); });
   std::lock_guard lock(pool_mutex());
   if (count != wanted_threads.load()) pool().reset();
   wanted_threads.store(std::max(1, count));
@@ -145,17 +189,38 @@ void set_thread_count(int count) {
 
 int thread_count() { return wanted_threads.load(); }
 
-int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain) {
+namespace {
+
+int64_t run_alone(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts) {
+  const int64_t stretch = stretch_of(grain);
+  for (int64_t begin = 0; begin < work;) {
+    int64_t end = work - begin > stretch ? begin + stretch : work;
+    if (int64_t error = kernel(buffers, params, begin, end)) return error;
+    interrupts.after(nanoseconds_of(end - begin, grain));
+    begin = end;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts) {
   int threads = wanted_threads.load(std::memory_order_relaxed);
   if (work <= 0) return 0;
-  int64_t pieces = std::min(threads * kPiecesPerThread, work / std::max<int64_t>(1, grain));
-  if (threads == 1 || pieces <= 1) return kernel(buffers, params, 0, work);
+  grain = std::max<int64_t>(1, grain);
+  int64_t pieces = std::min(threads * kPiecesPerThread, work / grain);
+  if (threads == 1 || pieces <= 1) return run_alone(kernel, buffers, params, work, grain, interrupts);
   int64_t piece = ((work + pieces - 1) / pieces + grain - 1) / grain * grain;
-  if (piece >= work) return kernel(buffers, params, 0, work);
+  if (piece >= work) return run_alone(kernel, buffers, params, work, grain, interrupts);
   std::unique_lock lock(pool_mutex(), std::try_to_lock);
-  if (!lock.owns_lock()) return kernel(buffers, params, 0, work);
-  if (!pool()) pool() = std::make_unique<Pool>(threads - 1);
-  return pool()->run(kernel, buffers, params, work, piece);
+  if (!lock.owns_lock()) return run_alone(kernel, buffers, params, work, grain, interrupts);
+  if (!pool()) {
+    static const int once = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    static_cast<void>(once);
+    pool() = std::make_unique<Pool>(threads - 1);
+  }
+  piece = std::min(piece, stretch_of(grain));
+  return pool()->run(kernel, buffers, params, work, piece, nanoseconds_of(piece, grain), interrupts);
 }
 
 }  // namespace twofold

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "interrupts.h"
+
 namespace twofold {
 
 // Handles work items [begin, end); a value other than 0 is a run-time error.
@@ -11,7 +13,11 @@ using Kernel = int64_t (*)(void** buffers, const int64_t* params, int64_t begin,
 void set_thread_count(int count);
 int thread_count();
 
-// Runs kernel over [0, work), shared between threads in pieces that are multiples of grain.
-int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain);
+// What takes about this many nanoseconds makes a grain of work.
+constexpr int64_t kGrainNanoseconds = 15'000;
+
+// Runs kernel over [0, work), shared between threads in pieces that are multiples of grain. Throws PythonError where
+// a signal ended it.
+int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts);
 
 }  // namespace twofold

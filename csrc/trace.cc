@@ -17,7 +17,7 @@ std::vector<char> needed_entries(const Trace& trace, const std::vector<Ref>& out
   for (size_t i = trace.entries.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const Entry& entry = trace.entries[i];
-    for (uint16_t k = 0; k < entry.count; ++k) {
+    for (uint32_t k = 0; k < entry.count; ++k) {
       Ref ref = trace.inputs(entry)[k];
       if (ref >= 0) needed[static_cast<size_t>(ref)] = 1;
     }
@@ -28,9 +28,11 @@ std::vector<char> needed_entries(const Trace& trace, const std::vector<Ref>& out
 }  // namespace
 
 void Trace::append(const Entry& entry, const Ref* inputs) {
-  entries.push_back(entry);
-  entries.back().first_ref = static_cast<uint32_t>(refs.size());
+  // The entry last: if memory runs out the trace is as it was, but for references that nothing names.
+  Entry added = entry;
+  added.first_ref = static_cast<uint32_t>(refs.size());
   refs.insert(refs.end(), inputs, inputs + entry.count);
+  entries.push_back(added);
 }
 
 void Trace::clear() {
@@ -58,7 +60,7 @@ CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& want
     if (!needed[i]) continue;
     const Entry& entry = source.entries[i];
     inputs.clear();
-    for (uint16_t k = 0; k < entry.count; ++k) inputs.push_back(translate(source.inputs(entry)[k]));
+    for (uint32_t k = 0; k < entry.count; ++k) inputs.push_back(translate(source.inputs(entry)[k]));
     entry_map[i] = static_cast<Ref>(trace.entries.size());
     trace.append(entry, inputs.data());
   }

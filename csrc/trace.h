@@ -12,10 +12,16 @@ namespace twofold {
 // A reference to a value of a trace: entry number, or ~leaf number.
 using Ref = int32_t;
 
+// Room for one more element, so that adding it cannot fail.
+template <class T>
+void make_room(std::vector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(list.size() < 16 ? 32 : 2 * list.size());
+}
+
 struct Entry {
   Signature* signature;
   uint32_t first_ref;
-  uint16_t count;
+  uint32_t count;
   uint32_t location;
   uint64_t gradient_mask;  // bit i: the gradient flows to input i; the last bit stands for all inputs from there on
 

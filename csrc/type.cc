@@ -6,19 +6,19 @@
 namespace twofold {
 
 int64_t item_size(uint8_t dtype) {
-  static const int64_t sizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  static const int64_t sizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 8};
   return sizes[dtype];
 }
 
 bool is_floating(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kFloat64; }
 
-bool is_complex(uint8_t dtype) { return dtype >= kComplex64; }
+bool is_complex(uint8_t dtype) { return dtype == kComplex64 || dtype == kComplex128; }
 
-bool is_differentiable(uint8_t dtype) { return dtype >= kFloat16; }
+bool is_differentiable(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
 
 const char* dtype_name(uint8_t dtype) {
   static const char* const names[kDTypeCount] = {"bool",   "int8",   "int16",   "int32",    "int64",   "uint8",   "uint16",   "uint32",
-                                                 "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+                                                 "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "string"};
   return names[dtype];
 }
 

@@ -9,9 +9,13 @@ typedef struct _object PyObject;
 
 namespace twofold {
 
+struct Layout;
+
 enum DTypeCode : uint8_t {
   kBool = 0, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
-  kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128, kDTypeCount,
+  kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  kString,  // an index into a table of byte strings that the define-then-run face keeps
+  kDTypeCount,
 };
 
 int64_t item_size(uint8_t dtype);
@@ -29,6 +33,7 @@ struct Type {
   int64_t nbytes;
   std::vector<int64_t> shape;
   PyObject* python = nullptr;  // twofold.ir.types.TensorType, made when first asked for
+  const Layout* row_major = nullptr;  // made when first asked for
 
   std::string text() const;
 };

@@ -2,29 +2,32 @@
 
 #include "value.h"
 
+#include <algorithm>
+
 #include "recorder.h"
 
 namespace twofold {
 namespace {
 
 constexpr size_t kMostFree = 4096;
-std::vector<void*>& free_blocks() {
-  static auto& blocks = *new std::vector<void*>();
-  return blocks;
-}
+// Blocks and dying values are linked through themselves, since releasing must not need memory.
+struct FreeBlock {
+  FreeBlock* next;
+};
+FreeBlock* free_blocks = nullptr;
+size_t free_count = 0;
 
 // Values above a dying value die in turn; the list keeps that from recursing through a deep graph.
-std::vector<Value*>& dying() {
-  static auto& list = *new std::vector<Value*>();
-  return list;
-}
+Value* dying = nullptr;
+bool destroying = false;
 
 void destroy_one(Value* value) noexcept {
   if (value->pending) value->owner->forget(value);
   if (value->slot) release_slot(value->slot);
   value->~Value();
-  if (free_blocks().size() < kMostFree) {
-    free_blocks().push_back(value);
+  if (free_count < kMostFree) {
+    free_blocks = new (static_cast<void*>(value)) FreeBlock{free_blocks};
+    ++free_count;
   } else {
     ::operator delete(value);
   }
@@ -36,7 +39,31 @@ void release_slot(GradientSlot* slot) noexcept {
   if (--slot->references > 0) return;
   Py_XDECREF(slot->gradient);
   Py_XDECREF(slot->hooks);
+  Py_XDECREF(slot->after);
   delete slot;
+}
+
+void release_storage(Storage* storage) noexcept {
+  if (--storage->references == 0) delete storage;
+}
+
+void Snapshots::add(int32_t ref, Snapshot snapshot) {
+  sorted_ = sorted_ && (found_.empty() || found_.back().first < ref);
+  found_.emplace_back(ref, std::move(snapshot));
+}
+
+const Snapshot* Snapshots::find(int32_t ref) {
+  auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (!sorted_) std::stable_sort(found_.begin(), found_.end(), before);
+  sorted_ = true;
+  auto place = std::lower_bound(found_.begin(), found_.end(), ref, [](const auto& item, int32_t wanted) { return item.first < wanted; });
+  return place != found_.end() && place->first == ref ? &place->second : nullptr;
+}
+
+bool Snapshots::changed_among(const std::vector<int32_t>& references) const {
+  return std::any_of(found_.begin(), found_.end(), [&](const auto& item) {
+    return item.second.state() != Snapshot::kSame && std::binary_search(references.begin(), references.end(), item.first);
+  });
 }
 
 GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry) {
@@ -48,11 +75,12 @@ GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry) {
 
 Value* new_value(Type* type) {
   void* block;
-  if (free_blocks().empty()) {
+  if (!free_blocks) {
     block = ::operator new(sizeof(Value));
   } else {
-    block = free_blocks().back();
-    free_blocks().pop_back();
+    block = free_blocks;
+    free_blocks = free_blocks->next;
+    --free_count;
   }
   Value* value = new (block) Value();
   value->type = type;
@@ -60,12 +88,11 @@ Value* new_value(Type* type) {
 }
 
 void destroy_value(Value* value) noexcept {
-  auto& list = dying();
-  list.push_back(value);
-  if (list.size() > 1) return;
-  // Stays at the bottom of the list while it is destroyed, so that nested releases only queue up.
-  for (size_t next = 0; next < list.size(); ++next) destroy_one(list[next]);
-  list.clear();
+  value->next_dying = std::exchange(dying, value);
+  if (destroying) return;
+  destroying = true;
+  while (dying) destroy_one(std::exchange(dying, dying->next_dying));
+  destroying = false;
 }
 
 }  // namespace twofold

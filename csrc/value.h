@@ -43,6 +43,7 @@ struct GradientSlot {
   int32_t references = 1;
   PyObject* gradient = nullptr;
   PyObject* hooks = nullptr;  // a list of callables, or null
+  PyObject* after = nullptr;  // of a leaf: called without arguments once its gradient has been added
   bool intermediate = false;  // of a value that is no leaf: its hooks run on the way, for all that stands above it
   bool retains = false;       // of such a value: keep its gradient
   bool has_hooks() const { return hooks && PyList_GET_SIZE(hooks) > 0; }
@@ -65,10 +66,84 @@ struct Watch {
 };
 GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry);
 
+// What all handles on one storage share, so that a backward pass finds out whether what it reads was written over.
+struct Storage {
+  int32_t references = 1;
+  uint32_t writes = 0;  // in-place writes that no graph records
+  uint32_t silent = 0;  // writes through `.data`
+  ValueRef current;     // after such a write: what the storage holds now
+};
+void release_storage(Storage* storage) noexcept;
+
+// What a value showed of a storage, and when.
+class Snapshot {
+ public:
+  Snapshot(Storage* storage, bool whole) : whole(whole), storage_(storage), writes_(storage->writes), silent_(storage->silent) {
+    ++storage->references;
+  }
+  Snapshot(const Snapshot& other) : whole(other.whole), storage_(other.storage_), writes_(other.writes_), silent_(other.silent_) {
+    ++storage_->references;
+  }
+  Snapshot(Snapshot&& other) noexcept
+      : whole(other.whole), storage_(std::exchange(other.storage_, nullptr)), writes_(other.writes_), silent_(other.silent_) {}
+  Snapshot& operator=(Snapshot other) noexcept {
+    std::swap(whole, other.whole);
+    std::swap(storage_, other.storage_);
+    std::swap(writes_, other.writes_);
+    std::swap(silent_, other.silent_);
+    return *this;
+  }
+  ~Snapshot() { if (storage_) release_storage(storage_); }
+
+  enum State : uint8_t { kSame, kReplaced, kWritten };  // kReplaced: read `now()` in its stead
+  State state() const {
+    if (storage_->writes != writes_) return kWritten;
+    if (storage_->silent == silent_) return kSame;
+    return whole && storage_->current ? kReplaced : kWritten;
+  }
+  Value* now() const { return storage_->current.get(); }
+  uint32_t written() const { return storage_->writes - writes_ + storage_->silent - silent_; }
+
+  bool whole;  // the whole storage, not a part of it
+
+ private:
+  Storage* storage_;
+  uint32_t writes_, silent_;
+};
+
+// Snapshots of entries and leaves of a trace; where there are several of one, the first counts.
+class Snapshots {
+ public:
+  void add(int32_t ref, Snapshot snapshot);
+  const Snapshot* find(int32_t ref);
+  bool empty() const { return found_.empty(); }
+  void clear() { if (!found_.empty()) found_.clear(); sorted_ = true; }
+  // Whether something was written over that stands among the sorted references.
+  bool changed_among(const std::vector<int32_t>& references) const;
+
+ private:
+  std::vector<std::pair<int32_t, Snapshot>> found_;
+  bool sorted_ = true;
+};
+
 // A leaf of a trace: a value, or a Python scalar as eight bytes.
 struct Leaf {
   ValueRef value;
   uint64_t scalar = 0;
+};
+
+// What a program made of a value that the gradient of an entry reads, and how it makes a tensor of it again.
+struct Packed {
+  Packed(int32_t entry, int32_t used, PyObject* object, PyObject* unpack) : entry(entry), used(used), object(object), unpack(unpack) {}
+  Packed(Packed&& other) noexcept
+      : entry(other.entry), used(other.used), object(std::exchange(other.object, nullptr)), unpack(std::exchange(other.unpack, nullptr)) {}
+  ~Packed() {
+    Py_XDECREF(object);
+    Py_XDECREF(unpack);
+  }
+
+  int32_t entry, used;  // used: number of an input, or -2 for the output
+  PyObject *object, *unpack;
 };
 
 // What remains of a trace that ran while a gradient through it may still be asked for.
@@ -79,6 +154,8 @@ struct History {
   std::vector<BufferRef> kept;  // by entry; empty where no gradient reads the value
   std::vector<uint8_t> consumed;  // by entry: a backward pass has used it up
   std::vector<Watch> watched;
+  Snapshots shown;                // what may have been written over since
+  std::vector<Packed> packed;     // by entry, where hooks for saved tensors were set
 };
 
 // A declared, not yet bound operation or placeholder of define-then-run.
@@ -119,10 +196,12 @@ struct Value {
   Recorder* owner = nullptr;   // while pending
   uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number holds
   int32_t leaf_number = 0;
+  Value* next_dying = nullptr;
   GradientSlot* slot = nullptr;
   std::shared_ptr<History> history;
   std::unique_ptr<Declared> declared;
   std::unique_ptr<PutOff> put_off;  // of a value that is neither pending nor in memory
+  std::unique_ptr<Snapshot> shown;  // where the handle is a view, or the value was written over
 };
 
 Value* new_value(Type* type);

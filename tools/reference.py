@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from stubs import ENTRIES, parameters, written
+from stubs import ENTRIES, written
 
 import twofold
 from twofold.frontend.install import PUBLIC
@@ -35,9 +35,13 @@ def _names() -> dict[Any, list[str]]:
     return found
 
 
-def signature(function: Any) -> str:
-    """The parameters as they are written in a call, without annotations."""
-    plain = [one.replace(annotation=inspect.Parameter.empty) for one in parameters(function)]
+def signature(name: str) -> str:
+    """The parameters of what has this name, as they are written in a call, without annotations."""
+    found: Any = twofold
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    shown = inspect.signature(PUBLIC[name] if found is None else found)
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in shown.parameters.values()]
     return str(inspect.Signature(plain))
 
 
@@ -52,8 +56,10 @@ def dtypes(entry: Any) -> str:
 def facts(function: Any, names: list[str]) -> list[str]:
     """What the entry says beside its docstring."""
     lines = []
-    methods = [name for name, one in METHODS.items() if one is function and not name.startswith("__")]
-    operators = [name for name, one in METHODS.items() if one is function and name.startswith("__")]
+    methods = [
+        name for name, one in METHODS.items() if written(one) is function and not name.startswith("__")
+    ]
+    operators = [name for name, one in METHODS.items() if written(one) is function and name.startswith("__")]
     if methods:
         shown = [f"`x.{name}`" for name in methods]
         shown += [f"`x.{name}_`" for name in methods if hasattr(twofold.Tensor, name + "_")]
@@ -83,7 +89,7 @@ def page(module: Any, functions: list[Any], names: dict[Any, list[str]]) -> str:
     parts = [f"# {heading.rstrip('.')}", rest.strip()]
     for function in functions:
         own = names[function]
-        parts += [f"## {own[0]}", f"```python\ntwofold.{own[0]}{signature(function)}\n```"]
+        parts += [f"## {own[0]}", f"```python\ntwofold.{own[0]}{signature(own[0])}\n```"]
         parts += [_description(function), "\n".join(facts(function, own))]
     return re.sub(r"\n{3,}", "\n\n", "\n\n".join(part for part in parts if part)) + "\n"
 

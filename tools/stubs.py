@@ -69,8 +69,8 @@ ENTRIES = {op.call: op for op in REGISTRY.values() if hasattr(op, "call")}
 
 
 def written(function: Any) -> Any:
-    """The Python function behind a callable of the core."""
-    return getattr(function, "__wrapped__", function)
+    """The Python function behind a callable of the core, or behind a function that passes its arguments on."""
+    return inspect.unwrap(function)
 
 
 class _Known(ast.NodeTransformer):
@@ -98,6 +98,7 @@ def result(function: Callable[..., Any], declared: Any) -> str:
     text = annotation(declared)
     if text != "Any":
         return text
+    function = written(function)
     entry = ENTRIES.get(function)
     if entry is not None and entry.arity is not None:
         return "Tensor"
@@ -114,26 +115,20 @@ def _default(value: Any) -> str:
     return repr(value) if plain and abs(hash(value)) != hash(float("inf")) else "..."
 
 
-def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    found = list(inspect.signature(function).parameters.values())
-    entry = ENTRIES.get(function)
-    if entry is None or entry.arity != len(found):
-        return found
-    names = entry.parameter_names()
-    return [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-
-
 def definition(name: str, function: Callable[..., Any], method: bool = False) -> str:
     """The ``def`` of a function, or of a method whose first parameter is the tensor."""
-    function = written(function)
-    parts, bare, only_names = [], True, False
-    for place, parameter in enumerate(parameters(function)):
+    parts, bare, only_names, before = [], True, False, None
+    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         kind, text = parameter.kind, parameter.name
         if method and place == 0:
+            before = kind
             parts.append("*args: Any" if kind is parameter.VAR_POSITIONAL else "self")
             if kind is parameter.VAR_POSITIONAL:
                 parts.insert(0, "self")
             continue
+        if place and before is parameter.POSITIONAL_ONLY and kind is not before:
+            parts.append("/")
+        before = kind
         if kind is parameter.KEYWORD_ONLY and bare and not only_names:
             parts.append("*")
         only_names = only_names or kind is parameter.KEYWORD_ONLY
@@ -143,6 +138,8 @@ def definition(name: str, function: Callable[..., Any], method: bool = False) ->
         if parameter.default is not parameter.empty:
             text += f" = {_default(parameter.default)}"
         parts.append(text)
+    if before is inspect.Parameter.POSITIONAL_ONLY:
+        parts.append("/")
     back = result(function, inspect.signature(function).return_annotation)
     return f"def {name}({', '.join(parts)}) -> {back}: ..."
 
@@ -225,7 +222,7 @@ def methods() -> str:
 
 
 def _operands(operator: str) -> int:
-    return len(parameters(METHODS[operator]))
+    return len(inspect.signature(METHODS[operator]).parameters)
 
 
 def files() -> dict[Path, str]:

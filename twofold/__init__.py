@@ -68,7 +68,6 @@ from twofold.frontend.legacy import is_complex, is_floating_point, numel
 from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
 from twofold.frontend.methods import Device as device
 from twofold.frontend.running import TOP_LEVEL as _NORMALIZATION
-from twofold.frontend.saving import load, save
 from twofold.frontend.windows import WINDOWS as _WINDOWS
 from twofold.runtime.tracing import wait_for_compiler
 
@@ -98,7 +97,7 @@ for _name, _function in _WHOLE.items():
     globals()[_name] = _function
     setattr(Tensor, _name, _function)
 
-_install.guard(globals(), but=("load", "save"))
+_install.guard(globals())
 
 # These find the public functions in place, so they come after the installation.
 from twofold import (  # noqa: E402
@@ -107,31 +106,44 @@ from twofold import (  # noqa: E402
     array_api,
     autograd,
     backends,
+    cpu,
     cuda,
+    distributed,
     distributions,
     fft,
     func,
     linalg,
     masked,
     nn,
+    onnx,
     optim,
     random,
+    safetensors,
+    serialization,
     signal,
     special,
+    testing,
     utils,
 )
-from twofold.amp import autocast  # noqa: E402
+from twofold.amp import (  # noqa: E402
+    autocast,
+    get_autocast_dtype,
+    is_autocast_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 from twofold.func import vmap  # noqa: E402
+from twofold.serialization import load, save  # noqa: E402
 
 
-def is_tensor(value: Any) -> builtins.bool:
-    """Whether ``value`` is a tensor.
+def is_tensor(obj: Any) -> builtins.bool:
+    """Whether ``obj`` is a tensor.
 
     >>> import twofold as torch
     >>> torch.is_tensor(torch.tensor([1.0])), torch.is_tensor([1.0])
     (True, False)
     """
-    return isinstance(value, Tensor)
+    return isinstance(obj, Tensor)
 
 
 def set_num_threads(count: builtins.int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.frontend.options import check_device
+
 
 def is_available() -> bool:
     """Whether there is one: no.
@@ -21,8 +23,9 @@ def device_count() -> int:
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """The device, or None."""
+    """None, whether or not ``check_available``: there is none."""
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing to wait for."""
+    """Nothing to wait for; raises RuntimeError for a ``device`` that is not there."""
+    check_device(device)

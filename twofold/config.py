@@ -21,6 +21,8 @@ class Config:
         self.threads = int(os.environ.get("TWOFOLD_THREADS", "0")) or len(os.sched_getaffinity(0))
         self.tier = os.environ.get("TWOFOLD_TIER", "auto")
         self.background_compile = os.environ.get("TWOFOLD_BACKGROUND", "1") != "0"
+        # an LLVM name; kernels are made for the processor that was set when the first of them was
+        self.target_cpu = os.environ.get("TWOFOLD_TARGET_CPU") or None
         self.verify = os.environ.get("TWOFOLD_VERIFY", "0") == "1"
         self.log = frozenset(filter(None, os.environ.get("TWOFOLD_LOG", "").split(",")))
         if self.tier not in TIERS:

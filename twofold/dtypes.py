@@ -99,6 +99,8 @@ float32 = DType("float32", 11, "f", 4, "float32")
 float64 = DType("float64", 12, "f", 8, "float64")
 complex64 = DType("complex64", 13, "c", 8, "complex64")
 complex128 = DType("complex128", 14, "c", 16, "complex128")
+string = DType("string", 15, "S", 8, "int64")
+"""Byte strings of define-then-run: elements are indices into a table of strings, equal where the strings are."""
 
 ALL: tuple[DType, ...] = (
     bool_,
@@ -117,7 +119,7 @@ ALL: tuple[DType, ...] = (
     complex64,
     complex128,
 )
-BY_CODE = ALL
+BY_CODE = (*ALL, string)
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 _BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 
@@ -174,6 +176,8 @@ def promote(a: DType, b: DType) -> DType:
     """
     if a is b:
         return a
+    if string in (a, b):
+        raise TypeError(f"{a.name} and {b.name} have no common dtype. Convert one of them first.")
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
     if "c" in (a.kind, b.kind):
         return complex128 if float64 in (a.real, b.real) else complex64
@@ -201,6 +205,10 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     >>> promote_scalar(float64, complex), promote_scalar(int8, complex)
     (twofold.complex128, twofold.complex64)
     """
+    if dtype is string:
+        raise TypeError(
+            f"string and a Python {scalar.__name__} have no common dtype. Convert one of them first."
+        )
     if scalar is complex:
         return dtype.complex
     if scalar is float and dtype.kind in "biu":

@@ -33,10 +33,6 @@ class AxisError(TwofoldError, IndexError, ValueError):
     """An axis lies outside the tensor; caught as IndexError (PyTorch) and as ValueError (NumPy)."""
 
 
-class IndexRangeError(TwofoldError, IndexError, RuntimeError):
-    """An index lies outside its axis."""
-
-
 class ArgumentError(TwofoldError, ValueError, RuntimeError):
     """An argument has a value that the operation cannot take."""
 
@@ -51,6 +47,38 @@ class UndefinedGradientError(GradientError, NotImplementedError):
 
 class GraphError(TwofoldError, RuntimeError, ValueError):
     """A graph is used in a way its state forbids: finalised, closed, foreign, or without a value."""
+
+
+class InvalidArgumentError(GraphError):
+    """A run of a declared graph was given, or came to, values that it cannot take."""
+
+
+class FailedPreconditionError(GraphError):
+    """A run of a declared graph needs what is not there yet, such as the value of a variable."""
+
+
+class IndexRangeError(InvalidArgumentError, IndexError):
+    """An index lies outside its axis."""
+
+
+class ValueRangeError(IndexRangeError):
+    """An element lies outside the range that an operation takes."""
+
+
+class DivisionError(InvalidArgumentError, ZeroDivisionError):
+    """An integer is divided by zero."""
+
+
+_INVALID: dict[type[TwofoldError], type[TwofoldError]] = {}
+
+
+def invalid(kind: type[TwofoldError]) -> type[TwofoldError]:
+    """The class of an error of a run: InvalidArgumentError and what the error is besides."""
+    if issubclass(kind, GraphError):
+        return kind
+    if kind not in _INVALID:
+        _INVALID[kind] = type(kind.__name__, (kind, InvalidArgumentError), {"__doc__": kind.__doc__})
+    return _INVALID[kind]
 
 
 class LinAlgError(TwofoldError, RuntimeError):

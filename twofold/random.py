@@ -14,6 +14,7 @@ from twofold.frontend.drawing import (
     seed,
     set_rng_state,
 )
+from twofold.frontend.options import check_device
 
 __all__ = [
     "default_generator",
@@ -27,8 +28,10 @@ __all__ = [
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
     """Inside, draws do not advance the default generator for what comes after.
+
+    ``devices`` of the type ``device_type`` must be none, as there are none. Raises RuntimeError for others.
 
     >>> import twofold as torch
     >>> before = torch.initial_seed()
@@ -37,6 +40,8 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
     >>> torch.initial_seed() == before
     True
     """
+    for device in devices or ():
+        check_device(f"{device_type}:{device}" if isinstance(device, int) else device)
     state = get_rng_state() if enabled else None
     try:
         yield

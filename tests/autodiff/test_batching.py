@@ -26,6 +26,7 @@ from twofold.runtime.derived import EACH_SAMPLE, pullback_of, stable_graph
 
 NAMES = sampled.operations_with_samples()
 SIZE = 3
+COMPILED = 4  # sample calls of an operation that are compiled, spread over all of them: compiling is most of the time
 
 
 def choices(count: int) -> Iterator[tuple[bool, ...]]:
@@ -69,12 +70,19 @@ def test_each_sample_by_the_reference(name: str) -> None:
                 assert found[place].tobytes() == wanted.tobytes(), (sample.types, sample.attrs, flags)
 
 
+def spread(samples: list[Any], count: int) -> list[Any]:
+    """At most ``count`` of the samples, the first and the last among them."""
+    last = len(samples) - 1
+    return samples if last < count else [samples[k * last // (count - 1)] for k in range(count)]
+
+
 @pytest.mark.parametrize("tier", ["first_sight", "fused"])
 @pytest.mark.parametrize("name", NAMES)
 def test_each_sample_on_machine_code(name: str, tier: str) -> None:
     op: Any = REGISTRY[name]
+    samples = spread([sample for sample in op.samples() if sample.arrays], COMPILED)
     for flags_of in (lambda n: (True,) * n, lambda n: tuple(k % 2 == 0 for k in range(n))):
-        cases = [(sample, flags_of(len(sample.arrays))) for sample in op.samples() if sample.arrays]
+        cases = [(sample, flags_of(len(sample.arrays))) for sample in samples]
         arrays = [batches(sample, flags) for sample, flags in cases]
         with compiled.tier(tier):
             together = [

@@ -137,6 +137,23 @@ def test_once_differentiable_says_so():
         func.grad(lambda x: func.grad(lambda x: Once.apply(x).sum())(x).sum())(x.detach())
 
 
+def test_once_differentiable_is_no_error_of_other_values():
+    class Once(Cube):
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, cotangent):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * cotangent
+
+    x = leaf(1.0)
+    (first,) = torch.autograd.grad(Once.apply(x).sum(), x, create_graph=True)
+    assert first.tolist() == [3.0]
+    assert (torch.ones(2) * 3).tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="marked once_differentiable is differentiated again"):
+        torch.autograd.grad(first.sum(), x)
+    assert (torch.ones(2) * 4).tolist() == [4.0, 4.0]
+
+
 def _broken(backward):
     return type("Broken", (Cube,), {"backward": staticmethod(backward)})
 

@@ -278,7 +278,7 @@ MISTAKES = {
     "bmm: axes": (
         RuntimeError,
         lambda: torch.bmm(ones(2, 3), ones(3, 4)),
-        "bmm: input has 2 axes, not 3: input float32[2,3] (here.py:N), other float32[3,4] (here.py:N), "
+        "bmm: input has 2 axes, not 3: input float32[2,3] (here.py:N), mat2 float32[3,4] (here.py:N), "
         "at here.py:N. Use matmul, which takes any number.",
     ),
     "linear": (
@@ -347,7 +347,7 @@ MISTAKES = {
     "split": (
         RuntimeError,
         lambda: torch.split(ones(5), [2, 2]),
-        "split: pieces (2, 2) do not add up to size 5 of axis 0: input float32[5] (here.py:N), at "
+        "split: pieces (2, 2) do not add up to size 5 of axis 0: tensor float32[5] (here.py:N), at "
         "here.py:N. Make their sum 5.",
     ),
     "chunk": (
@@ -358,13 +358,13 @@ MISTAKES = {
     "view: size": (
         RuntimeError,
         lambda: ones(2, 3).view(4, 2),
-        "reshape: 6 elements do not fill shape (4, 2): input float32[2,3] (here.py:N), at here.py:N. "
+        "view: 6 elements do not fill shape (4, 2): input float32[2,3] (here.py:N), at here.py:N. "
         "Make axis 0 3.",
     ),
     "view: two unknown": (
         RuntimeError,
         lambda: ones(2, 3).view(-1, -1),
-        "reshape: shape (-1, -1) does not say one size per axis: input float32[2,3] (here.py:N), at "
+        "view: shape (-1, -1) does not say one size per axis: input float32[2,3] (here.py:N), at "
         "here.py:N. Give sizes, of which one may be -1.",
     ),
     "permute": (

@@ -13,6 +13,14 @@ MISTAKES = {
         lambda: torch.fft.fft(torch.ones(4), n=0),
         f"fft.fft: a transform of 0 elements: {X}. Transform at least one.",
     ),
+    "no elements of the result": (
+        lambda: torch.fft.irfft(torch.ones(4), n=0),
+        f"fft.irfft: a transform of 0 elements: {X}. Transform at least one.",
+    ),
+    "a half of no whole": (
+        lambda: torch.fft.hfft(torch.ones(1)),
+        "fft.hfft: a transform of 0 elements: input float32[1] (here.py:N), at here.py:N. Transform at least one.",
+    ),
     "norm": (
         lambda: torch.fft.ifft(torch.ones(4), norm="both"),
         f"fft.ifft: norm='both': {X}. Use 'backward', 'forward' or 'ortho'.",

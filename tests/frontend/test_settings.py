@@ -20,7 +20,7 @@ def test_settings_are_checked_and_change_nothing():
     with pytest.raises(RuntimeError, match="cuda"):
         torch.set_default_device("cuda")
     x = torch.ones(2)
-    assert x.pin_memory() is x.share_memory_() is x.to_dense() is x
+    assert x.share_memory_() is x.to_dense() is x
 
 
 def test_default_tensor_type():

@@ -72,7 +72,7 @@ def test_another_program_has_another_key():
 
 def recurrent(h, xs, w):
     last, ys = torch.scan(lambda h, x: ((new := torch.tanh(w @ h + x)), new * 2.0), h, xs)
-    count, y = torch.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, torch.sin(y) + last), (0, last))
+    count, y = torch.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, torch.sin(y) + last), (0.0, last))
     return torch.cond(y.sum() > count, lambda: y * 2.0, lambda: ys.sum(0))
 
 

@@ -12,6 +12,7 @@ import numpy
 import pytest
 import scipy.special
 
+from tests.lower.processors import EMULATED, runnable
 from twofold import dtypes
 from twofold.dtypes import DType
 from twofold.lower.builder import LANES, Builder
@@ -156,19 +157,10 @@ def test_one_lane_gives_the_bits_of_sixteen(name: str, dtype: DType) -> None:
     assert same.all(), x[~same][:5]
 
 
-def narrow_processors() -> list[str]:
-    """Processors with narrower vectors whose code runs here: the second has no FMA instruction either."""
-    try:
-        with open("/proc/cpuinfo") as file:
-            flags = file.read().split()
-    except OSError:
-        return []
-    return ["haswell", "nehalem"] if {"avx512f", "fma"} <= set(flags) else []
-
-
-@pytest.mark.skipif(not narrow_processors(), reason="needs a processor with several widths of vectors")
-@pytest.mark.parametrize("processor", ["haswell", "nehalem"])
-def test_bits_do_not_depend_on_the_width_of_vectors(processor: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("processor", EMULATED)
+def test_bits_do_not_depend_on_the_processor(processor: str, tmp_path: Path) -> None:
+    if not runnable(processor):
+        pytest.skip(f"this processor does not run code for {processor}")
     narrow = jit.Jit(tmp_path, processor)
     for dtype in (dtypes.float32, dtypes.float64):
         sample = float32_sample()[::300] if dtype is dtypes.float32 else float64_sample()[::300]

@@ -27,8 +27,8 @@ def test_older_flags() -> None:
     wanted = F.cross_entropy(x, classes, ignore_index=-1, reduction="sum")
     assert F.cross_entropy(x, classes, None, False, -1).item() == wanted.item()
     assert F.margin_ranking_loss(x, t, t.sign(), 0.5, size_average=False).item() > 0
-    with pytest.raises(TypeError, match="takes at most 5 arguments, got 6"):
-        F.mse_loss(x, t, None, None, "mean", 1)
+    with pytest.raises(TypeError, match="takes at most 6 arguments, got 7"):
+        F.mse_loss(x, t, None, None, "mean", None, 1)
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])

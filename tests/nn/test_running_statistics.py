@@ -91,9 +91,11 @@ def test_local_response_norm(size: int) -> None:
     sums = [(x[:, max(c - low, 0) : c - low + size] ** 2).sum(1) for c in range(7)]
     expected = x / (1 + 0.3 / size * numpy.stack(sums, 1)) ** 0.75
     numpy.testing.assert_allclose(layer(torch.tensor(x)).numpy(), expected, rtol=1e-10)
-    if size % 2:
-        across = nn.CrossMapLRN2d(size, alpha=0.3)
-        numpy.testing.assert_allclose(across(torch.tensor(x)).numpy(), expected, rtol=1e-10)
+    side = (size - 1) // 2  # an odd number of channels around each, also where size is even
+    sums = [(x[:, max(c - side, 0) : c + side + 1] ** 2).sum(1) for c in range(7)]
+    expected = x / (1 + 0.3 / size * numpy.stack(sums, 1)) ** 0.75
+    across = nn.CrossMapLRN2d(size, alpha=0.3)
+    numpy.testing.assert_allclose(across(torch.tensor(x)).numpy(), expected, rtol=1e-10)
 
 
 def test_renorm_in_place() -> None:

@@ -11,7 +11,8 @@ import twofold.ops  # noqa: F401  (registers all operations)
 from twofold.autodiff.reverse import closed_graph
 from twofold.dtypes import complex128, float64
 from twofold.ir.interpret import evaluate, widen
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, Op
+from twofold.ops.base import Composite, Operation
 from twofold.ops.samples import Sample
 
 
@@ -22,9 +23,19 @@ def cases() -> Iterator[tuple[Any, Sample]]:
             yield op, sample
 
 
+def has_samples(op: Any) -> bool:
+    """Whether an operation states samples, or its kind has some; none of them is made."""
+    if getattr(op, "rule_samples", None) is not None:
+        return True
+    stated = type(op).samples
+    if stated is Composite.samples:
+        return bool(op.parameter_names())
+    return stated not in (Op.samples, Operation.samples)
+
+
 def operations_with_samples() -> list[str]:
     """Names of the operations that have sample calls."""
-    return [name for name, op in REGISTRY.items() if op.samples()]
+    return [name for name, op in REGISTRY.items() if has_samples(op)]
 
 
 def reference(op: Any, sample: Sample) -> Any:

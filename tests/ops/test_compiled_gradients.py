@@ -29,10 +29,7 @@ from twofold.ops.base import apply
 from twofold.ops.samples import Sample
 
 NAMES = [
-    name
-    for name in sampled.operations_with_samples()
-    if getattr(REGISTRY[name], "differentiable", True)
-    and any(d.kind == "f" for sample in REGISTRY[name].samples() for d in sample.dtypes)
+    name for name in sampled.operations_with_samples() if getattr(REGISTRY[name], "differentiable", True)
 ]
 
 

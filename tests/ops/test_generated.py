@@ -35,6 +35,15 @@ def closeness(dtype: Any) -> float:
     return {"float16": 3e-3, "bfloat16": 3e-2, "float32": 2e-6, "float64": 1e-12}.get(dtype.real.name, 0)
 
 
+def without_overflow(arrays: Any, got: Any, wanted: Any) -> tuple[Any, Any]:
+    """Without the elements whose operands are finite but so large that a formula in float32 overflows."""
+    huge = False
+    for array in arrays:
+        if array.dtype.kind in "fc" and array.shape in ((), got.shape):
+            huge = huge | (numpy.isfinite(array) & (abs(array) > 1e30))
+    return numpy.where(huge, 0, got), numpy.where(huge, 0, wanted)
+
+
 def check_own_reference(op: Any, sample: Any, graph: Graph, value: Any) -> None:
     """A composite's formula against the one it says it computes."""
     arrays = [widen(array, dtype) for array, dtype in zip(sample.arrays, sample.dtypes)]
@@ -44,11 +53,12 @@ def check_own_reference(op: Any, sample: Any, graph: Graph, value: Any) -> None:
     wide = numpy.complex128 if type.dtype.kind == "c" else numpy.float64
     got = numpy.asarray(widen(value, type.dtype), wide)
     assert got.shape == expected.shape
-    if sample.smooth:
-        factor = 1 + numpy.abs(expected[numpy.isfinite(expected)]).max(initial=0)
-        wanted = widen(narrow(expected, type.dtype), type.dtype).astype(wide)
-        near = max(map(closeness, (type.dtype, *sample.dtypes)))
-        numpy.testing.assert_allclose(got, wanted, rtol=8 * near, atol=factor * near)
+    factor = 1 + numpy.abs(expected[numpy.isfinite(expected)]).max(initial=0)
+    wanted = widen(narrow(expected, type.dtype), type.dtype).astype(wide)
+    near = max(map(closeness, (type.dtype, *sample.dtypes)))
+    if not sample.smooth:
+        got, wanted = without_overflow(arrays, got, wanted)
+    numpy.testing.assert_allclose(got, wanted, rtol=8 * near, atol=factor * near)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from on_nodes import Calls, gradients, run, same
 
 import twofold as torch
 from twofold.autodiff.reverse import vjp_graph
-from twofold.errors import ArgumentError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import ops
 
 G = numpy.random.default_rng(0)
@@ -67,14 +67,12 @@ def test_gradients_are_products_with_permuted_operands() -> None:
         assert sorted(node.op.name for node in found[0].nodes()) == ["input", "input", "matmul", "permute"]
 
 
-def test_result_dtypes() -> None:
-    assert (
-        run(ops.matmul, numpy.ones((2, 2), numpy.float32), numpy.ones((2, 2), numpy.int64)).dtype
-        == numpy.float32
-    )
-    assert (
-        run(ops.matmul, numpy.ones((2, 2), numpy.int32), numpy.ones((2, 2), numpy.int64)).dtype == numpy.int64
-    )
+def test_operands_of_products_have_one_dtype() -> None:
+    square = numpy.ones((2, 2), numpy.int32)
+    assert run(ops.matmul, square, square).dtype == numpy.int32
+    for other in (numpy.float32, numpy.int64):
+        with pytest.raises(DTypeError, match="same dtype"):
+            run(ops.matmul, square, numpy.ones((2, 2), other))
 
 
 CALLS: list[tuple[Any, Any, list[tuple[int, ...]]]] = [

@@ -131,8 +131,7 @@ def test_old_files_make_room(tmp_path: Path) -> None:
     for k in range(20):
         cache.write(f"{k:02}", b"x")
         os.utime(tmp_path / f"{k:02}", (1000 + k, 1000 + k))
-    (tmp_path / "tmp.1.0.ab").write_bytes(b"left by a crash")
-    os.utime(tmp_path / "tmp.1.0.ab", (0, 0))
+    (tmp_path / ".twofold-0-ab").write_bytes(b"left by a crash")
     DiskCache(tmp_path, limit=10 * 4096).write("new", b"x")
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"{k}" for k in range(13, 20)] + ["new"]
 
@@ -153,7 +152,7 @@ def test_processes_share_one_directory(tmp_path: Path) -> None:
     warm = Jit(tmp_path / "cache")
     check_all(warm.compile_kernels(texts(4)), 4)
     assert warm.compiled == 0
-    assert not [p for p in (tmp_path / "cache").iterdir() if p.name.startswith("tmp.")]
+    assert not [p for p in (tmp_path / "cache").iterdir() if p.name.startswith(".twofold-")]
 
 
 def test_warm_start_does_not_import_the_code_generator(tmp_path: Path) -> None:
@@ -233,6 +232,7 @@ def test_bad_text_is_an_error_not_a_crash(tmp_path: Path) -> None:
 def test_linker_of_llvm_gives_the_same_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class NoLoader:
         host_cpu_identity = staticmethod(_core.host_cpu_identity)
+        at_work = staticmethod(_core.at_work)
 
         class LoadedObject:
             def __init__(self, image: bytes) -> None:

@@ -187,11 +187,6 @@ MISTAKES = {
         ValueError,
         "the body returns 1 values for 2 loop variables",
     ),
-    "a variable written in each round": (
-        lambda: tf.while_loop(lambda i: i < 3, lambda i: i + tf.assign(tf.Variable(1), 2), [0]),
-        RuntimeError,
-        "writes variable .* in each round",
-    ),
     "branches of different dtypes": (
         lambda: tf.cond(tf.constant(True), lambda: tf.constant(1), lambda: tf.constant(1.0)),
         TypeError,
@@ -282,3 +277,30 @@ def test_a_python_function_runs_once_in_a_run(session):
     assert session.run([second, third, first, tf.shape(sizes)[0]]) == [10, 20, 1, 1]
     assert session.run([second.op, first]) == [None, 2]
     assert len(calls) == 2
+
+
+def test_a_branch_that_is_not_taken_may_read_beyond_an_array(session):
+    array = tf.TensorArray(tf.float32, size=3, clear_after_read=False).unstack(tf.constant([1.0, 2.0, 3.0]))
+    outside = tf.gather(tf.constant([1.0, 2.0]), 5)
+
+    def read(k):
+        return tf.cond(tf.constant(k) < 3, lambda: array.read(k), lambda: tf.constant(-1.0))
+
+    assert session.run([read(0), read(5)]) == [1.0, -1.0]
+    take = tf.placeholder(tf.bool)
+    chosen = tf.cond(take, lambda: tf.gather(tf.constant([1.0, 2.0]), 5), lambda: tf.constant(0.0))
+    assert session.run(chosen, {take: False}) == 0.0
+    for tensor in (chosen, outside):
+        with pytest.raises(IndexError, match="index 5 is outside an axis of size 2"):
+            session.run(tensor, {take: True})
+
+
+def test_the_function_for_true_is_declared_first(session):
+    called = []
+    tf.cond(
+        tf.constant(False),
+        lambda: called.append("true") or tf.constant(1),
+        lambda: called.append("false") or tf.constant(2),
+    )
+    tf.switch_case(tf.constant(0), [lambda k=k: called.append(k) or tf.constant(k) for k in range(3)])
+    assert called == ["true", "false", 0, 1, 2]

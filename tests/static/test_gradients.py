@@ -96,3 +96,15 @@ def test_gradients_can_be_clipped_and_applied(session):
     session.run(tf.global_variables_initializer())
     assert session.run([norm, train]) == [5.0, None]
     numpy.testing.assert_allclose(session.run(w), [2.4, 3.2], rtol=1e-6)
+
+
+def test_the_values_of_a_dictionary_are_variables_to_change():
+    with tf.Graph().as_default(), tf.Session() as session:
+        weights = {"w": tf.Variable(1.0), "b": tf.Variable(2.0)}
+        loss = tf.square(weights["w"] * 3 + weights["b"])
+        assert len(tf.gradients(loss, weights.values())) == 2
+        step = tf.train.GradientDescentOptimizer(0.01).minimize(loss, var_list=weights.values())
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        found = session.run(weights)
+        assert abs(found["w"] - 0.7) < 1e-6 and abs(found["b"] - 1.9) < 1e-6

@@ -100,3 +100,12 @@ def test_the_error_of_a_filling_operation_stops_all(session):
     tf.train.QueueRunner(queue, [bad]).create_threads(session, coordinator, start=True)
     with pytest.raises(ZeroDivisionError):
         coordinator.join()
+
+
+def test_a_list_among_the_tensors_of_a_batch_is_stacked():
+    with tf.Graph().as_default():
+        one, two = tf.train.batch([[tf.constant(1.0), tf.constant(2.0)], tf.constant([3.0])], batch_size=4)
+        assert one.shape.as_list() == [4, 2] and two.shape.as_list() == [4, 1]
+        named = tf.train.batch({"x": tf.constant(1), "y": [2.0, 3.0]}, batch_size=5)
+        assert named["x"].shape.as_list() == [5] and named["y"].shape.as_list() == [5, 2]
+        assert tf.train.batch(tf.constant([1.0, 2.0]), 3).shape.as_list() == [3, 2]

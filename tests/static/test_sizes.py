@@ -99,3 +99,41 @@ def test_losses_of_tensors_of_unknown_rank():
         loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
         feeds = {labels: [[0.0, 1.0]], logits: [[2.0, 2.0]]}
         assert session.run(loss, feeds)[0] == pytest.approx(0.6931472)
+
+
+def test_a_fed_rate_keeps_the_shape_of_dropout():
+    with tf.Graph().as_default():
+        x, keep = tf.placeholder(tf.float32, [None, 7]), tf.placeholder(tf.float32)
+        made = [
+            tf.nn.dropout(x, keep),
+            tf.nn.dropout(x, rate=1 - keep),
+            tf.layers.dropout(x, keep, training=True),
+        ]
+        assert [tensor.shape.as_list() for tensor in made] == [[None, 7]] * 3
+
+
+def test_labels_of_unknown_rank():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32)
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(logits=x, labels=y)
+        assert loss.shape.as_list() == [None]
+        found = session.run(loss, {x: numpy.eye(3), y: [0, 1, 2]})
+        assert numpy.allclose(found, numpy.log(numpy.exp(1) + 2) - 1)
+
+
+def test_zeros_and_ones_like_numbers():
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = session.run([tf.zeros_like(19), tf.ones_like(3, tf.float32), tf.ones_like([[1.0], [2.0]])])
+        assert made[0] == 0 and made[0].dtype == numpy.int32
+        assert made[1] == 1.0 and made[1].dtype == numpy.float32 and made[2].shape == (2, 1)
+
+
+def test_tuples_are_fed_with_tuples():
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b, c = (tf.placeholder(tf.float32) for _ in range(3))
+        assert session.run(a + b * c, {(a, (b, c)): (1.0, [2.0, 3.0])}) == 7.0
+        state = tf.nn.rnn_cell.BasicLSTMCell(3).zero_state(2, tf.float32)
+        fed = session.run(state.c + state.h, {state: (numpy.ones((2, 3)), numpy.ones((2, 3)))})
+        assert (fed == 2).all()
+        with pytest.raises(ValueError, match="1 values for 2 tensors"):
+            session.run(a + b, {(a, b): (1.0,)})

@@ -1,7 +1,5 @@
 """Variables: their values in a session, the order of updates, saving."""
 
-import os
-
 import numpy
 import pytest
 
@@ -47,8 +45,8 @@ def test_each_session_has_its_own_values():
         assert (a.run(v), b.run(v)) == (5.0, 1.0)
 
 
-def test_reads_see_the_state_before_the_run_and_updates_follow_each_other(session):
-    v = tf.Variable(1.0)
+def test_computations_see_the_state_before_the_run_and_updates_follow_each_other(session):
+    v = tf.Variable(1.0, use_resource=True)
     first = v.assign_add(1.0)
     second = v.assign(v * 10.0)
     third = tf.assign_sub(v, 3.0)
@@ -58,7 +56,7 @@ def test_reads_see_the_state_before_the_run_and_updates_follow_each_other(sessio
 
 
 def test_under_control_dependencies_reads_see_the_update(session):
-    v = tf.Variable(1.0)
+    v = tf.Variable(1.0, use_resource=True)
     update = v.assign_add(1.0)
     with tf.control_dependencies([update]):
         after, doubled = v.read_value(), v * 2.0
@@ -91,32 +89,6 @@ def test_load_and_group(session):
         RuntimeError, match=r"a value float32\[3\] does not fit variable 'Variable' float32\[2\]"
     ):
         v.load([1.0, 2.0, 3.0], session)
-
-
-def test_checkpoints_come_back_and_damage_is_told(session, tmp_path):
-    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3, name="w")
-    saver = tf.train.Saver(max_to_keep=2)
-    session.run(tf.global_variables_initializer())
-    paths = [saver.save(session, str(tmp_path / "model"), global_step=step) for step in (1, 2, 3)]
-    assert [os.path.exists(path) for path in paths] == [False, True, True]
-    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[-1] == str(tmp_path / "model-3")
-    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "model-2", "model-3"]
-    session.run([v.assign([0.0, 0.0]), w.assign(0)])
-    saver.restore(session, paths[-1])
-    assert session.run(v).tolist() == [1.0, 2.0] and session.run(w) == 3
-    content = bytearray((tmp_path / "model-3").read_bytes())
-    content[-20] ^= 1
-    (tmp_path / "model-3").write_bytes(content)
-    with pytest.raises(RuntimeError, match="is damaged, as its checksum is wrong"):
-        saver.restore(session, paths[-1])
-    (tmp_path / "other").write_bytes(b"text")
-    with pytest.raises(RuntimeError, match="is not a checkpoint of this library"):
-        saver.restore(session, str(tmp_path / "other"))
-    with pytest.raises(ValueError, match="there is no checkpoint"):
-        saver.restore(session, str(tmp_path / "missing"))
-    x = tf.Variable(1.0, name="x")
-    with pytest.raises(RuntimeError, match="has no variable 'x'"):
-        tf.train.Saver([x]).restore(session, paths[1])
 
 
 def test_moving_averages_of_batch_normalization(session):

@@ -33,7 +33,7 @@ def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Any = None)
     """
     if x.dtype.kind == "c" and dtype.kind in "iuf":
         raise ArgumentError(f"{x.dtype.name} has no {dtype.name}", "Take real(x) or abs(x) first.")
-    made = x.to(dtype)
+    made = x.to(dtype, device=device)
     return made.clone() if copy and made is x else made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.array_api.functions import fourier
 from twofold.dtypes import DType
-from twofold.frontend.creation import check_device
+from twofold.frontend.options import check_device
 
 Tensor = _core.Tensor
 Axes = int | Sequence[int] | None

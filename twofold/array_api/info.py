@@ -7,8 +7,9 @@ from typing import Any
 from twofold import dtypes
 from twofold.array_api.data_types import isdtype
 from twofold.dtypes import DType
-from twofold.frontend.creation import check_device, get_default_dtype
+from twofold.frontend.creation import get_default_dtype
 from twofold.frontend.methods import Device
+from twofold.frontend.options import check_device
 
 _DTYPES = (
     dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32,

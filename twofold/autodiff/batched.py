@@ -80,7 +80,12 @@ class batched_view(_Batched, View):
 
 
 class _Sample:
-    """A kernel builder that sees one sample of every buffer, and all work items of it."""
+    """A kernel builder that sees one sample of every buffer, and all work items of it.
+
+    There is no table of these buffers, so none can be found by a number that the run decides.
+    """
+
+    buffer_at = None
 
     def __init__(self, builder: Any, buffers: Sequence[Any], end: Any) -> None:
         self._builder = builder

@@ -8,10 +8,19 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.autograd import function, functional
+from twofold.autograd import anomaly, function, functional, graph
+from twofold.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from twofold.autograd.function import Function
+from twofold.errors import ArgumentError
 from twofold.frontend.creation import from_numpy, tensor
-from twofold.frontend.gradients import enable_grad, grad, inference_mode, no_grad, set_grad_enabled
+from twofold.frontend.gradients import (
+    backward_all,
+    enable_grad,
+    grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
 
 Tensor = _core.Tensor
 
@@ -19,6 +28,7 @@ __all__ = [
     "Function",
     "GradcheckError",
     "Variable",
+    "anomaly",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -27,6 +37,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
     "set_detect_anomaly",
@@ -51,10 +62,7 @@ def backward(
     if len(seeds) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(seeds)} gradients")
     keep = create_graph if retain_graph is None else retain_graph
-    for place, (root, seed) in enumerate(zip(roots, seeds, strict=True)):
-        root.backward(
-            seed, retain_graph=keep or place < len(roots) - 1, create_graph=create_graph, inputs=inputs
-        )
+    backward_all(roots, seeds, keep, create_graph, inputs)
 
 
 class _VariableType(type):
@@ -71,31 +79,6 @@ class _VariableType(type):
 
 class Variable(metaclass=_VariableType):
     """PyTorch's older name: ``Variable(tensor)`` is the tensor, and every tensor is an instance."""
-
-
-class set_detect_anomaly:
-    """Not there: raises NotImplementedError when switched on. Errors name the line of the user's program."""
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        if mode:
-            raise NotImplementedError(
-                "detect_anomaly: gradients are not searched for NaN. Errors name the line that "
-                "made a tensor; "
-                "look at values with print or isfinite."
-            )
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: Any) -> None:
-        return None
-
-
-class detect_anomaly(set_detect_anomaly):
-    """As ``set_detect_anomaly(True)``: not there."""
-
-    def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)
 
 
 class GradcheckError(RuntimeError):
@@ -147,18 +130,34 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
-    **options: Any,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Whether the gradients of ``func`` agree with central differences, for all inputs that require grad.
 
     Give float64 inputs. Raises GradcheckError where they do not agree, or returns False without
-    ``raise_exception``.
+    ``raise_exception``. Gradients have the same bits each time, always the dtype of their input, and exist as zeros
+    where they are undefined, so ``nondet_tol``, ``check_grad_dtypes`` and ``check_undefined_grad`` have nothing to
+    find; ``fast_mode`` has no effect. Raises ArgumentError for checks that are not made: batched and forward ones.
 
     >>> import twofold as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(lambda x: (x * x).sin(), (x,))
     True
     """
+    wanted = (check_batched_grad, check_batched_forward_grad, check_forward_ad, not check_backward_ad, masked)
+    if any(wanted):
+        raise ArgumentError(
+            "gradcheck: only dense gradients of the backward pass are checked",
+            "Leave out check_batched_grad, check_batched_forward_grad, check_forward_ad and masked.",
+        )
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     places = [k for k, one in enumerate(given) if isinstance(one, Tensor) and one.requires_grad]
     if not places:
@@ -191,11 +190,17 @@ def gradgradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
-    **options: Any,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    fast_mode: bool = False,
+    masked: bool = False,
 ) -> bool:
     """Whether the second derivatives of ``func`` agree with differences of its gradients.
 
-    The gradients are weighted by ``grad_outputs``, or by random ones. Otherwise as ``gradcheck``.
+    The gradients are weighted by ``grad_outputs``, or by random ones. Otherwise as ``gradcheck``, whose options it
+    takes.
 
     >>> import twofold as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
@@ -221,4 +226,17 @@ def gradgradcheck(
         found = grad(roots, targets, values[len(given) :], create_graph=True, allow_unused=True)
         return tuple(one for one in found if one is not None and one.requires_grad)
 
-    return gradcheck(gradients, [*given, *seeds], eps, atol, rtol, raise_exception, **options)
+    return gradcheck(
+        gradients,
+        [*given, *seeds],
+        eps,
+        atol,
+        rtol,
+        raise_exception,
+        nondet_tol,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        fast_mode=fast_mode,
+        masked=masked,
+    )

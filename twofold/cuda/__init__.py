@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from twofold.cuda import amp as amp
-from twofold.frontend.creation import check_device
+from twofold.frontend.options import check_device
 
 
 def is_available() -> bool:
@@ -53,7 +53,8 @@ def empty_cache() -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing to wait for."""
+    """Raise RuntimeError: there is no graphics card, ``device`` or another, to wait for."""
+    _missing(device)
 
 
 def _missing(*args: Any, **kwargs: Any) -> NoReturn:

@@ -54,11 +54,8 @@ def exponential(shape: Any, like: Tensor) -> Tensor:
 
 def without_gradients(function: Callable[..., Any], *arguments: Any) -> Any:
     """What ``function`` returns, computed without recording gradients."""
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         return function(*arguments)
-    finally:
-        _core.set_grad_enabled(before)
 
 
 def sum_rightmost(value: Tensor, count: int) -> Tensor:
@@ -95,11 +92,8 @@ class lazy_property(cached_property):
     """A property that is computed when first asked for, with gradients even where that is under ``no_grad``."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        before = _core.set_grad_enabled(True)
-        try:
+        with _core.GradientMode(True):
             return super().__get__(instance, owner)
-        finally:
-            _core.set_grad_enabled(before)
 
 
 class Chances:

@@ -9,6 +9,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import bfloat16, float64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ops import sorting_routines
 from twofold.ops.base import apply, normalize_axis, ops, public
 
 Tensor = _core.Tensor
@@ -48,12 +49,28 @@ def unique(
         raise ShapeError("different slices that have no elements", "Use a tensor that has some.")
     if axis is not None and not array.ndim:
         axis = None
-    values, inverse, counts = numpy.unique(
-        array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-    )
+    if axis is None and array.dtype.kind != "c":
+        values, inverse, counts = _distinct(array.reshape(-1), return_inverse)
+    else:
+        values, inverse, counts = numpy.unique(
+            array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        )
     places = inverse.reshape(array.shape if axis is None else (array.shape[axis],)).astype(numpy.int64)
     found = [_lift(values, input), _lift(places), _lift(counts.astype(numpy.int64))]
     return _chosen(found, return_inverse, return_counts)
+
+
+def _distinct(x: numpy.ndarray, inverse: bool) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+    """The different elements of a vector in order, which one each element is (if ``inverse``), and how often."""
+    order = sorting_routines.order(x) if inverse else None
+    ordered = sorting_routines.ordered(x) if order is None else x[order]
+    starts = numpy.ones(len(x), bool)
+    numpy.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
+    places = numpy.zeros(len(x), numpy.int64)
+    if order is not None:
+        places[order] = numpy.cumsum(starts) - 1
+    counts = numpy.diff(numpy.append(numpy.flatnonzero(starts), len(x)))
+    return ordered[starts], places, counts
 
 
 @public("unique_consecutive", methods=("unique_consecutive",))

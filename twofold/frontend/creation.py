@@ -12,14 +12,18 @@ from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, float32
 from twofold.errors import ShapeError
 from twofold.frontend.inplace import write_out
+from twofold.frontend.options import OPTIONS, check_device, check_options, check_pinned, in_format
+from twofold.frontend.storage import shared_tensor
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
+from twofold.ops.promotion import need_fitting
+from twofold.ops.signatures import keyword, shows
 
 Tensor = _core.Tensor
 _default = [float32]
 
 
-def set_default_dtype(dtype: Any) -> None:
+def set_default_dtype(d: Any) -> None:
     """Set the dtype that Python floats become.
 
     >>> import twofold as torch
@@ -28,7 +32,7 @@ def set_default_dtype(dtype: Any) -> None:
     twofold.float64
     >>> torch.set_default_dtype(torch.float32)
     """
-    _default[0] = as_dtype(dtype)
+    _default[0] = as_dtype(d)
 
 
 def get_default_dtype() -> DType:
@@ -90,10 +94,21 @@ def _plain(data: Any) -> Any:
 
 def _converted(array: numpy.ndarray, dtype: DType | None, share: bool) -> Tensor:
     if dtype is None or (dtype is not bfloat16 and array.dtype == dtype.numpy):
-        return _core.from_array(array, share)
+        return shared_tensor(array) if share else _core.from_array(array, False)
     if dtype is bfloat16:
         return apply("cast", _core.from_array(array.astype(numpy.float32), False), attrs=(dtype,))._realise()
     return _core.from_array(array.astype(dtype.numpy), False)
+
+
+def _check_values(data: Any, array: numpy.ndarray, dtype: DType) -> None:
+    """Raise for Python numbers that an integer dtype cannot hold; arrays and tensors are converted as they are."""
+    if isinstance(data, (numpy.ndarray, numpy.generic)) or not array.size:
+        return
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError("tensor: complex numbers do not become real. Give their real parts.")
+    if dtype.kind in "iu" and array.dtype.kind in "iuf":
+        need_fitting(array.min(), dtype)
+        need_fitting(array.max(), dtype)
 
 
 def tensor(
@@ -110,22 +125,27 @@ def tensor(
             [3., 4.]])
     """
     check_device(device)
+    check_pinned(pin_memory)
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor):
         made = data.detach().clone() if wanted is None else data.detach().to(wanted)._realise().clone()
         made = made._realise().detach()
     else:
-        made = _converted(_array(data, wanted), wanted, False)
+        array = _array(data, wanted)
+        if wanted is not None:
+            _check_values(data, array, wanted)
+        made = _converted(array, wanted, False)
     if requires_grad:
         made.requires_grad = True
     return made
 
 
-def from_numpy(array: numpy.ndarray) -> Tensor:
-    """A tensor that shares the memory of ``array`` (copied if it is not dense).
+def from_numpy(ndarray: numpy.ndarray) -> Tensor:
+    """A tensor that shares the memory of ``ndarray``.
 
     What others write to the array shows in the tensor, and in-place operations on the tensor in the array. An
     operation reads the array when it is called, as NumPy would: if others hold the array, it takes a snapshot.
+    Raises ValueError for negative strides, and for elements that are not aligned.
 
     >>> import twofold as torch
     >>> import numpy
@@ -135,9 +155,9 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
     >>> x
     tensor([5, 2])
     """
-    if not isinstance(array, numpy.ndarray):
-        raise TypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}")
-    return _core.from_array(array, True)
+    if not isinstance(ndarray, numpy.ndarray):
+        raise TypeError(f"from_numpy: expected a NumPy array, got {type(ndarray).__name__}")
+    return shared_tensor(ndarray)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -154,25 +174,23 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if wanted is None or wanted is data.dtype else data.to(wanted)
     if isinstance(data, numpy.ndarray):
         return _converted(data, wanted, True)
-    return _converted(_array(data, wanted), wanted, False)
+    array = _array(data, wanted)
+    if wanted is not None:
+        _check_values(data, array, wanted)
+    return _converted(array, wanted, False)
 
 
-def from_dlpack(source: Any) -> Tensor:
-    """A tensor that shares the memory of any CPU array with ``__dlpack__``.
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares the memory of any CPU array with ``__dlpack__``, unless ``copy``.
 
     >>> import twofold as torch
     >>> import numpy
     >>> torch.from_dlpack(numpy.array([1.0, 2.0]))
     tensor([1., 2.], dtype=twofold.float64)
     """
-    return _core.from_array(numpy.from_dlpack(source), True)
-
-
-def check_device(device: Any) -> None:
-    """Raise RuntimeError for a device that is not there."""
-    name = getattr(device, "type", device)
-    if name is not None and str(name).split(":")[0] != "cpu":
-        raise RuntimeError(f"device {str(device)!r} is not available. Use 'cpu'.")
+    check_device(device)
+    array = numpy.from_dlpack(ext_tensor)
+    return _core.from_array(array, False) if copy else shared_tensor(array)
 
 
 def leaf(made: Tensor, requires_grad: bool) -> Tensor:
@@ -183,10 +201,11 @@ def leaf(made: Tensor, requires_grad: bool) -> Tensor:
 
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
+    has_dtype = "dtype" in inspect.signature(op.call).parameters
+
     def made(*args: Any, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
              memory_format: Any = None, out: Tensor | None = None, **kwargs: Any) -> Tensor:  # fmt: skip
-        check_device(device)
-        if out is not None and "dtype" in inspect.signature(op.call).parameters:
+        if out is not None and has_dtype:
             kwargs.setdefault("dtype", out.dtype)
         if kwargs.get("dtype", 0) is None:
             del kwargs["dtype"]
@@ -195,10 +214,27 @@ def _leaf_maker(op: Any) -> Callable[..., Tensor]:
         if "size" in kwargs:
             args = (kwargs.pop("size"), *args)
         result = op.call(*args, **kwargs)
+        check_options(device, layout, pin_memory)
+        result = in_format(result, memory_format)
         return leaf(result if out is None else write_out(out, result), requires_grad)
 
     made.__name__ = made.__qualname__ = op.functions[0]
     made.__doc__ = op.doc
+    return made_with_options(made, op.call)
+
+
+def made_with_options(made: Any, function: Callable[..., Any]) -> Any:
+    """``made``, whose signature is that of ``function`` with the options of new tensors; ``size`` has two forms."""
+    base = inspect.signature(function)
+    sizes = base.parameters.get("size")
+    added = [one for one in OPTIONS if one.name != "dtype" or "dtype" in base.parameters]
+    shows(made, function, *added)
+    if sizes is not None and sizes.kind is sizes.VAR_POSITIONAL:
+        kept = made.__signature__.parameters.values()
+        renamed = [one.replace(name="sizes") if one.name == "size" else one for one in kept]
+        place = next(k for k, one in enumerate(renamed) if one.kind is one.KEYWORD_ONLY)
+        renamed.insert(place, keyword("size"))
+        made.__signature__ = base.replace(parameters=renamed)
     return made
 
 

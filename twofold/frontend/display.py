@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy
 
 from twofold import _core, dtypes
+from twofold.errors import ArgumentError
 
 Tensor = _core.Tensor
 _DEFAULTS = (dtypes.float32, dtypes.int64, dtypes.bool_, dtypes.complex64)
@@ -25,6 +27,13 @@ class PrintOptions:
 options = PrintOptions()
 
 
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": sys.maxsize, "edgeitems": 3, "linewidth": 80},
+}
+
+
 def set_printoptions(
     precision: int | None = None,
     threshold: int | None = None,
@@ -35,12 +44,18 @@ def set_printoptions(
 ) -> None:
     """Set how tensors print; None leaves a setting as it is.
 
+    ``profile`` is "default", "short" or "full" and sets all but ``sci_mode``, before the others do.
+
     >>> import twofold as torch
     >>> torch.set_printoptions(precision=2)
     >>> torch.tensor([0.123456])
     tensor([0.12])
     >>> torch.set_printoptions(precision=4)
     """
+    if profile is not None and profile not in _PROFILES:
+        raise ArgumentError(f"set_printoptions: profile {profile!r}", "Use 'default', 'short' or 'full'.")
+    for name, value in _PROFILES.get(profile or "", {}).items():
+        setattr(options, name, value)
     for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems),
                         ("linewidth", linewidth), ("sci_mode", sci_mode)):  # fmt: skip
         if value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import secrets
@@ -15,10 +16,12 @@ import numpy
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, int64
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import check_device, get_default_dtype, leaf, tensor
+from twofold.frontend.creation import get_default_dtype, leaf, tensor
 from twofold.frontend.mapping import sample_counter
+from twofold.frontend.options import OPTIONS, check_device, check_options, in_format
 from twofold.ops import random, random_families
 from twofold.ops.base import apply, broadcast_shapes
+from twofold.ops.signatures import shows
 from twofold.ops.source import shape_of
 from twofold.runtime.closing import varied
 
@@ -117,7 +120,6 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     made: Any = _core.operation_callable(None, 0, function)
     made.__name__ = made.__qualname__ = function.__name__
     made.__doc__ = function.__doc__
-    made.__wrapped__ = function
     return made
 
 
@@ -129,6 +131,8 @@ METHODS: dict[str, Callable[..., Any]] = {}
 
 
 def _function(function: Callable[..., Any]) -> Callable[..., Any]:
+    if "options" in inspect.signature(function).parameters:
+        shows(function, function, *OPTIONS[1:], without=("options",))
     DRAWING[function.__name__] = made = _named(function)
     return made
 
@@ -145,19 +149,18 @@ class _Options:
         self,
         default: DType,
         dtype: Any = None,
-        device: Any = None,
         requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
         memory_format: Any = None,
+        **options: Any,
     ) -> None:
-        check_device(device)
+        check_options(**options)
+        self.memory_format = memory_format
         self.dtype = as_dtype(dtype) if dtype is not None else default
         self.requires_grad = requires_grad
 
     def leaf(self, made: Tensor) -> Tensor:
         """A drawn tensor as the options want it."""
-        return leaf(made, self.requires_grad)
+        return leaf(in_format(made, self.memory_format), self.requires_grad)
 
 
 def _size(sizes: tuple[Any, ...], size: Any) -> tuple[int, ...]:

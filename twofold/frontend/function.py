@@ -7,19 +7,56 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.errors import ArgumentError
 
 Tensor = _core.Tensor
 _MOST_DECLARATIONS = 64
 
 
-def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+def check_compile_options(backend: Any, mode: str | None, options: Any) -> None:
+    """Raise for a compiler that is not there, and for settings of one."""
+    if backend not in ("inductor", "eager"):
+        raise ArgumentError(
+            f"compile: backend {backend!r} is not available",
+            "Use 'inductor', which stands for the compiler of this library, or 'eager' for none.",
+        )
+    if mode is not None and mode not in _MODES:
+        raise ArgumentError(f"compile: unrecognized mode {mode!r}", f"Use one of {', '.join(_MODES)}.")
+    if options:
+        raise ArgumentError(f"compile: options {options!r} of another compiler", "Leave them out.")
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: Any = None,
+    disable: bool = False,
+) -> Any:
     """``model`` as a closed graph, declared anew for each combination of input dtypes and shapes.
 
     Plain define-by-run needs no annotation to be fast; this saves the recording as well, for functions called
     from tight loops. Differences from running the function: its Python code runs once for each combination of
     types, so it must not branch on values (that raises), and what it closes over is bound when it is declared.
-    When an argument requires grad, or is no tensor, the function runs as plain Python. Takes and ignores the
-    options of ``torch.compile``, as there is nothing to choose. Works as a decorator.
+    When an argument requires grad, or is no tensor, the function runs as plain Python. Works as a decorator.
+
+    Args:
+        model: The function.
+        fullgraph: Without effect: a function that is declared is always one whole graph.
+        dynamic: Without effect: no result depends on whether sizes are symbols.
+        backend: ``"inductor"`` for the compiler of this library, ``"eager"`` for plain Python.
+        mode: One of PyTorch's modes, which choose between times to compile and to run; there is one here.
+        options: None: those of other compilers are not known here.
+        disable: Return ``model`` itself.
+
+    Raises:
+        ArgumentError: For another backend or mode, and for options.
 
     >>> import twofold as torch
     >>> @torch.compile
@@ -28,8 +65,14 @@ def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
     >>> distance(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0]))
     tensor(25.)
     """
+    check_compile_options(backend, mode, options)
     if model is None:
-        return compile
+        return functools.partial(compile, backend=backend, disable=disable)
+    return model if disable or backend == "eager" else _declared(model)
+
+
+def _declared(model: Callable[..., Any]) -> Any:
+    """The callable that declares ``model`` for the types that it meets."""
     declared = [0]
 
     def declare(*args: Any, **kwargs: Any) -> Any:

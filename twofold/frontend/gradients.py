@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, TypeVar
 
 from twofold import _core
@@ -15,25 +15,13 @@ Tensor = _core.Tensor
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _GradientMode:
+class _GradientMode(_core.GradientMode):
     """Sets whether gradients are recorded, as a ``with`` block or a decorator."""
-
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_core.set_grad_enabled(self.mode))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _core.set_grad_enabled(self._before.pop())
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)._again(self.mode):
+            with type(self)._again(self.enabled):
                 return function(*args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
@@ -101,12 +89,12 @@ class set_grad_enabled(_GradientMode):
     """
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(bool(mode))
-        self._outside = _core.set_grad_enabled(self.mode)
+        super().__init__(mode, True)
 
-    def __enter__(self) -> None:
-        self._before.append(self._outside)
-        _core.set_grad_enabled(self.mode)
+    @property
+    def mode(self) -> bool:
+        """Whether gradients are recorded inside."""
+        return self.enabled
 
 
 def is_grad_enabled() -> bool:
@@ -140,11 +128,19 @@ def backward(
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         self._backward(gradient, keep, create_graph)
-        return
-    chosen = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    for leaf, found in zip(chosen, grad(self, chosen, gradient, keep, create_graph, allow_unused=True)):
-        if found is not None:
-            leaf.grad = found if leaf.grad is None else leaf.grad + found
+    else:
+        backward_all((self,), (gradient,), keep, create_graph, inputs)
+
+
+def backward_all(
+    roots: tuple[Tensor, ...], seeds: tuple[Any, ...], keep: bool, create: bool, inputs: Any = None
+) -> None:
+    """One backward pass from all ``roots``, to all leaves or to ``inputs`` only."""
+    chosen = () if inputs is None else (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if inputs is not None and not chosen:
+        raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
+    _check_inputs("backward", chosen)
+    _core.backward_of(roots, seeds, chosen, keep, create)
 
 
 def grad(
@@ -153,6 +149,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -180,21 +177,24 @@ def grad(
         raise RuntimeError(
             f"grad: {len(roots)} outputs and {len(seeds)} grad_outputs, at {here()}. Give one for each, None for ones."
         )
-    for target in targets:
-        if not target.requires_grad:
-            raise RuntimeError(
-                f"grad: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it."
-            )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    _check_inputs("grad", targets)
     found: list[Tensor | None]
     if is_grads_batched:
         found = _batched(roots, seeds, targets, create_graph)
     else:
         keep = create_graph if retain_graph is None else retain_graph
-        found = _summed(roots, seeds, targets, keep, create_graph)
+        found = _core.gradients_of(roots, tuple(seeds), targets, keep, create_graph)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
             found[k] = target.detach() * 0
-        elif found[k] is None and not allow_unused:
+        elif found[k] is None and not (allow_unused or materialize_grads):
             raise RuntimeError(
                 f"grad: no path leads from the output to input {target.type_} ({target._where}), at {here()}. "
                 "Pass allow_unused=True to get None for it."
@@ -202,16 +202,12 @@ def grad(
     return tuple(found)
 
 
-def _summed(
-    roots: Sequence[Tensor], seeds: Sequence[Any], targets: tuple[Tensor, ...], keep: bool, create: bool
-) -> list[Tensor | None]:
-    found: list[Tensor | None] = [None] * len(targets)
-    for place, (root, seed) in enumerate(zip(roots, seeds)):
-        last = place == len(roots) - 1
-        for k, part in enumerate(_core.gradients_of((root,), (seed,), targets, keep or not last, create)):
-            before = found[k]
-            found[k] = part if before is None else before if part is None else before + part
-    return found
+def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:
+    for target in targets:
+        if not target.requires_grad:
+            raise RuntimeError(
+                f"{what}: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it."
+            )
 
 
 def _batched(

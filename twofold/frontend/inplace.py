@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -9,8 +10,11 @@ import numpy
 
 from twofold import _core
 from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.layout import row_major
 from twofold.ops.base import apply, ops
+from twofold.ops.contiguity import ORDERS, format_name
 from twofold.ops.source import shape_of
+from twofold.ops.storage import alias_of
 
 Tensor = _core.Tensor
 
@@ -34,7 +38,7 @@ def write_out(out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"out=: a result of {result.type_} cannot be stored in {out.type_}. Convert it first."
         )
-    out._replace_value(result if result.dtype is out.dtype else apply("cast", result, attrs=(out.dtype,)))
+    out._share_storage(result if result.dtype is out.dtype else apply("cast", result, attrs=(out.dtype,)))
     return out
 
 
@@ -44,23 +48,50 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     Raises RuntimeError for a tensor that requires grad, and for a view.
     """
     shape = shape_of(sizes)
+    if format_name(memory_format) in ORDERS:
+        raise ArgumentError(f"resize_ to {memory_format!r}", "Use contiguous(memory_format=...).")
     if self.requires_grad or self._base is not None:
         raise RuntimeError(f"resize_: {self.type_} is a view or requires grad. Use reshape or pad.")
     flat, count = ops.ravel(self.detach()), prod(shape)
     if count > flat.shape[0]:
         flat = ops.pad(flat, (0, count - flat.shape[0]))
-    self._replace_value(ops.reshape(ops.narrow(flat, 0, 0, count), shape))
+    self._share_storage(ops.positive(ops.reshape(ops.narrow(flat, 0, 0, count), shape)))
     return self
 
 
 def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
     """In-place: the shape of ``other``; see ``resize_``."""
-    return resize_(self, tuple(other.shape))
+    return resize_(self, tuple(other.shape), memory_format=memory_format)
 
 
-def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
-    """In-place: hold the elements of ``source`` (default: none), in its shape and dtype."""
-    self._replace_value(apply("zeros", attrs=((0,), self.dtype)) if source is None else source.detach())
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    """In-place: show the storage of ``source``, a tensor or a storage, from now on; without one, of no elements.
+
+    A tensor takes the sizes and strides of a tensor unless ``size`` is given; of a storage it shows all elements.
+
+    >>> import twofold as torch
+    >>> x, y = torch.zeros(2), torch.tensor([1.0, 2.0, 3.0])
+    >>> x.set_(y)[0] = 5
+    >>> y, torch.zeros(0).set_(y, 1, (2,))
+    (tensor([5., 2., 3.]), tensor([2., 3.]))
+    """
+    if source is None:
+        shown = apply("zeros", attrs=((0,), self.dtype))
+    else:
+        is_tensor = isinstance(source, Tensor)
+        shown = source.detach() if is_tensor else alias_of(source.root, self.dtype)
+        if size is not None:
+            steps = row_major(tuple(size)) if stride is None else tuple(stride)
+            shown = alias_of(shown.detach()).detach().as_strided(tuple(size), steps, storage_offset)
+        elif storage_offset or stride is not None:
+            raise ArgumentError("set_ with an offset or strides but no size", "Give size, too.")
+    self._share_storage(shown)
     return self
 
 

@@ -13,9 +13,10 @@ import numpy
 from twofold import _core
 from twofold.config import config
 from twofold.dtypes import float32
-from twofold.errors import GraphError, IndexRangeError, TwofoldError
-from twofold.frontend import display, gradients
+from twofold.errors import GraphError, TwofoldError
+from twofold.frontend import display, gradients, storage
 from twofold.frontend.inplace import write_out
+from twofold.frontend.legacy import construct
 from twofold.frontend.mapping import active_mappings
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
@@ -23,6 +24,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.ops.matrices import OBSERVED
+from twofold.ops.signatures import extended, keyword
 from twofold.runtime import misuse, tracing
 from twofold.runtime.closing import BODY_LINES
 
@@ -61,8 +63,8 @@ def kernel_error(
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
     inside = BODY_LINES.get(where, {}).get((what.op, what.attrs, what.input_types))
     if inside or not where:
-        return IndexRangeError(f"{text}, at {inside}" if inside else text, fix)
-    return tracing.located(IndexRangeError(text, fix), op, types, where)
+        return what.op.error(f"{text}, at {inside}" if inside else text, fix)
+    return tracing.located(what.op.error(text, fix), op, types, where)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:
@@ -104,6 +106,7 @@ def wide_array(tensor: Tensor) -> numpy.ndarray:
 
 
 _HOOKS: dict[str, Any] = {
+    "construct": construct,
     "expand": tracing.expand,
     "expand_gradient": tracing.expand_gradient,
     "compile_signature": tracing.compile_signature,
@@ -126,7 +129,11 @@ _HOOKS: dict[str, Any] = {
     "no_gradient": gradients.no_gradient_message,
     "accumulate": REGISTRY["add"],
     "copy": REGISTRY["positive"],
+    "view_strides": storage.view_strides,
+    "view_array": storage.view_array,
+    "write_storage": storage.write_storage,
     "worth_delaying": tracing.worth_delaying,
+    "checks_values": tracing.checks_values,
 }
 
 
@@ -156,14 +163,25 @@ def _over_all(function: Callable[..., Any]) -> Callable[..., Any]:
 def _callable(function: Callable[..., Any]) -> Any:
     """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others."""
     op = _BY_CALL.get(function)
+    policy = getattr(function, "autocast", "") or getattr(op, "autocast", "")
     function = _observing(function) if function in OBSERVED else function
     function = _over_all(function) if getattr(function, "empty_dim_is_all", False) else function
     arity = getattr(op, "arity", None)
-    made = _core.operation_callable(op if arity else None, arity or 0, function)
+    made = _core.operation_callable(op if arity else None, arity or 0, function, policy)
     made.__name__ = made.__qualname__ = function.__name__
     made.__doc__ = function.__doc__
-    made.__wrapped__ = function
     return made
+
+
+def _signature(made: Any) -> inspect.Signature:
+    """What a callable of the core takes: the parameters of the function behind it, and ``out`` if it sees to that."""
+    if made.arity < 0:
+        return inspect.signature(made.__wrapped__)
+    return extended(made.__wrapped__, keyword("out"))
+
+
+_operation_type: Any = type(_core.operation_callable(None, 0, _callable))
+_operation_type.__signature__ = property(_signature)
 
 
 def guard(functions: dict[str, Any], but: Sequence[str] = ()) -> None:
@@ -179,8 +197,10 @@ def guard(functions: dict[str, Any], but: Sequence[str] = ()) -> None:
             and name not in but
             and function.__module__.startswith("twofold.")
         ):
-            functions[name] = made = _core.operation_callable(None, -1, function)
-            functools.update_wrapper(made, function, updated=())
+            policy = getattr(function, "autocast", "")
+            functions[name] = made = _core.operation_callable(None, -1, function, policy)
+            for part in ("__module__", "__name__", "__qualname__", "__doc__"):
+                setattr(made, part, getattr(function, part))
 
 
 _BY_CALL = {op.call: op for op in REGISTRY.values() if hasattr(op, "call")}
@@ -197,10 +217,11 @@ def namespace(name: str) -> dict[str, Any]:
 
 
 def _in_place(function: Callable[..., Any], shape: bool = False) -> Callable[..., Any]:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        made = function(self, *args, **kwargs)
-        return self._become(made) if shape else self._assign(made)
+    def method(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made = function(input, *args, **kwargs)
+        return input._become(made) if shape else input._assign(made)
 
+    method.__wrapped__ = inspect.unwrap(function)  # type: ignore[attr-defined]
     method.__name__ = function.__name__ + "_"
     method.__doc__ = (
         f"In-place form of ``{function.__name__}``: the tensor itself becomes the result, and is returned."

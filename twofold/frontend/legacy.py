@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from twofold import _core, dtypes
 from twofold.dtypes import DType
-from twofold.frontend.creation import tensor
+from twofold.frontend.creation import check_device, get_default_dtype, tensor
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.docstrings import shown
 
 Tensor = _core.Tensor
+
+
+def construct(*args: Any, device: Any = None, dtype: DType | None = None) -> Tensor:
+    """What calling a tensor type makes: from data, or zeros from sizes, in ``dtype`` or the default dtype.
+
+    Raises TypeError for sizes that are no whole numbers.
+    """
+    check_device(device)
+    dtype = dtype or get_default_dtype()
+    if len(args) == 1 and not isinstance(args[0], (int, dtypes.Size)):
+        if isinstance(args[0], (float, complex, str)):
+            raise TypeError(
+                f"Tensor: data is a {type(args[0]).__name__}. Give sizes or a sequence; tensor() takes one number."
+            )
+        given = args[0]
+        iterable = not isinstance(given, (list, tuple, numpy.ndarray, Tensor))
+        return tensor(list(given) if iterable else given, dtype=dtype)
+    sizes = args[0] if len(args) == 1 and isinstance(args[0], dtypes.Size) else args
+    if not all(isinstance(size, (int, numpy.integer)) for size in sizes):
+        raise TypeError(f"Tensor: sizes {tuple(sizes)!r:.80} are not all whole numbers.")
+    return FUNCTIONS["zeros"](tuple(int(size) for size in sizes) if sizes else (0,), dtype=dtype)
 
 
 class _TensorType(type):
@@ -20,13 +43,7 @@ class _TensorType(type):
 
     def __call__(cls, *args: Any) -> Tensor:
         """From data, or from sizes: ``FloatTensor([1, 2])``, ``FloatTensor(2, 3)``."""
-        if not args:
-            return FUNCTIONS["zeros"]((0,), dtype=cls.dtype)
-        if isinstance(args[0], int):
-            return FUNCTIONS["zeros"](tuple(args), dtype=cls.dtype)
-        if isinstance(args[0], dtypes.Size):
-            return FUNCTIONS["zeros"](tuple(args[0]), dtype=cls.dtype)
-        return tensor(args[0], dtype=cls.dtype)
+        return construct(*args, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype

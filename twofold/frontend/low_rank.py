@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.frontend.drawing import randn
@@ -73,19 +75,27 @@ def lobpcg(
     tol: float | None = None,
     largest: bool | None = None,
     method: str | None = None,
-    **_: object,
+    tracker: Any = None,
+    ortho_iparams: Any = None,
+    ortho_fparams: Any = None,
+    ortho_bparams: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) eigenvalues of symmetric A, or of ``A x = e B x``, and their vectors as columns.
 
-    All eigenvalues are computed, exactly: what steers PyTorch's iteration (``iK``, ``niter``, ``tol``, ``method``) is
-    accepted for its sake, and of ``X`` only the number of columns counts, where k is not given. Raises ArgumentError
-    for more eigenvalues than there are. B, positive definite, is taken apart by Cholesky's factorisation.
+    All eigenvalues are computed, to the last digits: there is no iteration that ``iK``, ``niter``, ``tol``, ``method``
+    and the parameters of its orthogonalisation would steer, so they have no effect, and of ``X`` only the number of
+    columns counts, where k is not given. Raises ArgumentError for more eigenvalues than there are, an unknown method
+    and a ``tracker``, which would never be called. B, positive definite, is taken apart by Cholesky's factorisation.
 
     >>> import twofold as torch
     >>> values, vectors = torch.lobpcg(torch.diag(torch.tensor([1.0, 3.0, 2.0])), k=2)
     >>> values
     tensor([3., 2.])
     """
+    if tracker is not None:
+        raise ArgumentError("lobpcg: a tracker of iterations that do not happen", "Leave it out.")
+    if method not in (None, "basic", "ortho"):
+        raise ArgumentError(f"lobpcg: method {method!r}", "Use 'basic' or 'ortho'.")
     size = A.shape[-1]
     count = k if k is not None else n if n is not None else 1 if X is None else X.shape[-1]
     if not 0 <= count <= size:

@@ -10,11 +10,15 @@ import numpy
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend import drawing, gradients, inplace, more_creation
-from twofold.frontend.creation import check_device, from_numpy, tensor
+from twofold.frontend import drawing, gradients, inplace, more_creation, storage, tensor_hooks
+from twofold.frontend.creation import CREATION, from_numpy, tensor
+from twofold.frontend.options import check_device, check_layout, in_format
 from twofold.ops.base import FUNCTIONS, apply
+from twofold.ops.contiguity import dense_copy
 from twofold.ops.docstrings import shown
 from twofold.ops.indexing import getitem, setitem
+from twofold.ops.promotion import need_fitting
+from twofold.ops.signatures import method_like
 
 Tensor = _core.Tensor
 
@@ -100,9 +104,20 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 
 
 def to(
-    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """This tensor in another dtype; the tensor itself when nothing changes.
+    """This tensor in another dtype; the tensor itself when nothing changes, unless ``copy``.
+
+    Args:
+        args: A dtype, a device, a device and a dtype, or a tensor whose dtype counts; then ``non_blocking``, ``copy``.
+        non_blocking: Without effect: there is no other device to wait for.
+        memory_format: The order of axes in memory; raises RuntimeError for another number of axes.
 
     >>> import twofold as torch
     >>> torch.tensor([1, 2]).to(torch.float64)
@@ -110,23 +125,33 @@ def to(
     >>> torch.tensor([1.5, 2.5]).to("cpu", dtype=torch.int32)
     tensor([1, 2], dtype=twofold.int32)
     """
+    flags = []
     for argument in args:
         if isinstance(argument, Tensor):
             dtype = argument.dtype
         elif isinstance(argument, (DType, numpy.dtype, type)):
             dtype = argument
-        elif not isinstance(argument, bool):
+        elif isinstance(argument, bool):
+            flags.append(argument)
+        else:
             device = argument
+    if len(flags) > 2:
+        raise TypeError(f"to() takes non_blocking and copy, got {len(flags)} flags")
     check_device(device)
-    if dtype is None or as_dtype(dtype) is self.dtype:
-        return self.clone() if copy else self
-    return apply("cast", self, attrs=(as_dtype(dtype),))
+    copy = copy or flags[1:] == [True]
+    if dtype is not None and as_dtype(dtype) is not self.dtype:
+        self = apply("cast", self, attrs=(as_dtype(dtype),))
+    elif copy:
+        return self.clone(memory_format=memory_format)
+    return in_format(self, memory_format)
 
 
-def _caster(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
-    def convert(self: Tensor, **_: Any) -> Tensor:
-        return self if self.dtype is dtype else apply("cast", self, attrs=(dtype,))
+def _caster(name: str, dtype: DType) -> Callable[..., Tensor]:
+    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        made = self if self.dtype is dtype else apply("cast", self, attrs=(dtype,))
+        return made if memory_format is None else in_format(made, memory_format)
 
+    convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = shown(
         f"This tensor as {dtype.name}.",
         f">>> torch.tensor([1, 0]).{name}().dtype",
@@ -229,33 +254,18 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> x.grad
     tensor([1., 1.])
     """
-    return apply("positive", self)
+    return apply("positive", self) if memory_format is None else dense_copy(self, memory_format)
 
 
-def same(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def same(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself.
 
     >>> import twofold as torch
     >>> x = torch.tensor([1, 2])
-    >>> x.contiguous() is x, x.cpu() is x
-    (True, True)
+    >>> x.cpu() is x
+    True
     """
-    return self
-
-
-def stride(self: Tensor, dim: int | None = None) -> Any:
-    """Elements between neighbours along each axis of the dense row-major layout.
-
-    >>> import twofold as torch
-    >>> torch.zeros(2, 3, 5).stride()
-    (15, 5, 1)
-    """
-    steps, step = [], 1
-    for length in reversed(self.shape):
-        steps.append(step)
-        step *= max(length, 1)
-    found = tuple(reversed(steps))
-    return found if dim is None else found[dim]
+    return in_format(self, memory_format)
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -269,47 +279,22 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return self
 
 
-def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of a tensor that is not a leaf, too.
+def detach_(self: Tensor) -> Tensor:
+    """In-place: become a leaf through which no gradient flows. Raises RuntimeError for a view.
 
     >>> import twofold as torch
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> y = x * 2
-    >>> y.retain_grad()
-    >>> (y * y).backward()
-    >>> y.grad
-    tensor(12.)
+    >>> (torch.ones(2, requires_grad=True) * 2).detach_()
+    tensor([2., 2.])
     """
-    self._gradient_hooks(True)
-
-
-class HookHandle:
-    """Takes a hook away again with ``remove``."""
-
-    def __init__(self, hooks: list[Any], hook: Any) -> None:
-        self._hooks, self._hook = hooks, hook
-
-    def remove(self) -> None:
-        """Take the hook away."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
-
-
-def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
-    """Call ``hook`` with each gradient of this tensor; what it returns, unless None, takes its place.
-
-    >>> import twofold as torch
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> handle = x.register_hook(lambda gradient: gradient * 10)
-    >>> (x * x).backward()
-    >>> x.grad
-    tensor(60.)
-    """
-    if not self.requires_grad:
-        raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
-    hooks = self._gradient_hooks(False)
-    hooks.append(hook)
-    return HookHandle(hooks, hook)
+    if self._base is not None and self.requires_grad:
+        raise RuntimeError(
+            "Can't detach views in-place: the tensor shows the storage of another. Use detach() instead."
+        )
+    if self.is_leaf:
+        self.requires_grad = False
+    else:
+        self._replace_value(self.detach())
+    return self
 
 
 def _lift(array: numpy.ndarray) -> Tensor:
@@ -334,7 +319,7 @@ def _observe(mask: Any) -> numpy.ndarray:
 def __getitem__(self: Tensor, key: Any) -> Tensor:
     found = getitem(self, _key(key), _observe, _lift)
     return (
-        apply("basic_index", self, attrs=((*self.shape,), (1,) * self.ndim, (), (), (*self.shape,)))
+        apply("basic_index", self, attrs=((*self.shape,), (1,) * self.ndim, (), (), (*range(self.ndim),)))
         if found is self
         else found
     )
@@ -345,9 +330,18 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         value = _core.from_array(value, False)
     elif isinstance(value, (list, tuple)):
         value = tensor(value)
-    if isinstance(value, Tensor) and value.dtype is not self.dtype:
+    if not isinstance(value, Tensor):
+        need_fitting(value, self.dtype)
+    elif value.dtype is not self.dtype:
         value = apply("cast", value, attrs=(self.dtype,))
-    self._assign(setitem(self, _key(key), value, _observe, _lift))
+    key = _key(key)
+    if not self._is_row_major and 0 in self._strides:
+        # of an expanded tensor a part can be written to in which no element occurs twice
+        shown = getitem(self, key, _observe, _lift)
+        if shown._base is not None and shown is not self:
+            shown.copy_(value) if isinstance(value, Tensor) else shown.fill_(value)
+            return
+    self._assign(setitem(self, key, value, _observe, _lift))
 
 
 def __iter__(self: Tensor) -> Iterator[Tensor]:
@@ -366,17 +360,6 @@ def __format__(self: Tensor, spec: str) -> str:
     return format(repr(self), spec)
 
 
-def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if not self.is_leaf:
-        raise RuntimeError("deepcopy: only leaves can be copied deeply. Use detach().clone().")
-    made = type(self)(self.detach().clone())
-    made.requires_grad = self.requires_grad
-    if self.grad is not None:
-        made.grad = self.grad.detach().clone()
-    memo[id(self)] = made
-    return made
-
-
 def _rebuild(kind: type, array: numpy.ndarray, dtype: str, requires_grad: bool) -> Tensor:
     made = _core.from_array(array, False, dtypes.BY_NAME[dtype].code)
     made = made if kind is Tensor else kind(made)
@@ -387,7 +370,8 @@ def _rebuild(kind: type, array: numpy.ndarray, dtype: str, requires_grad: bool) 
 def __reduce_ex__(self: Tensor, protocol: int) -> Any:
     plain = self.detach()
     array = plain._numpy().copy()
-    return _rebuild, (type(self), array, self.dtype.name, self.requires_grad and self.is_leaf)
+    parts = (type(self), array, self.dtype.name, self.requires_grad and self.is_leaf)
+    return (_rebuild, parts, dict(self.__dict__)) if self.__dict__ else (_rebuild, parts)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
@@ -398,7 +382,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     tensor([7., 7.])
     """
     if isinstance(value, Tensor):
-        return self._assign(apply("cast", value.expand(tuple(self.shape)), attrs=(self.dtype,)))
+        given = apply("cast", value.expand(tuple(self.shape)), attrs=(self.dtype,))
+        return self._assign(_instead_of(self, given))
+    need_fitting(value, self.dtype)
     return self._assign(_instead_of(self, apply("full", value, attrs=(tuple(self.shape), self.dtype))))
 
 
@@ -414,11 +400,14 @@ def zero_(self: Tensor) -> Tensor:
 
 def _instead_of(old: Tensor, new: Tensor) -> Tensor:
     """``new``, through which zeros flow back to ``old`` where a gradient is wanted."""
-    return FUNCTIONS["where"](True, new, old) if old.requires_grad else new
+    wanted = old.requires_grad and _core.grad_enabled()
+    return FUNCTIONS["where"](True, new, old) if wanted else new
 
 
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """In-place: take the elements of ``source``, broadcast and converted.
+
+    ``non_blocking`` has no effect: there is no other device to wait for.
 
     >>> import twofold as torch
     >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
@@ -428,30 +417,32 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     value = to(source, self.dtype)
     if tuple(value.shape) != tuple(self.shape):
         value = value.expand(tuple(self.shape))
-    return self._assign(value)
+    return self._assign(_instead_of(self, value))
 
 
 def _new(name: str) -> Callable[..., Tensor]:
-    def made(
-        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
-    ) -> Tensor:
-        result = FUNCTIONS[name](*args, dtype=dtype or self.dtype)
-        if requires_grad:
-            result.requires_grad = True
-        return result
+    def made(self: Tensor, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return CREATION[name](*args, dtype=dtype or self.dtype, **options)
 
-    made.__name__ = f"new_{name}"
+    made.__name__ = made.__qualname__ = f"new_{name}"
     values = ", 7" if name == "full" else ""
     made.__doc__ = shown(
         f"``{name}`` in this tensor's dtype unless another is given.",
         f">>> torch.tensor([1, 2]).new_{name}((2, 3){values}).dtype",
         "twofold.int64",
     )
-    return made
+    return method_like(made, CREATION[name])
 
 
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, **_: Any
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A new leaf with ``data`` in this tensor's dtype.
 
@@ -459,16 +450,17 @@ def new_tensor(
     >>> torch.zeros(1, dtype=torch.float64).new_tensor([1, 2])
     tensor([1., 2.], dtype=twofold.float64)
     """
-    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    check_layout(layout)
+    wanted = dtype or self.dtype
+    return tensor(data, dtype=wanted, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 def _get_data(self: Tensor) -> Tensor:
-    return self.detach()
+    return self._data()
 
 
 def _set_data(self: Tensor, other: Tensor) -> None:
-    self._leave_storage()
-    self._replace_value(other)
+    self._share_storage(other)
 
 
 METHODS: dict[str, Any] = {
@@ -486,24 +478,18 @@ METHODS: dict[str, Any] = {
     "nelement": numel,
     "clone": clone,
     "cpu": same,
-    "contiguous": same,
     "requires_grad_": requires_grad_,
-    "retain_grad": retain_grad,
-    "stride": stride,
-    "register_hook": register_hook,
     "__getitem__": __getitem__,
     "__setitem__": __setitem__,
     "__iter__": __iter__,
     "__contains__": __contains__,
     "__format__": __format__,
-    "__deepcopy__": __deepcopy__,
     "__reduce_ex__": __reduce_ex__,
     "fill_": fill_,
     "zero_": zero_,
     "copy_": copy_,
     "new_tensor": new_tensor,
     "backward": gradients.backward,
-    "is_contiguous": lambda self, **_: True,
     "is_floating_point": lambda self: self.dtype.kind == "f",
     "element_size": lambda self: self.dtype.itemsize,
     "data": property(_get_data, _set_data),
@@ -522,7 +508,7 @@ METHODS: dict[str, Any] = {
     "bool": _caster("bool", dtypes.bool_),
     "new_zeros": _new("zeros"),
     "new_ones": _new("ones"),
-    "new_empty": _new("zeros"),
+    "new_empty": _new("empty"),
     "new_full": _new("full"),
     "itemsize": property(lambda self: self.dtype.itemsize),
     "grad_fn": property(lambda self: None if self.is_leaf else "recorded"),
@@ -539,7 +525,7 @@ METHODS: dict[str, Any] = {
     "is_neg": lambda self: False,
     "__complex__": lambda self: complex(self.item()),
     "to_device": to_device,
-    "detach_": lambda self: self._replace_value(self.detach()) or self,
+    "detach_": detach_,
     "__array_ufunc__": None,
     "from_numpy": staticmethod(from_numpy),
 }
@@ -547,6 +533,14 @@ METHODS: dict[str, Any] = {
 
 def install() -> None:
     """Put the methods on the tensor type."""
-    for name, method in {**METHODS, **inplace.METHODS, **more_creation.METHODS, **drawing.METHODS}.items():
+    given = (
+        METHODS,
+        storage.METHODS,
+        inplace.METHODS,
+        more_creation.METHODS,
+        drawing.METHODS,
+        tensor_hooks.METHODS,
+    )
+    for name, method in {name: method for methods in given for name, method in methods.items()}.items():
         indexes = name in ("__getitem__", "__setitem__")
         setattr(Tensor, name, _core.operation_callable(None, 0, method) if indexes else method)

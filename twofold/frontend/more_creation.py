@@ -17,12 +17,20 @@ from twofold.errors import ArgumentError
 from twofold.frontend.creation import CREATION, as_tensor, from_dlpack, tensor
 from twofold.frontend.creation import get_default_dtype as default_dtype
 from twofold.frontend.legacy import WHOLE
+from twofold.frontend.options import OPTIONS, check_options
+from twofold.ops.signatures import method_like, shows
 
 Tensor = _core.Tensor
 
 
 def scalar_tensor(
-    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor without axes that holds ``s``, of the default dtype unless given.
 
@@ -30,12 +38,11 @@ def scalar_tensor(
     >>> torch.scalar_tensor(2)
     tensor(2.)
     """
-    return tensor(s, dtype=dtype or default_dtype(), device=device, requires_grad=requires_grad)
+    check_options(device, layout, pin_memory)
+    return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
-def range_(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, **_: Any
-) -> Tensor:
+def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
     """``start``, ``start + step``, ... up to and including ``end``, of the default dtype unless given.
 
     >>> import twofold as torch
@@ -49,7 +56,7 @@ def range_(
     whole = all(isinstance(value, int) for value in (start, step))
     # half a step behind the last, where rounding cannot add one
     behind = start + count * step if whole else start + (count - 0.5) * step
-    return CREATION["arange"](start, behind, step, dtype=dtype or default_dtype(), device=device)
+    return CREATION["arange"](start, behind, step, dtype=dtype or default_dtype(), **options)
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
@@ -126,24 +133,24 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.to(other.dtype)
 
 
-def is_same_size(self: Tensor, other: Tensor) -> bool:
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both have one shape.
 
     >>> import twofold as torch
     >>> torch.is_same_size(torch.zeros(2, 3), torch.ones(2, 3))
     True
     """
-    return tuple(self.shape) == tuple(other.shape)
+    return tuple(input.shape) == tuple(other.shape)
 
 
-def is_nonzero(self: Tensor) -> bool:
+def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero; raises RuntimeError for another number of elements.
 
     >>> import twofold as torch
     >>> torch.is_nonzero(torch.tensor([0.5])), torch.is_nonzero(torch.tensor(0))
     (True, False)
     """
-    return bool(self.item())
+    return bool(input.item())
 
 
 METHODS: dict[str, Any] = {
@@ -151,9 +158,12 @@ METHODS: dict[str, Any] = {
     "type_as": type_as,
     "is_signed": lambda self: self.dtype.kind in "ifc",
     "get_device": lambda self: -1,
-    "storage_offset": lambda self: 0,
     "nbytes": property(lambda self: self.type_.nbytes),
 }
+
+for _made in (empty_strided, empty_permuted, range_):
+    shows(_made, _made, *OPTIONS, without=("options",))
+method_like(new_empty_strided, empty_strided)
 
 _MAKERS: tuple[Any, ...] = (scalar_tensor, empty_strided, empty_permuted, asarray, frombuffer)
 CREATION.update({"range": range_, **{made.__name__: made for made in _MAKERS}})

@@ -10,38 +10,13 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import as_dtype
-from twofold.frontend.creation import check_device
 from twofold.frontend.methods import Device
+from twofold.frontend.options import FORMATS, check_device, layout, memory_format, strided
 from twofold.ops.base import ops
+from twofold.ops.contiguity import format_name
 
 Tensor = _core.Tensor
 
-
-class memory_format:
-    """An order of axes in memory, by its name; every tensor is row-major, so it changes nothing.
-
-    >>> import twofold as torch
-    >>> torch.tensor([1.0]).contiguous(memory_format=torch.contiguous_format)
-    tensor([1.])
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return f"twofold.{self._name}"
-
-
-class layout(memory_format):
-    """A way of storing elements, by its name: all tensors are ``strided``.
-
-    >>> import twofold as torch
-    >>> torch.tensor([1.0]).layout == torch.strided
-    True
-    """
-
-
-strided = layout("strided")
 
 _KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 """From the narrowest kind of numbers to the widest."""
@@ -67,7 +42,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> x
     tensor([1, 2])
     """
-    return input.clone()
+    return input.clone(memory_format=memory_format)
 
 
 def detach(input: Tensor) -> Tensor:
@@ -121,8 +96,8 @@ def is_inference(input: Tensor) -> bool:
     return False
 
 
-def is_storage(value: Any) -> bool:
-    """Whether ``value`` is a storage: never, as memory has no object of its own.
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a storage: never, as memory has no object of its own.
 
     >>> import twofold as torch
     >>> torch.is_storage(torch.tensor([1.0]))
@@ -182,20 +157,39 @@ def get_float32_matmul_precision() -> str:
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """Raise RuntimeError: there is no such device. Ask ``cuda.is_available()`` first."""
-    check_device("cuda")
-    return self
+    """Raise RuntimeError: there is no such device. Ask ``cuda.is_available()`` first.
+
+    ``non_blocking`` has no effect.
+    """
+    format_name(memory_format)
+    check_device("cuda" if device is None else device)
+    raise RuntimeError(f"cuda: device {str(device)!r} is not of that kind. Use 'cuda' devices, or to().")
 
 
-def is_set_to(self: Tensor, other: Tensor) -> bool:
-    """Whether both show the same memory in one shape.
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the memory is pinned for another device: never, as ``device`` could only be one that is not there.
 
     >>> import twofold as torch
-    >>> x = torch.tensor([1, 2])
-    >>> x.is_set_to(x), x.is_set_to(x.clone())
-    (True, False)
+    >>> torch.tensor([1.0]).is_pinned()
+    False
     """
-    return tuple(self.shape) == tuple(other.shape) and self.data_ptr() == other.data_ptr()
+    check_device(device)
+    return False
+
+
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The axes from the slowest to the fastest in memory.
+
+    Raises RuntimeError with ``ambiguity_check`` where axes of size 1 (or a size of 0) allow several orders.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 3).dim_order(), torch.zeros(2, 3).t().dim_order()
+    ((0, 1), (1, 0))
+    """
+    if ambiguity_check and any(length < 2 for length in self.shape) and self.ndim > 1:
+        raise RuntimeError("dim_order: axes of size 0 or 1 allow several orders. Leave ambiguity_check out.")
+    stride = self.stride()
+    return tuple(sorted(range(self.ndim), key=lambda axis: -stride[axis]))
 
 
 _ASKED: tuple[Any, ...] = (
@@ -224,22 +218,18 @@ TOP_LEVEL: dict[str, Any] = {
     "memory_format": memory_format,
     "layout": layout,
     "strided": strided,
-    **{
-        name: memory_format(name)
-        for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-    },
+    **FORMATS,
 }
 
 _NEVER = ("meta", "mps", "xpu", "sparse", "sparse_csr", "quantized", "nested", "mkldnn")
 
 METHODS: dict[str, Any] = {
     "cuda": cuda,
-    "is_set_to": is_set_to,
     "is_inference": is_inference,
-    "is_pinned": lambda self, *rest: False,
+    "is_pinned": is_pinned,
     "is_shared": lambda self: False,
     "is_distributed": lambda self: False,
-    "dim_order": lambda self, **_: tuple(range(self.ndim)),
+    "dim_order": dim_order,
     "layout": property(lambda self: strided),
     "is_cpu": property(lambda self: True),
     **{f"is_{name}": property(lambda self: False) for name in _NEVER},

@@ -20,11 +20,8 @@ def _follow(running: Tensor | None, value: Tensor, momentum: float) -> None:
 
 
 def _without_gradient(update: Callable[[], None]) -> None:
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         update()
-    finally:
-        _core.set_grad_enabled(before)
 
 
 def _batch_axes(input: Tensor) -> tuple[int, ...]:

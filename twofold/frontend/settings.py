@@ -11,8 +11,9 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import check_device, set_default_dtype
+from twofold.frontend.creation import set_default_dtype
 from twofold.frontend.legacy import CONSTRUCTORS
+from twofold.frontend.options import check_device, check_pinned
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.promotion import common_dtype
 
@@ -113,22 +114,40 @@ def new(self: Tensor, *args: Any) -> Tensor:
     return constructor(*args)
 
 
-def _itself(self: Tensor, *_: Any, **__: Any) -> Tensor:
-    """The tensor itself, which is dense and in ordinary memory.
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Raise RuntimeError: memory is pinned for another device, and there is none."""
+    check_device(device)
+    check_pinned(True)
+    return self
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """The tensor itself: processes started from this one see its memory as it was.
 
     >>> import twofold as torch
     >>> x = torch.tensor([1, 2])
-    >>> x.pin_memory() is x, x.to_dense() is x
-    (True, True)
+    >>> x.share_memory_() is x
+    True
     """
     return self
 
 
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Tensor:
+    """The tensor itself, which is dense, in ``dtype`` if given; ``masked_grad`` would count for a sparse one.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> x.to_dense() is x, x.to_dense(torch.float32)
+    (True, tensor([1., 2.]))
+    """
+    return self if dtype is None else self.to(dtype)
+
+
 METHODS: dict[str, Any] = {
     "new": new,
-    "pin_memory": _itself,
-    "share_memory_": _itself,
-    "to_dense": _itself,
+    "pin_memory": pin_memory,
+    "share_memory_": share_memory_,
+    "to_dense": to_dense,
 }
 
 _SETTINGS: tuple[Any, ...] = (

@@ -6,6 +6,8 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
+from twofold.frontend.options import OPTIONS
+from twofold.ops.signatures import shows
 
 Tensor = _core.Tensor
 
@@ -67,6 +69,8 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
 
 
 _MAKERS = (bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window)
+for _made in _MAKERS:
+    shows(_made, _made, *OPTIONS, without=("options",))
 
 WINDOWS: dict[str, Any] = {made.__name__: made for made in _MAKERS}
 """The functions by name."""

@@ -31,14 +31,15 @@ class Tape:
     def __init__(
         self, name: str, inputs: Sequence[Tensor], call: Callable[[list[Tensor]], Any], has_aux: bool
     ) -> None:
-        enabled = _core.set_grad_enabled(True)
-        _depth.levels += 1
-        try:
-            self.starts = [start_of(value) for value in inputs]
-            result, self._aux = split_aux(call(self.starts), has_aux, name)
-        finally:
-            _depth.levels -= 1
-            _core.set_grad_enabled(enabled)
+        enabled = _core.grad_enabled()
+        levels = _depth.levels
+        with _core.GradientMode(True):
+            try:
+                _depth.levels = levels + 1
+                self.starts = [start_of(value) for value in inputs]
+                result, self._aux = split_aux(call(self.starts), has_aux, name)
+            finally:
+                _depth.levels = levels
         self.outputs, self.spec = tensor_leaves(result, name)
         tracked = tuple(output for output in self.outputs if output.requires_grad)
         wanted = enabled or _depth.levels > 0
@@ -80,11 +81,8 @@ class Tape:
     def _differentiate(
         outputs: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor], create: bool
     ) -> list[Tensor | None]:
-        enabled = _core.set_grad_enabled(True)
-        try:
+        with _core.GradientMode(True):
             return derivatives(outputs, seeds, targets, create)
-        finally:
-            _core.set_grad_enabled(enabled)
 
 
 class Linear:
@@ -92,14 +90,11 @@ class Linear:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        enabled = _core.set_grad_enabled(True)
-        try:
+        with _core.GradientMode(True):
             pairs = [(k, output) for k, output in enumerate(tape.outputs) if output.dtype.is_differentiable]
             self.places = [k for k, _ in pairs]
             self.seeds = [start_of(zeros_of(output)) for _, output in pairs]
             self.found = derivatives([output for _, output in pairs], self.seeds, tape.starts, True)
-        finally:
-            _core.set_grad_enabled(enabled)
 
     def push(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """Tangents of the outputs; zeros where no path leads."""

@@ -79,7 +79,8 @@ def _value(node: Node, values: dict[int, Array], arrays: Sequence[Array]) -> Arr
         return op.reference(node.attrs, *operands)
     if op.kind == "part":
         return operands[0][node.attrs[0]]
+    rule = op.host if op.kind == "host" else op.reference
     if op.exact_reference:
-        return numpy.asarray(op.reference(node.attrs, *operands))
+        return numpy.asarray(rule(node.attrs, *operands))
     wide = [widen(array, value.dtype) for array, value in zip(operands, node.inputs)]
-    return narrow(op.reference(node.attrs, *wide), node.dtype)
+    return narrow(rule(node.attrs, *wide), node.dtype)

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from twofold.ir.layout import Layout
 from twofold.ir.types import Shape, TensorType
 
 if TYPE_CHECKING:
@@ -59,9 +60,19 @@ class Op:
         1,
     )  # contraction: how many axes of the result are its rows, its columns
     overwrites: int | None = None  # custom: the input whose memory the result may take over
+    keeps_nan: bool = (
+        False  # elementwise, host: whether NaNs pass with their bits; else results hold the canonical one
+    )
     may_fail: bool = True  # custom: whether the kernel can report an error
+    checks: bool = (
+        False  # custom: whether it reports wrong values, and so runs even if nobody reads the result
+    )
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
+    may_copy: bool = False  # of such an operation: strides may fail to show the result, save of a dense input
     pure: bool = True
+    autocast: str = ""
+    """Inside an autocast region, the dtype of floating operands narrower than float64: that of the region ("lower"),
+    "float32", float32 where one of them has it ("widest"); "": their own."""
     memory: tuple[float, str] = (2, "")
     """How many times the bytes of inputs and result a call alone may take in all; if more than twice, why."""
 
@@ -100,6 +111,13 @@ class Op:
 
         The input index on that axis is ``step * output_index + offset``; an offset ``("input", k)`` adds the run-time
         integer held by the node's scalar input ``k``.
+        """
+        raise NotImplementedError(self.name)
+
+    def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
+        """With ``is_view``: where the elements of the result lie in the storage of the first input; None: nowhere.
+
+        ``inputs`` are the others; the strides do not depend on them.
         """
         raise NotImplementedError(self.name)
 

@@ -38,7 +38,7 @@ class Arithmetic(Emitter):
 
     def _float_or_int(self, name: str, a: Operand, b: Operand) -> Val:
         x, y = self._unify((a, b))
-        return self._binary("f" + name if _need_number(x).kind == "f" else name, x, y)
+        return self._computed(self._binary("f" + name if _need_number(x).kind == "f" else name, x, y))
 
     def add(self, a: Operand, b: Operand) -> Val:
         """a + b; integers wrap."""
@@ -59,25 +59,27 @@ class Arithmetic(Emitter):
         """
         x, y = self._unify((a, b))
         _need_float(x)
-        return self._binary("fdiv", x, y)
+        return self._computed(self._binary("fdiv", x, y))
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Val:
         """a * b + c of floats, rounded once."""
         x, y, z = self._unify((a, b, c))
         dtype = _need_float(x)
-        return self._intrinsic(f"llvm.fma.{suffix(dtype, x.lanes)}", dtype, x.lanes, (x, y, z))
+        name = f"llvm.fma.{suffix(dtype, x.lanes)}"
+        return self._computed(self._intrinsic(name, dtype, x.lanes, (x, y, z)))
 
     def neg(self, a: Val) -> Val:
         """-a; the sign bit of floats is flipped, integers wrap."""
         if _need_number(a).kind == "f":
-            return self._pure(f"fneg {a.type} {a.ref}", a.dtype, a.lanes)
+            return self._from(self._pure(f"fneg {a.type} {a.ref}", a.dtype, a.lanes), a)
         return self.sub(0, a)
 
     def abs(self, a: Val) -> Val:
         """|a|; the smallest signed integer wraps to itself."""
         dtype = _need_number(a)
         if dtype.kind == "f":
-            return self._intrinsic(f"llvm.fabs.{suffix(dtype, a.lanes)}", dtype, a.lanes, (a,))
+            name = f"llvm.fabs.{suffix(dtype, a.lanes)}"
+            return self._from(self._intrinsic(name, dtype, a.lanes, (a,)), a)
         if dtype.kind == "u":
             return a
         return self._intrinsic(f"llvm.abs.{suffix(dtype, a.lanes)}", dtype, a.lanes, (a, "i1 false"))
@@ -86,18 +88,20 @@ class Arithmetic(Emitter):
         """``magnitude`` with the sign bit of ``sign``."""
         x, y = self._unify((magnitude, sign))
         dtype = _need_float(x)
-        return self._intrinsic(f"llvm.copysign.{suffix(dtype, x.lanes)}", dtype, x.lanes, (x, y))
+        name = f"llvm.copysign.{suffix(dtype, x.lanes)}"
+        return self._from(self._intrinsic(name, dtype, x.lanes, (x, y)), x, y)
 
     def sqrt(self, a: Val) -> Val:
         """The square root, correctly rounded."""
         dtype = _need_float(a)
-        return self._intrinsic(f"llvm.sqrt.{suffix(dtype, a.lanes)}", dtype, a.lanes, (a,))
+        return self._computed(self._intrinsic(f"llvm.sqrt.{suffix(dtype, a.lanes)}", dtype, a.lanes, (a,)))
 
     def _round(self, kind: str, a: Val) -> Val:
         if a.dtype is not None and a.dtype.kind in "iu":
             return a
         dtype = _need_float(a)
-        return self._intrinsic(f"llvm.{_ROUNDING[kind]}.{suffix(dtype, a.lanes)}", dtype, a.lanes, (a,))
+        name = f"llvm.{_ROUNDING[kind]}.{suffix(dtype, a.lanes)}"
+        return self._computed(self._intrinsic(name, dtype, a.lanes, (a,)))
 
     def floor(self, a: Val) -> Val:
         """The largest integer not above ``a``; integers pass."""
@@ -142,12 +146,25 @@ class Arithmetic(Emitter):
             cond = self.splat(cond, lanes)
         if x.ref == y.ref:
             return x
-        dtype = x.dtype
-        # half types have no vector select on most targets; their bits are chosen as integers
-        if dtype in (dtypes.float16, dtypes.bfloat16):
-            bits = self.select(cond, self.bitcast(x, dtypes.uint16), self.bitcast(y, dtypes.uint16))
-            return self.bitcast(bits, dtype)
-        return self._pure(f"select {cond.typed}, {x.typed}, {y.typed}", dtype, lanes)
+        return self._from(self._pure(f"select {cond.typed}, {x.typed}, {y.typed}", x.dtype, lanes), x, y)
+
+    def settled(self, x: Val) -> Val:
+        """``x`` with the NaNs that arithmetic made replaced by the canonical one: positive, quiet, no payload."""
+        if not x.open_nan:
+            return x
+        assert x.dtype is not None
+        if x.dtype.itemsize == 2:
+            infinity = 0x7C00 if x.dtype is dtypes.float16 else 0x7F80
+            magnitude = self.and_(self.bitcast(x, dtypes.int16), 0x7FFF)
+            is_nan = self.cmp("gt", magnitude, infinity)
+        else:
+            is_nan = self.is_nan(x)
+        nan = self.const(float("nan"), x.dtype, x.lanes)
+        return self._pure(f"select {is_nan.typed}, {nan.typed}, {x.typed}", x.dtype, x.lanes)
+
+    def opened(self, x: Val) -> Val:
+        """``x`` as the result of arithmetic, whatever it was made by."""
+        return self._computed(Val(x.ref, x.dtype, x.lanes))
 
     def _extreme(self, kind: str, a: Operand, b: Operand) -> Val:
         x, y = self._unify((a, b))
@@ -159,7 +176,7 @@ class Arithmetic(Emitter):
             return chosen
         # the select already passes a NaN in y; one in x must be put back
         number = x.is_constant and "0x7FF8" not in x.ref
-        return chosen if number else self.select(self.is_nan(x), x, chosen)
+        return self._computed(chosen if number else self.select(self.is_nan(x), x, chosen))
 
     def minimum(self, a: Operand, b: Operand) -> Val:
         """The smaller; NaN if either is NaN; of zeros with two signs, ``b``."""
@@ -256,7 +273,7 @@ class Arithmetic(Emitter):
     def extract(self, x: Val, lane: int | Val) -> Val:
         """One lane as a scalar."""
         where = self.index(lane)
-        return self._pure(f"extractelement {x.typed}, i64 {where.ref}", x.dtype, 1)
+        return self._from(self._pure(f"extractelement {x.typed}, i64 {where.ref}", x.dtype, 1), x)
 
     def zip_lanes(self, a: Val, b: Val) -> tuple[Val, Val]:
         """The lanes of two vectors in turn, as two vectors: a0 b0 a1 b1 ..."""
@@ -265,22 +282,21 @@ class Arithmetic(Emitter):
             lanes = [lane for k in range(start, start + LANES // 2) for lane in (k, LANES + k)]
             picked = ", ".join(f"i32 {lane}" for lane in lanes)
             text = f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>"
-            halves.append(self._pure(text, a.dtype, LANES))
+            halves.append(self._from(self._pure(text, a.dtype, LANES), a, b))
         return halves[0], halves[1]
 
     def even_lanes(self, low: Val, high: Val) -> Val:
         """Lanes 0, 2, 4, ... of two vectors side by side."""
         lanes = ", ".join(f"i32 {2 * k}" for k in range(low.lanes))
         text = f"shufflevector {low.typed}, {high.typed}, <{low.lanes} x i32> <{lanes}>"
-        return self._pure(text, low.dtype, low.lanes)
+        return self._from(self._pure(text, low.dtype, low.lanes), low, high)
 
     def insert(self, x: Val, value: Operand, lane: int | Val) -> Val:
         """``x`` with one lane replaced."""
         assert x.dtype is not None
         scalar = value if isinstance(value, Val) else self.const(value, x.dtype)
-        return self._pure(
-            f"insertelement {x.typed}, {scalar.typed}, i64 {self.index(lane).ref}", x.dtype, x.lanes
-        )
+        text = f"insertelement {x.typed}, {scalar.typed}, i64 {self.index(lane).ref}"
+        return self._from(self._pure(text, x.dtype, x.lanes), x, scalar)
 
     def identity(self, kind: str, dtype: DType) -> Val:
         """The scalar that changes nothing under the reduction "sum prod max min and or"."""
@@ -331,9 +347,9 @@ class Arithmetic(Emitter):
         args = self._unify(operands)
         dtype = _need_float(args[0])
         if args[0].lanes == 1:
-            return self._intrinsic(name, dtype, 1, args)
+            return self._computed(self._intrinsic(name, dtype, 1, args))
         result = Val("poison", dtype, args[0].lanes)
         for lane in range(args[0].lanes):
             scalars = [self.extract(x, lane) for x in args]
-            result = self.insert(result, self._intrinsic(name, dtype, 1, scalars), lane)
+            result = self.insert(result, self._computed(self._intrinsic(name, dtype, 1, scalars)), lane)
         return result

@@ -17,6 +17,7 @@ lanes          splat(x) extract(x, lane) insert(x, value, lane) any_lane(mask) z
                even_lanes(a, b)
                combine(kind, a, b)  reduce_lanes(kind, vec, mask=None); kind: sum prod max min and or
 pointers       buffer(k) = input(k)  param(k) -> int64  begin  end  alloca(dtype, count)
+               buffer_at(index)  param_at(index)
                offset(ptr, index, dtype)
 loads          load(ptr, index, dtype, lanes=1, mask=None)  load_strided(ptr, index, stride, dtype, mask=None)
                load_indices(ptr, indices, dtype, mask=None)  prefetch(ptr, index, dtype)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.lower.arithmetic import Arithmetic
+from twofold.lower.halves import Halves
 from twofold.lower.values import Val, llvm_type, suffix
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
-class Casts(Arithmetic):
+class Casts(Halves):
     """The cast matrix and integer division."""
 
     def _convert(self, opcode: str, x: Val, dtype: DType) -> Val:
@@ -31,16 +31,18 @@ class Casts(Arithmetic):
         if source is dtype:
             return x
         if source in _HALVES:
-            return self.cast(self._widen_half(x), dtype)
+            return self.cast(self._from(self.widen_half(x), x), dtype)
         if dtype in _HALVES:
             if source.kind != "f":
                 x = self.cast(x, dtypes.float32)
-            return self._to_half(self._float64_to_odd(x) if x.dtype is dtypes.float64 else x, dtype)
+            near = self._float64_to_odd(x) if x.dtype is dtypes.float64 else x
+            return self._from(self.round_to_half(near, dtype), x)
         if dtype.kind == "b":
             return self.cmp("ne", x, 0)
         if dtype.kind == "f":
             if source.kind == "f":
-                return self._convert("fpext" if dtype.itemsize > source.itemsize else "fptrunc", x, dtype)
+                opcode = "fpext" if dtype.itemsize > source.itemsize else "fptrunc"
+                return self._computed(self._convert(opcode, x, dtype))
             return self._convert("sitofp" if source.kind == "i" else "uitofp", x, dtype)
         return self._to_integer(x, dtype)
 
@@ -58,22 +60,6 @@ class Casts(Arithmetic):
         if source.itemsize > dtype.itemsize:
             return self._convert("trunc", x, dtype)
         return self._convert("sext" if source.kind == "i" else "zext", x, dtype)
-
-    def _widen_half(self, x: Val) -> Val:
-        if x.dtype is dtypes.float16:
-            return self._convert("fpext", x, dtypes.float32)
-        bits = self.cast(self.bitcast(x, dtypes.uint16), dtypes.uint32)
-        return self.bitcast(self.shl(bits, 16), dtypes.float32)
-
-    def _to_half(self, x: Val, dtype: DType) -> Val:
-        if dtype is dtypes.float16:
-            return self._convert("fptrunc", x, dtype)
-        # hardware bfloat16 conversions flush subnormals on some machines, so it is done on integers
-        bits = self.bitcast(x, dtypes.uint32)
-        odd = self.and_(self.shr(bits, 16), 1)
-        rounded = self.shr(self.add(bits, self.add(odd, 0x7FFF)), 16)
-        quiet = self.or_(self.shr(bits, 16), 0x40)
-        return self.bitcast(self.cast(self.select(self.is_nan(x), quiet, rounded), dtypes.uint16), dtype)
 
     def _float64_to_odd(self, x: Val) -> Val:
         """float64 to float32 rounded to odd, so that a second rounding to a half type is correct."""

@@ -109,7 +109,7 @@ class ColumnEmitter:
             wide = b.splat(value)
             assert wide.dtype is not None
             before = b.load(memory, lane, wide.dtype, LANES)
-            b.store(memory, lane, b.combine(combiner(node), before, wide))
+            b.store(memory, lane, b.combine(combiner(node), before, wide), settle=False)
 
     def _blocks(
         self, phase: int, depth: int, accumulators: Accumulators, low: Val, high: Val, body: Body,
@@ -160,7 +160,7 @@ class ColumnEmitter:
                 sums.append(b.combine(combiner(node), held[lane], value))
             b.loop_next(sums)
         for lane, total in enumerate(loop.results):
-            b.store(self.memory[phase, 0, 0], lane * LANES, total)
+            b.store(self.memory[phase, 0, 0], lane * LANES, total, settle=False)
         return whole
 
     def _clear(self, phase: int, level: int, accumulators: Accumulators) -> None:

@@ -15,7 +15,7 @@ class Complex(Casts):
 
     def _part_bits(self, x: Val, dtype: DType) -> Val:
         assert x.dtype is not None
-        bits = self.bitcast(x, _BITS[x.dtype])
+        bits = self.bitcast(self.settled(x), _BITS[x.dtype])
         return self._pure(f"zext {bits.typed} to {llvm_type(dtype, x.lanes)}", dtype, x.lanes)
 
     def _half_width(self, dtype: DType, lanes: int) -> str:

@@ -37,7 +37,8 @@ class Loop:
         self._phis_at = len(b._lines)
         b._lines.append("")
         for start in self._initial or ():
-            self.carried.append(Val(b._fresh(), start.dtype, start.lanes))
+            # what comes round is not known yet
+            self.carried.append(b._computed(Val(b._fresh(), start.dtype, start.lanes)))
             b._lines.append("")
         return self.index if self._initial is None else (self.index, self.carried)
 
@@ -72,7 +73,8 @@ class Loop:
         b._start_block(self._exit)
         for first, second in zip(firsts[1:], seconds[1:], strict=True):
             arms = f"[ {first.ref}, %{self._before} ], [ {second.ref}, %{latch} ]"
-            self.results.append(b._emit(f"phi {first.type} {arms}", first.dtype, first.lanes))
+            result = b._emit(f"phi {first.type} {arms}", first.dtype, first.lanes)
+            self.results.append(b._from(result, first, second))
 
 
 class Branch:
@@ -124,7 +126,7 @@ class Branch:
                 if x.type != y.type or x.dtype is not y.dtype:
                     raise TypeError(f"the arms of a branch give {x.type} and {y.type}")
                 arms = f"[ {x.ref}, %{self._ends[0]} ], [ {y.ref}, %{self._ends[1]} ]"
-                self.results.append(b._emit(f"phi {x.type} {arms}", x.dtype, x.lanes))
+                self.results.append(b._from(b._emit(f"phi {x.type} {arms}", x.dtype, x.lanes), x, y))
 
 
 class Control(Memory):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from twofold import dtypes
 from twofold.lower import convolution_kernel as kernel
 from twofold.lower import depthwise_kernel as depthwise
+from twofold.lower import target
 from twofold.lower.builder import LANES
 from twofold.lower.convolution_kernel import Kinds
 from twofold.lower.gemm import (
@@ -21,7 +22,6 @@ from twofold.lower.gemm import (
     MatmulProblem,
     Operand,
     Planner,
-    host_vector_bits,
     known_text,
     plan_matmul,
     up,
@@ -68,7 +68,7 @@ def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
 def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
     compute = problem.dtype.compute
     stride = problem.windows.strides[2] if problem.result[2] > 1 else 1
-    tile = TALL[vector_bits or host_vector_bits()][compute.itemsize]
+    tile = TALL[vector_bits or target.vector_bits()][compute.itemsize]
     return Kinds(compute, problem.dtype, tile, stride if stride in (1, 2) else 0)
 
 

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.lower.values import LANES, Val, literal, llvm_type
+from twofold.lower.values import LANES, SUFFIXES, Val, literal, llvm_type
 
 Number = bool | int | float
 Operand = Val | Number
+
+_AS_INTEGERS = frozenset(d for d in SUFFIXES if SUFFIXES[d][0] == "i" and d.kind not in "ib")
+"""Dtypes that LLVM knows as integers with a sign: unsigned and complex numbers, half types."""
 
 
 class Emitter:
@@ -61,8 +64,8 @@ class Emitter:
 
     def _pure(self, text: str, dtype: DType | None, lanes: int) -> Val:
         """Append an instruction without side effects, or return the equal one already in scope."""
-        # the types in the text tell dtypes apart, except that LLVM integers have no sign and carry complex numbers
-        key = text + dtype.kind if dtype is not None and dtype.kind in "uc" else text
+        # the types in the text tell dtypes apart, except of what LLVM integers stand for
+        key = text + dtype.name if dtype is not None and dtype in _AS_INTEGERS else text
         known = self._known.get(key)
         if known is None:
             known = self._emit(text, dtype, lanes)
@@ -70,6 +73,21 @@ class Emitter:
             if self._scopes:
                 self._scopes[-1].append(key)
         return known
+
+    @staticmethod
+    def _from(value: Val, *sources: Val) -> Val:
+        """``value``, whose bits are those of some of ``sources``, with what they may hold."""
+        for source in sources:
+            if source.open_nan:
+                value.open_nan = True
+        return value
+
+    @staticmethod
+    def _computed(value: Val) -> Val:
+        """``value``, marked as the result of arithmetic if it is a float."""
+        if value.dtype is not None and value.dtype.kind == "f":
+            value.open_nan = True
+        return value
 
     def _in_entry(self, key: str, text: str, dtype: DType | None, lanes: int = 1) -> Val:
         """Append an instruction to the entry block, once per key."""
@@ -134,7 +152,8 @@ class Emitter:
         kind = llvm_type(x.dtype, lanes)
         first = self._pure(f"insertelement {kind} poison, {x.type} {x.ref}, i64 0", x.dtype, lanes)
         zeros = f"<{lanes} x i32> zeroinitializer"
-        return self._pure(f"shufflevector {kind} {first.ref}, {kind} poison, {zeros}", x.dtype, lanes)
+        text = f"shufflevector {kind} {first.ref}, {kind} poison, {zeros}"
+        return self._from(self._pure(text, x.dtype, lanes), x)
 
     def _unify(self, operands: Sequence[Operand], dtype: DType | None = None) -> list[Val]:
         """The operands with one dtype and one number of lanes; numbers take the dtype of the others."""

@@ -34,7 +34,7 @@ class NestEpilogue:
             if number in values:
                 continue
             if step.kind == "accumulator":
-                values[number] = b.cast(acc, step.dtype)
+                values[number] = b.cast(b.opened(acc), step.dtype)
                 continue
             if step.access is not None:
                 access = code.access_of(number)

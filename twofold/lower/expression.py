@@ -113,10 +113,14 @@ class Expression:
         return self.b.cast(value, value.dtype.compute)
 
     def _operation(self, node: Node, arguments: list[Val]) -> Val:
-        dtype = node.type.dtype
+        dtype, keeps = node.type.dtype, node.op.keeps_nan
+        if keeps:
+            arguments = [self.b.settled(argument) for argument in arguments]
         result = node.op.lower(self.b, node.attrs, dtype, *arguments)
         if not isinstance(result, Val):
             return self.b.const(result, dtype)
+        if not keeps:
+            result = self.b.opened(result)
         # each node is rounded to its own dtype, so that fusion changes no bit
         return self.b.cast(result, dtype)
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.lower import gemm_pack, gemm_vector
+from twofold.lower import gemm_pack, gemm_vector, target
 from twofold.lower.builder import LANES
 from twofold.lower.gemm_kernel import (
     GENERIC_PARAMS,
@@ -24,11 +23,6 @@ from twofold.lower.gemm_kernel import (
     generic_text,
 )
 from twofold.lower.gemm_tile import TALL, WIDE, Tile, next_height
-
-try:
-    from numpy._core._multiarray_umath import __cpu_features__ as _FEATURES  # type: ignore[import-not-found]
-except ImportError:
-    _FEATURES = {}
 
 __all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
 
@@ -119,12 +113,6 @@ class Choice:
     tile: Tile
     flipped: bool
     way: str
-
-
-@lru_cache
-def host_vector_bits() -> int:
-    """Width of the widest vector registers of this machine that the tiles know."""
-    return 512 if _FEATURES.get("AVX512F") else 256
 
 
 _texts: dict[str, str] = {}
@@ -373,7 +361,7 @@ def plan_matmul(
     planner = Planner(problem, epilogue, epilogue_params)
     if not problem.dtype.is_floating_point:
         return planner.generic(roles)
-    choices = _choices(problem, vector_bits or host_vector_bits())
+    choices = _choices(problem, vector_bits or target.vector_bits())
     if choice is not None:
         return planner.tiled(choices[choice], roles)
     return planner.tiled(min(choices, key=lambda c: _cycles(problem, c, epilogue is None)), roles)
@@ -390,4 +378,4 @@ def count_choices(
     """
     if not problem.dtype.is_floating_point:
         return 1
-    return len(_choices(_normal(problem, epilogue)[0], vector_bits or host_vector_bits()))
+    return len(_choices(_normal(problem, epilogue)[0], vector_bits or target.vector_bits()))

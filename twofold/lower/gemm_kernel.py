@@ -103,7 +103,7 @@ class Store:
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         """Store the sums."""
         start = b.add(b.mul(batch, b.param(self.batch_stride)), b.mul(row, b.param(self.row_stride)))
-        b.store(b.buffer(self.pointer), b.add(start, col), b.cast(acc, self.dtype), mask)
+        b.store(b.buffer(self.pointer), b.add(start, col), b.cast(b.opened(acc), self.dtype), mask)
 
 
 class KernelBuilder(Builder):

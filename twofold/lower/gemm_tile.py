@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from twofold.dtypes import DType
-from twofold.lower.values import LANES, llvm_type, suffix
+from twofold.lower.values import LANES, literal, llvm_type, suffix
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,7 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
     """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
+    nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
     lines = [
         f"define internal fastcc void @tile{height}(ptr noalias %a0, i64 %a_row, i64 %a_k, ptr noalias %b,"
         " i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead) #0 {",
@@ -138,8 +139,12 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
     for i, v in cells:
         lines.append(f"  %sum{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
     for i, v in cells:
+        lines.append(f"  %open{i}_{v} = fcmp uno {kind} %sum{i}_{v}, %sum{i}_{v}")
+        lines.append(
+            f"  %out{i}_{v} = select <{tile.lanes} x i1> %open{i}_{v}, {kind} {nan}, {kind} %sum{i}_{v}"
+        )
         lines.append(f"  %to{i}_{v} = getelementptr i8, ptr %c{i}, i64 {v * tile.lanes * dtype.itemsize}")
-        lines.append(f"  store {kind} %sum{i}_{v}, ptr %to{i}_{v}, align {dtype.itemsize}")
+        lines.append(f"  store {kind} %out{i}_{v}, ptr %to{i}_{v}, align {dtype.itemsize}")
     return [*lines, "  ret void", "}"]
 
 

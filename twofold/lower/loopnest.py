@@ -23,6 +23,7 @@ with equal keys share machine code.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -325,6 +326,8 @@ def constant_bits(node: Node) -> int:
     """A constant as a parameter: an integer itself, a float as the bits of the float64."""
     value = node.attrs[0]
     if node.type.dtype.kind == "f":
-        return int.from_bytes(_DOUBLE.pack(float(value)), "little", signed=True)
+        # of all NaNs the canonical one
+        number = float(value) if value == value else math.nan
+        return int.from_bytes(_DOUBLE.pack(number), "little", signed=True)
     wrapped = int(value) & ((1 << 64) - 1)
     return wrapped - (1 << 64) if wrapped >> 63 else wrapped

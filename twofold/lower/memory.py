@@ -7,13 +7,10 @@ from twofold.dtypes import DType
 from twofold.lower.complex import Complex
 from twofold.lower.values import LANES, SUFFIXES, Val, llvm_type, suffix
 
-_HALVES = (dtypes.float16, dtypes.bfloat16)
-
 
 def _stored(dtype: DType) -> DType:
-    """The dtype that memory instructions name: bytes for bool, integers for the half types."""
-    # vector memory instructions on half types are legal only on some targets
-    return dtypes.uint8 if dtype.kind == "b" else dtypes.uint16 if dtype in _HALVES else dtype
+    """The dtype that memory instructions name: bytes for bool."""
+    return dtypes.uint8 if dtype.kind == "b" else dtype
 
 
 class Memory(Complex):
@@ -32,6 +29,16 @@ class Memory(Complex):
         address = f"%q{position}"
         self._in_entry_raw(f"q{position}", f"{address} = getelementptr i64, ptr %params, i64 {position}")
         return self._in_entry(f"param{position}", f"load i64, ptr {address}, align 8", dtypes.int64)
+
+    def buffer_at(self, position: Val) -> Val:
+        """The data pointer of the buffer with this number, which the run decides."""
+        address = self._pure(f"getelementptr ptr, ptr %buffers, {self.index(position).typed}", None, 1)
+        return self._emit(f"load ptr, ptr {address.ref}, align 8", None, 1)
+
+    def param_at(self, position: Val) -> Val:
+        """The int64 parameter with this number, which the run decides."""
+        address = self._pure(f"getelementptr i64, ptr %params, {self.index(position).typed}", None, 1)
+        return self._emit(f"load i64, ptr {address.ref}, align 8", dtypes.int64, 1)
 
     def same_memory(self, a: Val, b: Val) -> Val:
         """Whether two pointers are one."""
@@ -67,16 +74,11 @@ class Memory(Complex):
         return self._pure(text, None, where.lanes)
 
     def _from_memory(self, raw: Val, dtype: DType) -> Val:
-        if dtype.kind == "b":
-            return self.cmp("ne", raw, 0)
-        return self.bitcast(raw, dtype) if dtype in _HALVES else raw
+        return self.cmp("ne", raw, 0) if dtype.kind == "b" else raw
 
     def _to_memory(self, value: Val) -> Val:
-        dtype = value.dtype
-        assert dtype is not None
-        if dtype.kind == "b":
-            return self.cast(value, dtypes.uint8)
-        return self.bitcast(value, dtypes.uint16) if dtype in _HALVES else value
+        assert value.dtype is not None
+        return self.cast(value, dtypes.uint8) if value.dtype.kind == "b" else value
 
     def load(
         self, pointer: Val, index: Val | int, dtype: DType, lanes: int = 1, mask: Val | None = None
@@ -101,12 +103,16 @@ class Memory(Complex):
         return self.splat(mask, lanes)
 
     def store(
-        self, pointer: Val, index: Val | int, value: Val, mask: Val | None = None, nontemporal: bool = False
-    ) -> None:
+        self, pointer: Val, index: Val | int, value: Val, mask: Val | None = None, nontemporal: bool = False,
+        settle: bool = True,
+    ) -> None:  # fmt: skip
         """Store a scalar or vector at element ``index``; masked-off lanes stay as they were.
 
-        ``nontemporal`` bypasses the caches; the address of a vector must then be a multiple of its size.
+        ``nontemporal`` bypasses the caches; the address of a vector must then be a multiple of its size. Without
+        ``settle`` NaNs stay as arithmetic made them, for memory that more arithmetic reads.
         """
+        if settle:
+            value = self.settled(value)
         assert value.dtype is not None
         address = self.offset(pointer, index, value.dtype)
         raw = self._to_memory(value)
@@ -150,7 +156,7 @@ class Memory(Complex):
 
     def store_indices(self, pointer: Val, indices: Val, value: Val, mask: Val | None = None) -> None:
         """Store 16 lanes at 16 int64 indices; of equal indices the last lane stays."""
-        raw = self._to_memory(self.splat(value))
+        raw = self._to_memory(self.splat(self.settled(value)))
         assert raw.dtype is not None
         addresses = self.offset(pointer, indices, raw.dtype)
         active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)

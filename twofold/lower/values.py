@@ -21,13 +21,15 @@ _SCALAR_TYPES: dict[DType, str] = {
     dtypes.uint16: "i16",
     dtypes.uint32: "i32",
     dtypes.uint64: "i64",
-    dtypes.float16: "half",
-    dtypes.bfloat16: "bfloat",
+    # half types are their bits: processors without instructions for them would need library calls
+    dtypes.float16: "i16",
+    dtypes.bfloat16: "i16",
     dtypes.float32: "float",
     dtypes.float64: "double",
     # no arithmetic runs on whole complex elements: they are their bits, real part low
     dtypes.complex64: "i64",
     dtypes.complex128: "i128",
+    dtypes.string: "i64",
 }
 
 _TYPES: dict[tuple[DType | None, int], str] = {
@@ -38,8 +40,7 @@ _TYPES: dict[tuple[DType | None, int], str] = {
 _TYPES |= {(None, 1): "ptr", (None, LANES): f"<{LANES} x ptr>"}
 
 SUFFIXES: dict[DType, str] = {
-    dtype: {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(name, name)
-    for dtype, name in _SCALAR_TYPES.items()
+    dtype: {"float": "f32", "double": "f64"}.get(name, name) for dtype, name in _SCALAR_TYPES.items()
 }
 """The name of each element type inside an overloaded intrinsic's name."""
 
@@ -65,17 +66,21 @@ def suffix(dtype: DType, lanes: int = 1) -> str:
 class Val:
     """One operand: its LLVM text, element type (None: pointer) and number of lanes.
 
+    ``open_nan`` tells that it may hold a NaN that arithmetic made: which sign and payload that has is up to the
+    processor and the code generator, so it is settled before anyone sees its bits.
+
     >>> Val("%v1", dtypes.float32, 16).typed
     '<16 x float> %v1'
     """
 
-    __slots__ = ("dtype", "lanes", "ref", "type")
+    __slots__ = ("dtype", "lanes", "open_nan", "ref", "type")
 
     def __init__(self, ref: str, dtype: DType | None, lanes: int = 1) -> None:
         self.ref = ref
         self.dtype = dtype
         self.lanes = lanes
         self.type = _TYPES[dtype, lanes]
+        self.open_nan = False
 
     @property
     def typed(self) -> str:
@@ -130,6 +135,8 @@ def float16_bits(value: float) -> int:
     >>> hex(float16_bits(1.0)), hex(float16_bits(1e9))
     ('0x3c00', '0x7c00')
     """
+    if math.isnan(value):
+        return 0x7E00
     try:
         return int(struct.unpack("<H", struct.pack("<e", value))[0])
     except OverflowError:
@@ -162,9 +169,9 @@ def literal(value: complex | bool | int | float, dtype: DType) -> str:
         return str(wrapped - (1 << width) if dtype.kind == "i" and wrapped >> (width - 1) else wrapped)
     value = float(value)
     if dtype is dtypes.float16:
-        return f"0xH{float16_bits(value):04X}"
+        return str(float16_bits(value))
     if dtype is dtypes.bfloat16:
-        return f"0xR{bfloat16_bits(value):04X}"
+        return str(bfloat16_bits(value))
     if dtype is dtypes.float32:
         value = round_float32(value)
     if value != value:

@@ -138,7 +138,8 @@ class WideColumns:
         for memory, node, value in zip(self.memory[depth], self.accumulators.ordered, values, strict=True):
             wide = b.splat(value)
             assert wide.dtype is not None
-            b.store(memory, where, b.combine(combiner(node), b.load(memory, where, wide.dtype, LANES), wide))
+            before = b.load(memory, where, wide.dtype, LANES)
+            b.store(memory, where, b.combine(combiner(node), before, wide), settle=False)
 
     def _tree(self, depth: int, offset: Val) -> list[Val]:
         b, totals = self.b, []

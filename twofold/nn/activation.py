@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from inspect import Signature
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
+from twofold.ops.signatures import positional
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -20,6 +23,11 @@ class _Activation(Module):
     defaults: tuple[Any, ...] = ()
     shown: tuple[str, ...] | None = None  # the settings in the repr, if not all
     function: Any = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "settings" in vars(cls) and "__init__" not in vars(cls):
+            cls.__init__ = _named_settings(cls)  # type: ignore[method-assign]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -47,6 +55,17 @@ class _Activation(Module):
         names = [name for name in (self.settings if self.shown is None else self.shown) if name != "inplace"]
         parts = [f"{name}={getattr(self, name)!r}" for name in names]
         return ", ".join(parts + (["inplace=True"] if getattr(self, "inplace", False) else []))
+
+
+def _named_settings(cls: type[_Activation]) -> Any:
+    """The constructor of one activation, whose signature names its settings."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        _Activation.__init__(self, *args, **kwargs)
+
+    settings = zip(cls.settings, cls.defaults, strict=True)
+    __init__.__signature__ = Signature([positional("self"), *(positional(*one) for one in settings)])  # type: ignore[attr-defined]
+    return __init__
 
 
 class ReLU(_Activation):
@@ -128,6 +147,7 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
@@ -320,8 +340,8 @@ class Hardtanh(_Activation):
     settings, defaults = ("min_val", "max_val", "inplace"), (-1.0, 1.0, False)
     function = staticmethod(F.hardtanh)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(min_val, max_val, inplace)
         if self.max_val <= self.min_val:
             raise AssertionError("max_val must be larger than min_val")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn import functional
 from twofold.nn.containers import ModuleList, Sequential
 from twofold.nn.layers import Linear
@@ -45,6 +46,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         found = list(cutoffs)
         rising = found == sorted(set(found)) and all(isinstance(c, int) for c in found)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
-from twofold.nn.layers import Linear, new_parameter
+from twofold.nn.layers import NonDynamicallyQuantizableLinear, new_parameter
 from twofold.nn.module import Module
 
 Tensor = _core.Tensor
 F: Any = functional
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A ``Linear``; the name under which PyTorch shows the last projection of an attention."""
 
 
 class MultiheadAttention(Module):
@@ -45,6 +42,7 @@ class MultiheadAttention(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
@@ -114,6 +115,7 @@ class _Conv(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__(
             in_channels,
             out_channels,
@@ -199,6 +201,7 @@ class _ConvTranspose(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
@@ -49,11 +50,8 @@ class _Table(Module):
         """Draw new rows from the standard normal distribution; the padding is zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            before = _core.set_grad_enabled(False)
-            try:
+            with _core.GradientMode(False):
                 self.weight[self.padding_idx] = 0
-            finally:
-                _core.set_grad_enabled(before)
 
     def _settings(self, *defaults: tuple[str, Any]) -> str:
         shown = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -67,9 +65,9 @@ class _Table(Module):
 class Embedding(_Table):
     """A row of ``weight`` for each number; row ``padding_idx`` starts as zeros and receives no gradient.
 
-    ``sparse`` changes nothing: the gradient of a large table is kept as the rows that were looked up, until something
-    reads it whole, and steps of ``SGD``, ``Adagrad`` and ``SparseAdam`` touch these rows only. See
-    ``nn.functional.embedding`` for the other settings.
+    ``sparse`` lets ``SparseAdam`` take the gradient and changes nothing else: the gradient of a large table is kept
+    as the rows that were looked up, until something reads it whole, and steps of ``SGD``, ``Adagrad`` and
+    ``SparseAdam`` touch these rows only. See ``nn.functional.embedding`` for the other settings.
 
     >>> import twofold as torch
     >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2], [4, 9]])).shape
@@ -90,6 +88,7 @@ class Embedding(_Table):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, dtype)
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -98,9 +97,10 @@ class Embedding(_Table):
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at ``input``."""
-        if self.padding_idx is None and self.max_norm is None and not self.scale_grad_by_freq:
+        plain = self.padding_idx is None and self.max_norm is None
+        if plain and not self.scale_grad_by_freq and not self.sparse:
             return F.lookup(input, self.weight)
-        more = (self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        more = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
         return F.embedding(input, self.weight, self.padding_idx, *more)
 
     def extra_repr(self) -> str:
@@ -157,6 +157,7 @@ class EmbeddingBag(_Table):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, dtype)
         self.max_norm = max_norm
         self.norm_type = norm_type

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.dtypes import int64
+from twofold.errors import DTypeError as _DTypeError
 from twofold.frontend import running
 from twofold.frontend.drawing import dropout, stream
 from twofold.frontend.install import PUBLIC
@@ -20,8 +22,11 @@ from twofold.nn import functional_attention, functional_ctc, functional_embeddin
 from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation
+from twofold.ops.promotion import autocast as _autocast
 from twofold.ops.random import draw_uniform
 from twofold.ops.random_families import draw
+from twofold.ops.signatures import positional as _positional
+from twofold.ops.signatures import shows as _shows
 
 Tensor = _core.Tensor
 
@@ -37,7 +42,7 @@ def _with_inplace(function: Callable[..., Any], parameters: int) -> Callable[...
         return input._assign(result) if inplace else result
 
     made.__module__ = __name__
-    return made
+    return _shows(made, function, _positional("inplace", False, "bool"))
 
 
 def _in_place_form(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,6 +114,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return linear_without_bias(input, weight) if bias is None else linear_with_bias(input, weight, bias)
 
 
+@_autocast("own")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``sum over i, j of input1[i] * weight[o, i, j] * input2[j] + bias[o]``.
 
@@ -118,7 +124,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     tensor([11.])
     """
     found = FUNCTIONS["einsum"]("...i,oij,...j->...o", input1, weight, input2)
-    return found if bias is None else found + bias
+    if bias is None:
+        return found
+    if bias.dtype is not found.dtype:
+        raise _DTypeError(
+            f"expected bias and input1 to have the same dtype, but got {bias.dtype.name} and {found.dtype.name}",
+            f"Convert the bias with .to({found.dtype.name}).",
+        )
+    return found + bias
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -129,6 +142,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[0, 0, 1],
             [1, 0, 0]])
     """
+    if tensor.dtype is not int64:
+        raise _DTypeError(
+            f"one_hot is only applicable to index tensors of int64, not {tensor.dtype.name}",
+            "Convert it with .long().",
+        )
     return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if num_classes == -1 else num_classes)
 
 

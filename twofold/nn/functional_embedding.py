@@ -6,6 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.install import PUBLIC
+from twofold.frontend.sparse_gradients import note_lookup
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import FUNCTIONS, apply
 
@@ -28,12 +29,9 @@ def _place(padding_idx: int | None, rows: int) -> int | None:
 
 def _shrink(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Shrink the rows that are looked up, in place."""
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         rows = apply("embedding_renorm", weight, input, float(max_norm), attrs=(float(norm_type),))
         weight._assign(rows)
-    finally:
-        _core.set_grad_enabled(before)
 
 
 def embedding(
@@ -48,8 +46,8 @@ def embedding(
     """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient.
 
     ``max_norm`` first shrinks the rows that are looked up, in place; ``scale_grad_by_freq`` divides gradients
-    by how often each index occurs. Gradients are dense, whatever ``sparse`` says. Raises IndexError for an
-    index outside the table.
+    by how often each index occurs. ``sparse`` lets ``SparseAdam`` take the gradient, which is dense. Raises
+    IndexError for an index outside the table.
 
     >>> import twofold as torch
     >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
@@ -58,6 +56,7 @@ def embedding(
             [0., 1.]])
     """
     padding = _place(padding_idx, weight.shape[0])
+    note_lookup(weight, sparse)
     if max_norm is not None:
         _shrink(weight, input, max_norm, norm_type)
     rows = lookup(input, weight) if padding is None else _padded(input, weight, padding)
@@ -130,7 +129,7 @@ def embedding_bag(
 
     A matrix holds a bag in each row; of a vector, ``offsets`` says where bags begin (and, with
     ``include_last_offset``, where the last one ends). Empty bags give zeros; ``padding_idx`` is in no bag.
-    Gradients are dense, whatever ``sparse`` says. Raises IndexError for an index outside the table.
+    ``sparse`` lets ``SparseAdam`` take the gradient, which is dense. Raises IndexError for an index outside the table.
 
     >>> import twofold as torch
     >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -147,6 +146,7 @@ def embedding_bag(
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
     padding = _place(padding_idx, weight.shape[0])
+    note_lookup(weight, sparse)
     if max_norm is not None:
         _shrink(weight, input, max_norm, norm_type)
     more = tuple(value for value in (offsets, per_sample_weights) if value is not None)

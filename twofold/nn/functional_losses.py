@@ -5,73 +5,116 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.dtypes import DType, int64, uint8
+from twofold.errors import DTypeError
 from twofold.frontend.install import PUBLIC
 from twofold.nn import reducing
 from twofold.ops.base import FUNCTIONS
+from twofold.ops.promotion import autocast as _autocast
+from twofold.ops.signatures import positional as _positional
+from twofold.ops.signatures import shows as _shows
+from twofold.runtime.tracing import here as _here
 
 Tensor = _core.Tensor
 
 
-def _in_order(name: str, *order: str) -> Callable[..., Tensor]:
-    """The loss of this name, with what follows input and target in PyTorch's order."""
+def _in_order(
+    name: str,
+    *order: str,
+    weighted: bool = False,
+    elementwise: bool = False,
+    classes: tuple[DType, ...] = (),
+) -> Callable[..., Tensor]:
+    """The loss of this name, with what follows input and target in PyTorch's order.
+
+    One that is ``weighted`` also takes weights of the single elements; its mean is over the weights. One that is
+    ``elementwise`` warns of an input and a target that are broadcast. Targets that are numbers of ``classes`` must
+    have one of these dtypes.
+    """
     function = PUBLIC[name]
+    given = inspect.signature(function.__wrapped__).parameters
 
     @functools.wraps(function)
     def made(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if (
+            classes
+            and isinstance(target, Tensor)
+            and target.dtype.kind in "iub"
+            and target.dtype not in classes
+        ):
+            names = " or ".join(dtype.name for dtype in classes)
+            raise DTypeError(
+                f"{name}: expected target dtype to be {names}, but got {target.dtype.name}",
+                "Convert it with .long().",
+            )
         if len(args) > len(order):
             raise TypeError(f"{name}() takes at most {len(order) + 2} arguments, got {len(args) + 2}")
         for key, value in zip(order, args, strict=False):
             if key in kwargs:
                 raise TypeError(f"{name}() got multiple values for argument {key!r}")
             kwargs[key] = value
+        if elementwise and isinstance(input, Tensor) and isinstance(target, Tensor):
+            _warn_of_broadcasting(input, target)
         if "size_average" in kwargs or "reduce" in kwargs:
             flags = (kwargs.pop("size_average", None), kwargs.pop("reduce", None))
             kwargs["reduction"] = reducing.reduction_of(*flags, kwargs.get("reduction", "mean"))
-        return function(input, target, **kwargs)
+        weight = kwargs.pop("weight", None) if weighted else None
+        return (
+            function(input, target, **kwargs) if weight is None else by_weight(input, target, weight, kwargs)
+        )
 
-    return made
-
-
-def _weighted(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A loss of single elements that also takes weights for them; the mean is over the weights."""
-
-    @functools.wraps(loss)
-    def made(
-        input: Tensor, target: Tensor, *args: Any, weight: Tensor | None = None, **kwargs: Any
-    ) -> Tensor:
-        if weight is None:
-            return loss(input, target, *args, **kwargs)
+    def by_weight(input: Tensor, target: Tensor, weight: Tensor, kwargs: dict[str, Any]) -> Tensor:
         reduction = kwargs.pop("reduction", "mean")
-        each = loss(input, target, *args, reduction="none", **kwargs) * weight
+        each = function(input, target, reduction="none", **kwargs) * weight
         if reduction != "mean":
             return reducing.reduced(each, reduction)
         return each.sum() / weight.expand(tuple(each.shape)).sum()
 
-    return made
+    shown = [_positional(key, given[key].default if key in given else None) for key in order]
+    return _shows(made, function, *shown, without=("out", *order))
+
+
+def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
+    if tuple(input.shape) != tuple(target.shape):
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}), at {_here()}. "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
 
 
 _FLAGS = ("size_average", "reduce", "reduction")
 
-mse_loss = _weighted(_in_order("mse_loss", *_FLAGS))
-l1_loss = _weighted(_in_order("l1_loss", *_FLAGS))
-huber_loss = _weighted(_in_order("huber_loss", "reduction", "delta"))
-smooth_l1_loss = _in_order("smooth_l1_loss", *_FLAGS, "beta")
+mse_loss = _in_order("mse_loss", *_FLAGS, "weight", weighted=True, elementwise=True)
+l1_loss = _in_order("l1_loss", *_FLAGS, "weight", weighted=True, elementwise=True)
+huber_loss = _in_order("huber_loss", "reduction", "delta", "weight", weighted=True, elementwise=True)
+smooth_l1_loss = _in_order("smooth_l1_loss", *_FLAGS, "beta", elementwise=True)
 soft_margin_loss = _in_order("soft_margin_loss", *_FLAGS)
 binary_cross_entropy = _in_order("binary_cross_entropy", "weight", *_FLAGS)
 binary_cross_entropy_with_logits = _in_order(
     "binary_cross_entropy_with_logits", "weight", *_FLAGS, "pos_weight"
 )
 kl_div = _in_order("kl_div", *_FLAGS, "log_target")
-nll_loss = _in_order("nll_loss", "weight", "size_average", "ignore_index", "reduce", "reduction")
-cross_entropy = _in_order(
-    "cross_entropy", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"
+nll_loss = _in_order(
+    "nll_loss", "weight", "size_average", "ignore_index", "reduce", "reduction", classes=(int64, uint8)
 )
-multi_margin_loss = _in_order("multi_margin_loss", "p", "margin", "weight", *_FLAGS)
-multilabel_margin_loss = _in_order("multilabel_margin_loss", *_FLAGS)
+cross_entropy = _in_order(
+    "cross_entropy",
+    "weight",
+    "size_average",
+    "ignore_index",
+    "reduce",
+    "reduction",
+    "label_smoothing",
+    classes=(int64, uint8),
+)
+multi_margin_loss = _in_order("multi_margin_loss", "p", "margin", "weight", *_FLAGS, classes=(int64,))
+multilabel_margin_loss = _in_order("multilabel_margin_loss", *_FLAGS, classes=(int64,))
 
 
 def _flagged(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -85,9 +128,11 @@ def _flagged(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
         flags = [kwargs.pop(name, rest.get(name)) for name in _FLAGS]
         return loss(*given, **kwargs, reduction=reducing.reduction_of(flags[0], flags[1], flags[2] or "mean"))
 
-    return made
+    flags = [_positional(name, "mean" if name == "reduction" else None) for name in _FLAGS]
+    return _shows(made, loss, *flags, without=("reduction",))
 
 
+@_autocast("float32")
 @_flagged
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
@@ -102,6 +147,7 @@ def margin_ranking_loss(
     return reducing.reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
+@_autocast("float32")
 @_flagged
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
@@ -118,6 +164,7 @@ def hinge_embedding_loss(
     return reducing.reduced(far + where(target == -1, 0.0, input), reduction)
 
 
+@_autocast("float32")
 @_flagged
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
@@ -137,6 +184,7 @@ def cosine_embedding_loss(
     return reducing.reduced(each, reduction)
 
 
+@_autocast("float32")
 @_flagged
 def triplet_margin_loss(
     anchor: Tensor,
@@ -211,6 +259,7 @@ def multilabel_soft_margin_loss(
     return reducing.reduced(each.mean(-1), reduction)
 
 
+@_autocast("float32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -12,6 +12,7 @@ from twofold.frontend.install import PUBLIC
 from twofold.frontend.install import _callable as worded
 from twofold.ops.docstrings import shown
 from twofold.ops.random import draw_uniform
+from twofold.ops.signatures import shows
 from twofold.ops.unpooling import fractional
 
 Tensor = _core.Tensor
@@ -32,11 +33,13 @@ __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", *(f"{name}_with_ind
 
 
 def _with_indices(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    position = list(inspect.signature(function).parameters).index("return_indices")
+    names = list(inspect.signature(function).parameters)
+    position = names.index("return_indices")
+    behind = names[position + 1 :]
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("return_indices", None)
-        return function(*args[:position], **kwargs, return_indices=True)
+        kwargs["return_indices"] = True
+        return function(*args[:position], **kwargs, **dict(zip(behind, args[position + 1 :], strict=False)))
 
     made.__name__ = made.__qualname__ = f"{name}_with_indices"
     ones = "1, " * (int(name[-2]) + 1)
@@ -47,7 +50,7 @@ def _with_indices(name: str, function: Callable[..., Any]) -> Callable[..., Any]
         ">>> y.item(), places.item()",
         "(3.0, 1)",
     )
-    return made
+    return shows(made, function, without=("out",))
 
 
 def _fractional(count: int) -> Callable[..., Any]:

@@ -64,11 +64,8 @@ def _silently(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(function)
     def made(*args: Any, **kwargs: Any) -> Tensor:
-        before = _core.set_grad_enabled(False)
-        try:
+        with _core.GradientMode(False):
             return function(*args, **kwargs)
-        finally:
-            _core.set_grad_enabled(before)
 
     return made
 

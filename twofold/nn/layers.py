@@ -9,6 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.frontend.drawing import dropout
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter
@@ -51,6 +52,7 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -103,6 +105,7 @@ class Bilinear(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")

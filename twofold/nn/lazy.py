@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from twofold.nn.layers import Linear, new_parameter
 from twofold.nn.module import Module
@@ -22,6 +23,7 @@ from twofold.nn.normalization import (
 )
 from twofold.nn.parameter import Parameter
 from twofold.ops.docstrings import shown
+from twofold.ops.signatures import shows
 
 Tensor = _core.Tensor
 
@@ -38,11 +40,13 @@ class UninitializedParameter(Parameter):
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
         """A parameter without elements."""
+        check_device(device)
         return super().__new__(cls, new_parameter(0, dtype=dtype), requires_grad)
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the parameter its shape, and leave the values to ``reset_parameters``."""
-        self._replace_value(new_parameter(*shape, dtype=dtype or self.dtype).detach())
+        check_device(device)
+        self._share_storage(new_parameter(*shape, dtype=dtype or self.dtype).detach())
         self.__class__ = Parameter  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -216,7 +220,7 @@ class _LazyNorm(_Lazy):
         for name in ("running_mean", "running_var"):
             buffer = self._buffers[name]
             if buffer is not None:
-                buffer._replace_value(new_parameter(*size, dtype=buffer.dtype).detach())
+                buffer._share_storage(new_parameter(*size, dtype=buffer.dtype).detach())
         return {"weight": size, "bias": size}
 
 
@@ -232,8 +236,13 @@ def _lazy(complete: type[Module], base: type[_Lazy]) -> type[Any]:
         f">>> layer.{words}, type(layer).__name__",
         f"(3, {complete.__name__!r})",
     )
-    return type(name, (base, complete), {"complete": complete, "__doc__": doc,
-                                                               "__module__": __name__})  # fmt: skip
+    made: Any = type(name, (base, complete), {"complete": complete, "__doc__": doc, "__module__": __name__})
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        super(made, self).__init__(*args, **kwargs)
+
+    made.__init__ = shows(__init__, complete.__init__, without=(words,))
+    return made
 
 
 LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (

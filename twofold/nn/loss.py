@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import check_device
 from twofold.nn import functional
 from twofold.nn.layers import Linear
 from twofold.nn.module import Module
@@ -531,6 +532,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         label_smoothing: float = 0.0,
         options: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__(weight, None, None, reduction)
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")

@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 
 from twofold import _core
 from twofold.dtypes import as_dtype, bfloat16, float16, float32, float64
-from twofold.frontend.creation import check_device
+from twofold.frontend.function import check_compile_options
+from twofold.frontend.options import check_device
 from twofold.nn import state
 from twofold.nn.hooks import RemovableHandle, add_hook, call_with_hooks
 from twofold.nn.parameter import Buffer, Parameter, Registry
 from twofold.ops.base import FUNCTIONS
+from twofold.ops.contiguity import format_name
+from twofold.ops.signatures import shows
 
 Tensor = _core.Tensor
 M = TypeVar("M", bound="Module")
@@ -64,6 +67,10 @@ class Module:
         attributes["_non_persistent_buffers_set"] = set()
         attributes["_forward_hooks"] = {}
         attributes["_forward_pre_hooks"] = {}
+        attributes["_backward_hooks"] = {}
+        attributes["_backward_pre_hooks"] = {}
+
+    shows(__init__, __init__, without=("args", "kwargs"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and the hooks."""
@@ -200,10 +207,15 @@ class Module:
     register_module = add_module
 
     def _hook(
-        self, hooks: dict[int, Any], hook: Callable[..., Any], with_kwargs: bool, prepend: bool
+        self,
+        hooks: dict[int, Any],
+        hook: Callable[..., Any],
+        with_kwargs: bool,
+        prepend: bool,
+        always_call: bool = False,
     ) -> RemovableHandle:
         self.__dict__["_hooked"] = True
-        return add_hook(hooks, hook, with_kwargs, prepend)
+        return add_hook(hooks, hook, with_kwargs, prepend, always_call)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -219,15 +231,41 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after ``forward``; what it returns replaces the output."""
-        return self._hook(self._forward_hooks, hook, with_kwargs, prepend)
+        """Call ``hook(module, args, output)`` after ``forward``; what it returns replaces the output.
+
+        With ``always_call`` also, with None as output, where ``forward`` raises.
+        """
+        return self._hook(self._forward_hooks, hook, with_kwargs, prepend, always_call)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` before the backward pass of ``forward``.
+
+        ``grad_output`` is a tuple; one that the hook returns takes its place.
+        """
+        return self._hook(self._backward_pre_hooks, hook, False, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Not there: a hook on a tensor says the same of one tensor."""
-        raise NotImplementedError(
-            "register_full_backward_hook: modules have no backward hooks. Use register_hook of "
-            "the tensors that go in or come out."
-        )
+        """Call ``hook(module, grad_input, grad_output)`` once the gradients of the module's inputs are found.
+
+        Both are tuples, as the positional arguments and the results are, with None where there is no gradient.
+        A tuple that the hook returns takes the place of ``grad_input``. Where no input requires grad, the hook
+        is called when the gradients of the results are there.
+
+        >>> import twofold as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> handle = layer.register_full_backward_hook(
+        ...     lambda layer, grad_input, grad_output: print(grad_input[0].shape, grad_output)
+        ... )
+        >>> layer(torch.ones(1, 2, requires_grad=True)).sum().backward()
+        twofold.Size([1, 2]) (tensor([[1.]]),)
+        """
+        return self._hook(self._backward_hooks, hook, False, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """As ``register_full_backward_hook``: the gradients are always those of the module as a whole."""
+        return self.register_full_backward_hook(hook)
 
     # Walking
 
@@ -361,16 +399,13 @@ class Module:
         """Replace every parameter, gradient and buffer, here and (``recurse``) below, by ``function`` of it."""
         for module in self.children() if recurse else ():
             module._apply(function)
-        before = _core.set_grad_enabled(False)
-        try:
+        with _core.GradientMode(False):
             for parameter in self._parameters.values():
                 if parameter is not None:
                     _replace(parameter, function)
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = function(buffer)
-        finally:
-            _core.set_grad_enabled(before)
         return self
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
@@ -381,9 +416,18 @@ class Module:
         return self
 
     def to(
-        self: M, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, **_: Any
+        self: M,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
     ) -> M:
-        """Convert all floating parameters and buffers to a dtype."""
+        """Convert all floating parameters and buffers to a dtype.
+
+        ``non_blocking`` has no effect, as there is one device, nor has ``memory_format``: parameters stay in
+        row-major order, and no value depends on it.
+        """
         for argument in args:
             if isinstance(argument, Tensor):
                 dtype = argument.dtype
@@ -392,6 +436,8 @@ class Module:
             elif argument is not None and not isinstance(argument, bool):
                 dtype = argument
         check_device(device)
+        if memory_format is not None:
+            format_name(memory_format)
         if dtype is None:
             return self
         wanted = as_dtype(dtype)
@@ -428,7 +474,7 @@ class Module:
 
     def cuda(self: M, device: Any = None) -> M:
         """Raises RuntimeError: there is no such device."""
-        return self.to(device="cuda")
+        return self.to(device="cuda" if device is None else device)
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
         """Forget the values of parameters and buffers: they become 0."""
@@ -439,8 +485,18 @@ class Module:
         """The module itself: processes started from this one see its memory as it was."""
         return self
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing: every repeated part is compiled."""
+    def compile(
+        self,
+        *,
+        fullgraph: bool = False,
+        dynamic: bool | None = None,
+        backend: Any = "inductor",
+        mode: str | None = None,
+        options: Any = None,
+        disable: bool = False,
+    ) -> None:
+        """Check the options of ``twofold.compile``; every repeated part is compiled without being told to."""
+        check_compile_options(backend, mode, options)
 
     def train(self: M, mode: bool = True) -> M:
         """Set training mode, here and below."""

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.errors import ArgumentError
 from twofold.frontend.creation import CREATION, tensor
+from twofold.frontend.options import check_device
 from twofold.ir.op import REGISTRY
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
@@ -40,6 +42,7 @@ class LayerNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
@@ -93,6 +96,7 @@ class RMSNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
@@ -135,6 +139,7 @@ class GroupNorm(Module):
         *,
         bias: bool = True,
     ) -> None:
+        check_device(device)
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
@@ -166,6 +171,7 @@ class GroupNorm(Module):
 class _BatchNorm(Module):
     """Batch normalisation per channel (axis 1), with running statistics for evaluation."""
 
+    _version = 2
     axes: tuple[int, ...]
     num_batches_tracked: Tensor | None
 
@@ -181,6 +187,7 @@ class _BatchNorm(Module):
         *,
         bias: bool = True,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -196,6 +203,15 @@ class _BatchNorm(Module):
         self.register_buffer("running_var", CREATION["ones"](num_features, dtype=dtype) if tracked else None)
         self.register_buffer("num_batches_tracked", tensor(0) if tracked else None)
         self.reset_parameters()
+
+    def _load_from_state_dict(  # type: ignore[override]
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *lists: Any
+    ) -> None:
+        # states of version 1 do not count batches
+        key = f"{prefix}num_batches_tracked"
+        if (local_metadata.get("version") or 1) < 2 and self.num_batches_tracked is not None:
+            state_dict.setdefault(key, self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
 
     def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batches seen."""
@@ -222,11 +238,8 @@ class _BatchNorm(Module):
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
-            before = _core.set_grad_enabled(False)
-            try:
+            with _core.GradientMode(False):
                 self.num_batches_tracked += 1
-            finally:
-                _core.set_grad_enabled(before)
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked.item())
         training = self.training or self.running_mean is None
@@ -293,7 +306,9 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module itself, whose normalisations see the whole batch."""
+        """The module itself, whose normalisations see the whole batch; there are no groups of processes."""
+        if process_group is not None:
+            raise ArgumentError("a process_group", "Leave it out: there is one process.")
         return module
 
 

@@ -27,6 +27,25 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
+class DistributedDataParallel(Module):
+    """Would average gradients over processes; there are no process groups.
+
+    Raises NotImplementedError when it is made.
+
+    >>> import twofold as torch
+    >>> torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: DistributedDataParallel: training over several processes is not supported. Use the module \
+itself.
+    """
+
+    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(
+            "DistributedDataParallel: training over several processes is not supported. Use the module itself."
+        )
+
+
 def data_parallel(
     module: Module,
     inputs: Any,

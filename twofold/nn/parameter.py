@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from typing import Any
 
@@ -14,7 +15,7 @@ Tensor = _core.Tensor
 class Parameter(Tensor):
     """A tensor that becomes a parameter of the module it is assigned to; it requires grad by default.
 
-    It takes the values of ``data`` and is a leaf of its own. Raises TypeError where ``data`` is no tensor.
+    It shares the memory of ``data`` and is a leaf of its own. Raises TypeError where ``data`` is no tensor.
 
     >>> import twofold as torch
     >>> torch.nn.Parameter(torch.ones(2))
@@ -23,7 +24,7 @@ class Parameter(Tensor):
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        """Make a leaf with the values of ``data``."""
+        """Make a leaf with the memory of ``data``."""
         if data is None:
             data = tensor([])
         elif not isinstance(data, Tensor):
@@ -31,6 +32,14 @@ class Parameter(Tensor):
         made = super().__new__(cls, data)
         if requires_grad:
             made.requires_grad = True
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A parameter of its own, with the attributes but without the gradient."""
+        made = type(self)(self.detach().clone())
+        made.requires_grad = self.requires_grad
+        memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return made
 
 
@@ -41,13 +50,13 @@ class Buffer(Tensor):
     >>> module = torch.nn.Module()
     >>> module.scale = torch.nn.Buffer(torch.tensor([2.0]))
     >>> module.state_dict()
-    StateDict([('scale', tensor([2.]))])
+    OrderedDict([('scale', tensor([2.]))])
     """
 
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        """Make a tensor with the values of ``data``."""
+        """Make a tensor with the memory of ``data``."""
         made = super().__new__(cls, tensor([]) if data is None else data)
         made.persistent = persistent
         return made

@@ -16,6 +16,7 @@ import numpy
 from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.frontend.drawing import dropout
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
@@ -102,6 +103,10 @@ def _direction(
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     cell, hidden = CELLS[name], w_hh.shape[0] // CELLS[name].gates
     given = F.linear(x, w_ih, b_ih)
+    if cell.states == 1 and cell.gates > 1 and given.dtype is not states[0].dtype:
+        given = given.to(
+            states[0].dtype
+        )  # in an autocast region: the new state is a mean with the one before
     bias = FUNCTIONS["zeros"]((w_hh.shape[0],), dtype=x.dtype) if b_hh is None else b_hh
     if w_hr is not None:
         return _projected(given, bias, (w_hh, w_hr), states, reverse, steps)
@@ -136,6 +141,7 @@ class RNNBase(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         _check(input_size, hidden_size, num_layers, dropout, proj_size)
         self.mode = mode
@@ -203,6 +209,12 @@ class RNNBase(Module):
             input = input.transpose(0, 1) if self.batch_first else input
             rows = input.reshape((-1, input.shape[2]))
             steps = _Steps(numpy.full(input.shape[0], input.shape[1]), False)
+        weight = getattr(self, self._names[0][0])
+        if rows.dtype is not weight.dtype and not _core.autocast_state()[0]:
+            raise ValueError(
+                f"RNN input dtype ({rows.dtype!r}) does not match weight dtype ({weight.dtype!r}). "
+                f"Convert input: input.to({weight.dtype!r}), or convert model: model.to({rows.dtype!r})"
+            )
         if rows.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, "
@@ -221,6 +233,11 @@ class RNNBase(Module):
                 raise RuntimeError(
                     f"Expected {what} size {(count, batch, width)}, got {list(state.shape)}. "
                     "Give (layers * directions, batch, size)."
+                )
+            if state.dtype is not rows.dtype and not _core.autocast_state()[0]:
+                raise RuntimeError(
+                    f"Expected hidden of {rows.dtype!r}, as the input, got {state.dtype!r}. "
+                    f"Convert it: hx.to({rows.dtype!r})."
                 )
         return list(states)
 
@@ -427,6 +444,7 @@ class RNNCellBase(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size

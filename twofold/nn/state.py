@@ -23,16 +23,10 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-class StateDict(OrderedDict[str, Any]):
-    """A state with the versions of the modules that made it."""
-
-    _metadata: dict[str, Any]
-
-
 def state_of(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """The state of ``module`` and all below it."""
     if destination is None:
-        destination = StateDict()
+        destination = OrderedDict()
         destination._metadata = OrderedDict()
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix[:-1]] = {"version": module._version}
@@ -103,11 +97,8 @@ def _load_member(module: Any, name: str, member: Tensor, given: Any, key: str, a
             module, name, Parameter(given, member.requires_grad) if isinstance(member, Parameter) else given
         )
         return None
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         member.copy_(given)
-    finally:
-        _core.set_grad_enabled(before)
     return None
 
 

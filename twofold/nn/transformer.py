@@ -12,6 +12,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
+from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.attention import MultiheadAttention
 from twofold.nn.containers import ModuleList
@@ -86,6 +87,7 @@ class TransformerEncoderLayer(_Layer):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
@@ -142,6 +144,7 @@ class TransformerDecoderLayer(_Layer):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         more = {"batch_first": batch_first, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, **more)
@@ -297,6 +300,7 @@ class Transformer(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        check_device(device)
         super().__init__()
         sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
         more = {"batch_first": batch_first, "norm_first": norm_first, "bias": bias, "dtype": dtype}
@@ -350,6 +354,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """The mask with which each place sees itself and those before it."""
+        check_device(device)
         return _square_mask(sz, dtype)
 
     def _reset_parameters(self) -> None:

@@ -8,3 +8,6 @@ from pkgutil import iter_modules
 
 for _module in iter_modules(__path__, __name__ + "."):
     import_module(_module.name)
+
+# when all entries are there
+import_module(__name__ + ".library_notes").add_notes()

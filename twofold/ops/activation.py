@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy
 
-from twofold.errors import ArgumentError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, elementwise, ops, public, to_float
+from twofold.ops.promotion import autocast, factor_beside
 from twofold.ops.samples import nonzero, reals
 
 
@@ -217,7 +218,7 @@ class hardtanh:
         if min_val > max_val:
             raise ArgumentError(f"min_val {min_val} above max_val {max_val}", "Swap them.")
         if input.dtype.kind != "f":
-            min_val, max_val = int(min_val), int(max_val)
+            min_val, max_val = factor_beside(min_val, input), factor_beside(max_val, input)
         return apply("hardtanh", input, min_val, max_val)
 
 
@@ -304,7 +305,7 @@ class softshrink:
 
     signature = "input, lambd"
     domain = (reals(-3, 3), reals(0.1, 0.2))
-    reference = lambda x, w: numpy.where(abs(x) > w, x - numpy.sign(x) * w, 0)
+    reference = lambda x, w: numpy.select((x > w, x < -w), (x - w, x + w), x * 0)
     compute = lambda x, width: ops.where(x > width, x - width, ops.where(x < -width, x + width, x * 0))
 
     @staticmethod
@@ -347,12 +348,17 @@ class threshold:
     reference = lambda x, limit, value: numpy.where(x > limit, x, value)
     compute = lambda x, limit, value: ops.where(x > limit, x, value)
 
+    @staticmethod
+    def call(input: Any, threshold: Any, value: Any) -> Any:
+        return apply("threshold", input, factor_beside(threshold, input), factor_beside(value, input))
+
 
 @public(methods=("prelu",))
+@autocast("lower")
 def prelu(input: Any, weight: Any) -> Any:
     """``input`` where positive, else ``weight * input``, with one weight or one per channel (axis 1).
 
-    Raises ShapeError for another number of weights.
+    Raises ShapeError for another number of weights, DTypeError for weights of another dtype.
 
     >>> import twofold as torch
     >>> torch.prelu(torch.tensor([[-2.0, 4.0]]), torch.tensor([0.5, 0.25]))
@@ -363,6 +369,11 @@ def prelu(input: Any, weight: Any) -> Any:
     if len(weight.shape) > 1 or count not in (1, channels):
         raise ShapeError(
             f"weights of shape {tuple(weight.shape)} for {channels} channels", "Give one, or one per channel."
+        )
+    if weight.dtype is not input.dtype:
+        raise DTypeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.name} and {weight.dtype.name}",
+            f"Convert one of them, such as with .to({input.dtype.name}).",
         )
     if count != 1 or len(shape) > 1:
         weight = ops.reshape(weight, (count, *(1,) * max(len(shape) - 2, 0)))

@@ -38,7 +38,7 @@ class _Attention:
             lengths = self.key.shape[-2], self.value.shape[-2]
             raise ShapeError(f"key has length {lengths[0]}, value {lengths[1]}", "Make them equal.")
         self.mask = values[3] if masked else None
-        self.scale = values[3 + masked]
+        self.scale = convert(values[3 + masked], self.query.dtype)
         self.draw = tuple(values[4 + masked :]) if dropped else ()
 
     def weights(self) -> Any:
@@ -116,7 +116,8 @@ class scaled_dot_product_attention:
     twofold.Size([2, 5, 8])
     """
 
-    memory = (3, "all weights of a head lie in memory")
+    autocast = "lower"
+    memory = (8.5, "all weights of a head lie in memory, and packed with vectors of 256 bits")
 
     signature = "query, key, value"
     methods = ()

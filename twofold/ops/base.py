@@ -12,6 +12,7 @@ the values first and then the attributes, unpacked:
 ``result``     view, custom and contraction: ``(*input types, *attrs)`` -> the result type
 ``index_map``  view: ``(input shape, output shape, *attrs)``, see ``Op.index_map``
 ``batch``      view: ``(size, *attrs)`` -> the attributes behind a new leading axis (optional)
+``layout``     with ``is_view``: ``(layout of the first input, *other inputs, *attrs)``, see ``Op.layout``
 ``call``       the public function, where the signature alone does not give it
 =============  =====================================================================================
 
@@ -25,8 +26,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import DType, bool_, complex64, float32, float64, int64
-from twofold.errors import DTypeError, ShapeError
+from twofold.errors import DTypeError, IndexRangeError, ShapeError, TwofoldError
 from twofold.ir.bind import bind, constant
+from twofold.ir.layout import Layout
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import Shape, TensorType, tensor_type
@@ -41,6 +43,7 @@ from twofold.ops.promotion import to_bool as to_bool
 from twofold.ops.promotion import to_float as to_float
 from twofold.ops.promotion import to_number as to_number
 from twofold.ops.samples import Domain, elementwise_samples, reals, reduction_samples
+from twofold.ops.signatures import with_names
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """Every public function by name (aliases included); ``special.erf`` stands in the module ``twofold.special``."""
@@ -102,6 +105,9 @@ def convert(node: Node, dtype: DType) -> Any:
         return node
     if "c" in (dtype.kind, type.dtype.kind):
         return _convert_complex(node, dtype)
+    if "S" in (dtype.kind, type.dtype.kind):
+        what = f"{type.dtype.name} cannot be cast to {dtype.name}"
+        raise DTypeError(what, "Use tf.as_string or tf.string_to_number.")
     if node.op.name == "constant" and (dtype.kind == "f" or type.dtype.kind != "f"):
         return constant(node.attrs[0], dtype)
     return make_node(REGISTRY["cast"], (dtype,), (node,), tensor_type(dtype, type.shape))
@@ -155,6 +161,7 @@ _KIND_WORDS = {
     "u": "unsigned integers",
     "f": "floating dtypes",
     "c": "complex dtypes",
+    "S": "strings",
 }
 
 
@@ -182,12 +189,16 @@ class Operation(Op):
 
     on_complex: Callable[..., Node] | None = None
     """How the result comes from complex operands, written with operations on their parts; None: it does not."""
+    on_strings: Callable[..., Any] | str | None = None
+    """On strings of define-then-run: a function of bytes that Python calls for each element; "kernel" where elements
+    are only copied or compared for equality; None: the entry does not take them."""
     complex_rule: bool = False
     """Composite: whether the ``vjp`` rule conjugates where it must, so that it holds for complex results."""
     holomorphic: bool = False
     """Whether the ``vjp`` rule holds for complex operands, too, as the derivative is a complex number itself."""
 
     rule_vjp: Callable[..., Sequence[Node | None]] | None = None
+    rule_layout: Callable[..., Layout | None] | None = None
     rule_reference: Callable[..., Any] | None = None
     rule_samples: Callable[[], Sequence[Any]] | None = None
 
@@ -208,6 +219,12 @@ class Operation(Op):
         shares = self.rule_vjp(ops.conj(cotangent), output, *inputs, *attrs)
         return [None if share is None else ops.conj(share) for share in shares]
 
+    def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
+        """The entry's ``layout`` rule."""
+        if self.rule_layout is None:
+            raise NotImplementedError(self.name)
+        return self.rule_layout(source, *inputs, *attrs)
+
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         """The entry's ``reference`` rule."""
         if self.rule_reference is None:
@@ -222,6 +239,8 @@ class Operation(Op):
         """Names of the tensor parameters, from the signature."""
         return [name.strip() for name in self.signature.split(",") if name.strip()]
 
+    error: type[TwofoldError] = IndexRangeError  # what a kernel that fails raises
+
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
         """What to say, and what to change, when a kernel fails with the code of ``index``."""
         what = f"index {index} is outside the axis it selects from"
@@ -229,6 +248,8 @@ class Operation(Op):
 
     def check_kind(self, dtype: DType) -> None:
         """Raise DTypeError where the entry does not take ``dtype``."""
+        if dtype.kind == "S" and self.on_strings is not None:
+            return
         if dtype.kind not in self.kinds and (dtype.kind != "c" or self.on_complex is None):
             takes = " and ".join(_KIND_WORDS[kind] for kind in self.kinds)
             raise DTypeError(f"takes {takes}, not {dtype.name}", "Cast with .to() first.")
@@ -257,6 +278,7 @@ class Elementwise(Operation):
     accuracy: tuple[float, float] = (0.5, 0.5)  # bounds in float32 and float64, in units in the last place
     amplitude: Callable[..., Any] | None = None  # of arrays: errors are relative to it where values are less
     accurate_where: Callable[..., Any] | None = None  # of arrays: where the bounds hold, if not everywhere
+    divides: bool = False  # whether the second operand, of integers, must not be 0
     rule_lower: Callable[..., Any]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -269,11 +291,13 @@ class Elementwise(Operation):
             wide = [broadcast(convert(node, operand), shape) for node in inputs]
             value = self.on_complex(*wide, *attrs)
             return with_own_gradient(self, attrs, value, wide) if self.holomorphic else value
-        values = tuple(
-            broadcast(_weakly(node, operand) if weak else convert(node, dtype or operand), shape)
-            for node, dtype in zip(inputs, fixed, strict=True)
-        )
-        return make_node(self, attrs, values, tensor_type(result, shape, weak))
+        values = []
+        for one, dtype in zip(inputs, fixed, strict=True):
+            values.append(_weakly(one, operand) if weak else convert(one, dtype or operand))
+        if self.divides and operand.kind in "iu" and 0 not in shape:
+            values[1] = need_nonzero(values[1])
+        wide = [broadcast(value, shape) for value in values]
+        return make_node(self, attrs, wide, tensor_type(result, shape, weak))
 
     def infer(self, attrs: Attributes, types: Sequence[TensorType]) -> tuple[DType, DType, bool]:
         """Dtype of the operands that promote, dtype of the result, and whether that is weak."""
@@ -303,6 +327,12 @@ class Elementwise(Operation):
         fixed = self.operand_dtypes or (None,) * count
         kinds = self.kinds + ("c" if self.on_complex is not None else "")
         return list(elementwise_samples(kinds, domain, fixed, self.attribute_samples))
+
+
+def need_nonzero(divisor: Node) -> Any:
+    """``divisor``, which fails when it is computed where an element is 0."""
+    known = divisor.op.name == "constant" and divisor.attrs[0]
+    return divisor if known else apply("nonzero_divisor", divisor)
 
 
 def _weakly(node: Node, dtype: DType) -> Node:
@@ -411,6 +441,7 @@ class Host(Typed):
     """An operation that computes on NumPy arrays in Python."""
 
     kind = "host"
+    library: str = ""  # what computes it, where its last bits are that library's own
     memory = (16, "computed by NumPy, with copies and steps in between")
 
 
@@ -450,7 +481,9 @@ class Composite(Operation):
 
 # Decorators
 
-_RULES = frozenset({"vjp", "lower", "reference", "compute", "result", "index_map", "batch", "samples"})
+_RULES = frozenset(
+    {"vjp", "lower", "reference", "compute", "result", "index_map", "batch", "layout", "samples"}
+)
 
 
 def _entry(base: type[Operation]) -> Callable[[type], Any]:
@@ -544,7 +577,7 @@ def _attribute_call(op: Op) -> Callable[..., Any]:
     return lambda *inputs, attrs=(): bind(op, inputs, attrs)
 
 
-def _plain_call(op: Op, arity: int) -> Callable[..., Any]:
+def _plain_call(op: Any, arity: int) -> Callable[..., Any]:
     def unary(input: Any) -> Any:
         return bind(op, (input,))
 
@@ -554,7 +587,7 @@ def _plain_call(op: Op, arity: int) -> Callable[..., Any]:
     def ternary(input: Any, other: Any, third: Any) -> Any:
         return bind(op, (input, other, third))
 
-    return (lambda: bind(op, ()), unary, binary, ternary)[arity]
+    return with_names((lambda: bind(op, ()), unary, binary, ternary)[arity], op.parameter_names())
 
 
 source = _entry(Source)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int64
-from twofold.errors import IndexRangeError
+from twofold.errors import DivisionError, IndexRangeError, ValueRangeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType
 from twofold.ops import kernels
@@ -25,6 +25,7 @@ class class_number(Custom):
     """
 
     functions = ()
+    checks = True
     differentiable = False
     call = staticmethod(lambda target, ignore, count: apply("class_number", target, ignore, attrs=(count,)))
 
@@ -84,7 +85,9 @@ class within(Custom):
     """``input`` itself, if each element is from low to high; attributes ``(its name, low, high)``."""
 
     functions = ()
+    checks = True
     kinds = "f"
+    error = ValueRangeError
     call = staticmethod(lambda input, *attrs: apply("within", input, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -128,9 +131,62 @@ class within(Custom):
         (value,) = arrays
         outside = ~((value >= attrs[1]) & (value <= attrs[2]))
         if outside.any():
-            raise IndexRangeError(*self.failure(int(numpy.argmax(outside.ravel())), (), attrs))
+            raise ValueRangeError(*self.failure(int(numpy.argmax(outside.ravel())), (), attrs))
         return value
 
     def samples(self) -> Sequence[Any]:
         attrs = ("p", -8.0, 8.0)
         return [example(attrs, shape) for shape in ((5,), (3, 11), (), (0,))]
+
+
+@custom
+class nonzero_divisor(Custom):
+    """``divisor`` itself, if none of its integers is 0."""
+
+    functions = ()
+    checks = True
+    signature = "divisor"
+    kinds = "iu"
+    differentiable = False
+    error = DivisionError
+    call = staticmethod(lambda divisor: apply("nonzero_divisor", divisor))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        self.check_kind(inputs[0].dtype)
+        return make_node(self, attrs, tuple(inputs), inputs[0].type)
+
+    def for_samples(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        return self.build((), values)
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 1 << 16
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            at = b.add(b.begin, j)
+            value = b.load(b.input(0), at, dtype, lanes, mask=mask)
+            zero = b.cmp("eq", value, 0)
+            zero = zero if mask is None else b.and_(zero, mask)
+            with b.if_(b.any_lane(zero)):
+                kernels.fail(b, b.reduce_lanes("min", b.iota(at), zero))
+            b.store(b.buffer(1), at, value, mask=mask)
+
+        kernels.run(b, b.sub(b.end, b.begin), body)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        where = f"element {index} of the divisor" if inputs and inputs[0].shape else "the divisor"
+        return f"ZeroDivisionError: {where} is 0", "Divide integers by others than 0, or divide floats."
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (divisor,) = arrays
+        if not divisor.all():
+            raise DivisionError(*self.failure(int(numpy.argmin(divisor.ravel() != 0)), (), attrs))
+        return divisor
+
+    def samples(self) -> Sequence[Any]:
+        values = (numpy.arange(1, 34).reshape(3, 11), numpy.array(-7), numpy.zeros((0,), numpy.int64))
+        return [example((), value) for value in values]

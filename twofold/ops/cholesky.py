@@ -25,6 +25,7 @@ from twofold.ops.matrices import (
     with_batch,
 )
 from twofold.ops.movement import sum_to
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.triangular import check_system, complex_matrices, solve_left, solve_right, well_conditioned
 
@@ -93,6 +94,7 @@ class cholesky_packed(Packed):
 
 
 @linalg_function()
+@autocast("float32")
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
     """The Cholesky factor of each matrix, and info: 0, or the order of the first minor that is not positive.
 
@@ -107,6 +109,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) 
 
 @linalg_function()
 @observed
+@autocast("float32")
 def cholesky(input: Any, *, upper: bool = False) -> Any:
     """The lower triangular L with ``A = L L^H`` for positive definite A; ``upper``: U with ``A = U^H U``.
 
@@ -121,6 +124,7 @@ def cholesky(input: Any, *, upper: bool = False) -> Any:
 
 @public("cholesky", methods=("cholesky",))
 @observed
+@autocast("float32")
 def cholesky_(input: Any, upper: bool = False) -> Any:
     """The Cholesky factor; see ``linalg.cholesky``.
 
@@ -145,7 +149,7 @@ def _factor_gradient(of_product: Any, factor: Any, upper: bool) -> Any:
 
 @composite
 class cholesky_solve:
-    """X with ``A X = input``, from the Cholesky factor ``L`` of A (``upper``: the upper one).
+    """X with ``A X = B``, from the Cholesky factor ``L`` of A (``upper``: the upper one).
 
     >>> import twofold as torch
     >>> torch.cholesky_solve(torch.tensor([[8.0], [12.0]]), torch.tensor([[2.0, 0.0], [1.0, 2.0]]))
@@ -153,11 +157,12 @@ class cholesky_solve:
             [2.]])
     """
 
+    autocast = "float32"
     memory = (3, "two systems are solved in turn")
 
-    signature = "input, L"
+    signature = "B, L"
     complex_rule = True
-    call = staticmethod(lambda input, L, upper=False: apply("cholesky_solve", input, L, attrs=(bool(upper),)))
+    call = staticmethod(lambda B, L, upper=False: apply("cholesky_solve", B, L, attrs=(bool(upper),)))
 
     @staticmethod
     def compute(b: Any, factor: Any, upper: bool) -> Any:
@@ -178,7 +183,7 @@ class cholesky_solve:
 
 @composite
 class cholesky_inverse:
-    """The inverse of the matrix with the Cholesky factor ``input`` (``upper``: the upper one).
+    """The inverse of the matrix with the Cholesky factor ``L`` (``upper``: the upper one).
 
     >>> import twofold as torch
     >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -186,11 +191,12 @@ class cholesky_inverse:
             [0.0000, 0.0625]])
     """
 
+    autocast = "float32"
     memory = (3, "two systems are solved in turn")
 
-    signature = "input"
+    signature = "L"
     complex_rule = True
-    call = staticmethod(lambda input, upper=False: apply("cholesky_inverse", input, attrs=(bool(upper),)))
+    call = staticmethod(lambda L, upper=False: apply("cholesky_inverse", L, attrs=(bool(upper),)))
 
     @staticmethod
     def compute(factor: Any, upper: bool) -> Any:

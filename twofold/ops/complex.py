@@ -15,9 +15,10 @@ import numpy
 
 from twofold.dtypes import DType, complex64, complex128, float32, float64
 from twofold.errors import DTypeError, ShapeError
+from twofold.ir.layout import Layout
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
-from twofold.ops.base import Elementwise, composite, convert, elementwise, filled, ops, public, strong
+from twofold.ops.base import Elementwise, apply, composite, convert, elementwise, filled, ops, public, strong
 from twofold.ops.samples import Sample
 
 
@@ -45,6 +46,7 @@ class complex_(Elementwise):
     functions = ("complex",)
     methods = ()
     kinds = "f"
+    keeps_nan = True
     result_dtype = staticmethod(_composed)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -67,9 +69,19 @@ class complex_(Elementwise):
 
 
 class Part(Elementwise):
-    """A part of complex numbers."""
+    """A part of complex numbers, which shares their memory."""
 
     kinds = "c"
+    keeps_nan = True
+    is_view = True
+    place: int  # of the part in the memory of an element
+
+    def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
+        """Every other number in memory; a real tensor itself."""
+        if source.dtype.kind != "c":
+            return source
+        stride = tuple(2 * step for step in source.stride)
+        return Layout(source.dtype.real, source.size, stride, 2 * source.offset + self.place)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The node; the parts of a Python number are no longer weak."""
@@ -87,12 +99,18 @@ class Part(Elementwise):
 
 @elementwise
 class real(Part):
-    """The real part of each element; a real tensor itself.
+    """The real part of each element; a real tensor itself. The result shares the memory of the input.
 
     >>> import twofold as torch
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
     """
+
+    place = 0
+
+    def write(self, base: Any, value: Any) -> Any:
+        """Complex numbers with another real part."""
+        return ops.complex(value, ops.imag(base)) if base.dtype.kind == "c" else value
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The node; nothing for a real operand."""
@@ -116,12 +134,18 @@ class real(Part):
 
 @elementwise
 class imag(Part):
-    """The imaginary part of each element of a complex tensor.
+    """The imaginary part of each element of a complex tensor, whose memory the result shares.
 
     >>> import twofold as torch
     >>> torch.imag(torch.tensor([1 + 2j]))
     tensor([2.])
     """
+
+    place = 1
+
+    def write(self, base: Any, value: Any) -> Any:
+        """Complex numbers with another imaginary part."""
+        return ops.complex(ops.real(base), value)
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
@@ -179,6 +203,7 @@ class polar:
     tensor([1.7321+1.j])
     """
 
+    autocast = "float32"
     memory = (3, "values in between are stored")
 
     signature = "abs, angle"
@@ -196,7 +221,7 @@ def _view_as_real(z: Any) -> Any:
 
 @composite
 class view_as_real:
-    """The parts of each element as a last axis of size 2. Unlike PyTorch's, the result is a copy.
+    """The parts of each element as a last axis of size 2, in the memory of the input.
 
     >>> import twofold as torch
     >>> torch.view_as_real(torch.tensor([1 + 2j, 3 - 4j]))
@@ -205,6 +230,14 @@ class view_as_real:
     """
 
     signature = "input"
+    is_view = True
+    write = lambda base, value: ops.complex(ops.select(value, -1, 0), ops.select(value, -1, 1))
+    layout = lambda source: Layout(
+        source.dtype.real,
+        (*source.size, 2),
+        (*(2 * step for step in source.stride), 1),
+        2 * source.offset,
+    )
     samples = lambda: [Sample((), (numpy.array([1 + 2j, 3 - 1j]).astype(numpy.complex64),), (complex64,))]
     reference = lambda z: numpy.stack([z.real, z.imag], -1)
     compute = _view_as_real
@@ -220,15 +253,46 @@ def _view_as_complex(x: Any) -> Any:
 
 @composite
 class view_as_complex:
-    """The complex numbers whose parts lie along the last axis, of size 2. Unlike PyTorch's, a copy.
+    """The complex numbers whose parts lie along the last axis, of size 2, in the memory of the input.
+
+    Raises ShapeError where the parts do not lie side by side; half precision becomes complex64, which is a copy.
 
     >>> import twofold as torch
     >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
     tensor([1.+2.j, 3.-4.j])
     """
 
-    signature = "input"
+    autocast = "float32"
     kinds = "f"
+    methods = ()
+    is_view = True
+    may_copy = True
+
+    @staticmethod
+    def call(input: Any) -> Any:
+        """Bind it; the result is a view of all that may be one."""
+        if input.dtype.kind == "f" and input.dtype not in (float32, float64):
+            return apply("view_as_complex", ops.cast(input, float32))
+        result = apply("view_as_complex", input)
+        if getattr(result, "_base", result) is None and not result._is_symbolic:
+            what = f"parts {input.stride()} apart in memory, from element {input.storage_offset()}"
+            raise ShapeError(
+                what, "They must lie side by side, from an even element: use contiguous() first."
+            )
+        return result
+
+    @staticmethod
+    def layout(source: Layout) -> Layout | None:
+        """Every second number in memory starts an element."""
+        *steps, last = source.stride
+        odd = source.offset % 2 or any(step % 2 for step in steps)
+        if last != 1 or odd:
+            return None
+        return Layout(
+            source.dtype.complex, source.size[:-1], tuple(step // 2 for step in steps), source.offset // 2
+        )
+
+    write = lambda base, value: ops.stack([ops.real(value), ops.imag(value)], -1)
     samples = lambda: [Sample((), (numpy.array([[1, 2], [3, 4]], numpy.float32),), (float32,))]
     reference = lambda x: x[..., 0] + 1j * x[..., 1]
     compute = _view_as_complex

@@ -241,6 +241,7 @@ def _convolution(count: int) -> Any:
         memory = (3 if count == 3 else 2.5, "windows and weights are packed")
         methods = ()
         signature = "input, weight, bias"
+        autocast = "lower"
 
         def call(
             input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
@@ -275,6 +276,7 @@ def _transposed(count: int) -> Any:
         memory = (3.5, "windows and weights are packed")
         methods = ()
         signature = "input, weight, bias"
+        autocast = "lower"
 
         def call(
             input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,

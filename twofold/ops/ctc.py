@@ -232,6 +232,7 @@ class ctc_losses:
     The gradient takes the scores for what a log-softmax gave, as PyTorch's does: it holds for that alone.
     """
 
+    autocast = "float32"
     memory = (4.5, "the table of all alignments is kept")
 
     functions = ()

@@ -23,6 +23,7 @@ from twofold.ops.composite import floating
 from twofold.ops.examples import example
 from twofold.ops.linalg import need_axes
 from twofold.ops.movement import sum_to
+from twofold.ops.promotion import need_one_dtype
 
 
 def _norm(apart: Any, p: float) -> Any:
@@ -73,6 +74,15 @@ def _pairs(x1: Any, x2: Any) -> tuple[Any, Any]:
     return broadcast(ops.unsqueeze(a, -2), shape), broadcast(ops.unsqueeze(b, -3), shape)
 
 
+_MODES = (
+    None,
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+"""PyTorch's ways to compute Euclidean distances; here none goes through a matrix product, which loses digits."""
+
+
 @composite
 class cdist:
     """The ``p``-norms of the differences of all rows of ``x1`` and all rows of ``x2``.
@@ -85,15 +95,19 @@ class cdist:
     tensor([[5., 1.]])
     """
 
+    autocast = "float32"
     signature = "x1, x2"
     methods = ()
 
     def call(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
         if not p >= 0:
             raise ArgumentError(f"p is {p}", "Use a p that is not negative.")
+        if compute_mode not in _MODES:
+            raise ArgumentError(f"{compute_mode} is not a valid value for compute_mode", "Leave it out.")
         return apply("cdist", x1, x2, attrs=(float(p),))
 
     def compute(x1: Any, x2: Any, p: float) -> Any:
+        need_one_dtype(x1=x1.type, x2=x2.type)
         a, b = _pairs(x1, x2)
         if not a.shape[-1]:
             return filled(0, strong(x1).dtype, a.shape[:-1])

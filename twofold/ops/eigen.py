@@ -22,6 +22,7 @@ from twofold.ops.matrices import (
     real,
     safe_reciprocal,
 )
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.spectral import Eigen, converged
 
@@ -94,6 +95,7 @@ class eigenvalues_alone(MatrixOperation):
 
 
 @linalg_function()
+@autocast("float32")
 def eig(A: Any) -> Eigen:
     """Complex eigenvalues and eigenvectors (in columns) of square matrices, in no particular order.
 
@@ -108,6 +110,7 @@ def eig(A: Any) -> Eigen:
 
 
 @linalg_function()
+@autocast("float32")
 def eigvals(A: Any) -> Any:
     """The complex eigenvalues of square matrices, in no particular order.
 

@@ -12,7 +12,15 @@ from twofold.errors import ArgumentError
 from twofold.ops import complex_functions
 from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_number
 from twofold.ops.gradients import no_slope
+from twofold.ops.promotion import factor_beside, need_beside, need_whole_alpha
 from twofold.ops.samples import nonzero, reals
+
+
+def _scaled(input: Any, other: Any, alpha: Any) -> Any:
+    if isinstance(alpha, int) and alpha == 1:
+        return other
+    need_whole_alpha(alpha, input, other)
+    return ops.multiply(other, alpha)
 
 
 @elementwise
@@ -33,14 +41,13 @@ class add:
     arity = 2
     vjp = lambda ct, y, a, b: (ct, ct)
     on_complex = complex_functions.add
+    on_strings = lambda x, y: x + y
     lower = lambda b, x, y: b.or_(x, y) if x.dtype is bool_ else b.add(x, y)
     reference = numpy.add
 
     @staticmethod
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-        return apply(
-            "add", input, other if isinstance(alpha, int) and alpha == 1 else ops.multiply(other, alpha)
-        )
+        return apply("add", input, _scaled(input, other, alpha))
 
 
 @elementwise
@@ -65,8 +72,7 @@ class subtract:
 
     @staticmethod
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-        scaled = other if isinstance(alpha, int) and alpha == 1 else ops.multiply(other, alpha)
-        return apply("subtract", input, scaled)
+        return apply("subtract", input, _scaled(input, other, alpha))
 
 
 @elementwise
@@ -131,7 +137,7 @@ class divide:
 
 @elementwise
 class floor_divide:
-    """Quotient rounded down, as Python's ``//``; an integer divided by zero gives 0.
+    """Quotient rounded down, as Python's ``//``; an integer divided by zero is an error.
 
     >>> import twofold as torch
     >>> torch.floor_divide(torch.tensor([7, -7]), 2)
@@ -142,6 +148,7 @@ class floor_divide:
     operators = ("__floordiv__",)
     reflected = True
     kinds = "iuf"
+    divides = True
     accuracy = (2.0, 2.0)
     domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
     vjp = no_slope
@@ -182,6 +189,7 @@ class remainder:
     operators = ("__mod__",)
     reflected = True
     kinds = "iuf"
+    divides = True
     domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
     vjp = lambda ct, y, a, b: (ct, -ct * ops.floor_divide(a, b))
     lower = lambda b, x, y: b.remainder(x, y)
@@ -199,6 +207,7 @@ class fmod:
 
     signature = "input, other"
     kinds = "iuf"
+    divides = True
     domain = (reals(-9, 9), nonzero(-3, 3, 0.5))
     vjp = lambda ct, y, a, b: (ct, -ct * ops.trunc(a / b))
     lower = lambda b, x, y: b.fmod(x, y)
@@ -286,6 +295,12 @@ class pow_:
                 input.dtype.kind == "f" or (input.dtype.kind in "iu" and _is_count(exponent))
             ):
                 return apply(name, input)
+            if isinstance(exponent, int) and exponent < 0 and input.dtype.kind in "biu":
+                raise ArgumentError(
+                    "Integers to negative integer powers are not allowed",
+                    "Use a power of floats: input.float().",
+                )
+            need_beside(exponent, input)
         return apply("pow", input, exponent)
 
 
@@ -314,6 +329,7 @@ class negative:
     kinds = "iuf"
     vjp = lambda ct, y, x: (-ct,)
     on_complex = complex_functions.by_parts("negative")
+    keeps_nan = True
     lower = lambda b, x: b.neg(x)
     reference = numpy.negative
 
@@ -351,6 +367,7 @@ class abs_:
     domain = (nonzero(-3, 3),)
     vjp = lambda ct, y, x: (ct * ops.sign(x),)
     on_complex = complex_functions.absolute
+    keeps_nan = True
     lower = lambda b, x: x if x.dtype.kind == "b" else b.abs(x)
     reference = numpy.absolute
 
@@ -492,7 +509,7 @@ class hypot:
 
 @elementwise
 class copysign:
-    """``input`` with the sign of ``other``; that of a NaN, which no computation fixes, counts as positive.
+    """``input`` with the sign of ``other``; a NaN that was computed is positive.
 
     >>> import twofold as torch
     >>> torch.copysign(torch.tensor([1.0, -2.0]), torch.tensor([-0.0, 3.0]))
@@ -506,8 +523,9 @@ class copysign:
         ops.where(ops.equal(a, 0), 0, ops.where(ops.equal(ops.signbit(a), ops.signbit(b)), ct, -ct)),
         None,
     )
-    lower = lambda b, x, y: b.copysign(x, b.select(b.is_nan(y), 1.0, y))
-    reference = lambda x, y: numpy.copysign(x, numpy.where(numpy.isnan(y), 1.0, y))
+    keeps_nan = True
+    lower = lambda b, x, y: b.copysign(x, y)
+    reference = numpy.copysign
 
 
 @composite
@@ -543,7 +561,7 @@ class addcmul:
 
     @staticmethod
     def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-        return apply("addcmul", input, tensor1, tensor2, value)
+        return apply("addcmul", input, tensor1, tensor2, factor_beside(value, input, tensor1, tensor2))
 
 
 @composite

@@ -8,6 +8,7 @@ import numpy
 
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, composite, elementwise, ops
+from twofold.ops.promotion import need_beside
 from twofold.ops.samples import reals
 
 
@@ -112,6 +113,8 @@ class clamp:
     def call(input: Any, min: Any = None, max: Any = None) -> Any:
         if min is None and max is None:
             raise ArgumentError("neither min nor max is given", "Give at least one limit.")
+        need_beside(min, input)
+        need_beside(max, input)
         if max is None:
             return apply("clamp_min", input, min)
         if min is None:
@@ -133,6 +136,11 @@ class clamp_min:
     lower = lambda b, x, low: b.maximum(x, low)
     reference = numpy.maximum
 
+    @staticmethod
+    def call(input: Any, min: Any) -> Any:
+        need_beside(min, input)
+        return apply("clamp_min", input, min)
+
 
 @elementwise
 class clamp_max:
@@ -147,3 +155,8 @@ class clamp_max:
     vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
     lower = lambda b, x, high: b.minimum(x, high)
     reference = numpy.minimum
+
+    @staticmethod
+    def call(input: Any, max: Any) -> Any:
+        need_beside(max, input)
+        return apply("clamp_max", input, max)

@@ -1,4 +1,4 @@
-"""Element-wise comparison, logic, bits, selection and casts."""
+"""Element-wise comparison, logic, bits and selection."""
 
 from __future__ import annotations
 
@@ -10,26 +10,17 @@ import numpy
 
 from twofold.dtypes import (
     DType,
-    as_dtype,
-    bfloat16,
     bool_,
-    float16,
-    float32,
-    float64,
-    int8,
     int16,
     int32,
     int64,
-    uint8,
-    uint32,
-    uint64,
 )  # fmt: skip
-from twofold.errors import ArgumentError, DTypeError
-from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.types import tensor_type
+from twofold.errors import ArgumentError
+from twofold.ir.node import Attributes, Node
 from twofold.ops import complex_functions
-from twofold.ops.base import Elementwise, apply, convert, elementwise, logical, ops, publish, to_bool
-from twofold.ops.samples import Sample, reals
+from twofold.ops.base import Elementwise, apply, elementwise, logical, ops, publish, to_bool
+from twofold.ops.promotion import need_beside
+from twofold.ops.samples import reals
 
 
 @elementwise
@@ -47,6 +38,7 @@ class equal:
     result_dtype = to_bool
     differentiable = False
     on_complex = complex_functions.both("equal", "logical_and")
+    on_strings = "kernel"
     lower = lambda b, x, y: b.cmp("eq", x, y)
     reference = numpy.equal
 
@@ -66,6 +58,7 @@ class not_equal:
     result_dtype = to_bool
     differentiable = False
     on_complex = complex_functions.both("not_equal", "logical_or")
+    on_strings = "kernel"
     lower = lambda b, x, y: b.cmp("ne", x, y)
     reference = numpy.not_equal
 
@@ -375,12 +368,12 @@ _BITS = {2: int16, 4: int32, 8: int64}
 def _lower_signbit(b: Any, x: Any) -> Any:
     if x.dtype.kind != "f":
         return b.cmp("ne", x, x) if x.dtype.kind == "b" else b.cmp("lt", x, 0)
-    return b.and_(b.cmp("lt", b.bitcast(x, _BITS[x.dtype.itemsize]), 0), b.not_(b.is_nan(x)))
+    return b.cmp("lt", b.bitcast(x, _BITS[x.dtype.itemsize]), 0)
 
 
 @elementwise
 class signbit:
-    """Whether the sign is negative, that of -0.0 included; that of a NaN, which no computation fixes, is not.
+    """Whether the sign is negative, that of -0.0 included; a NaN that was computed is positive.
 
     >>> import twofold as torch
     >>> torch.signbit(torch.tensor([1.0, 0.0, -0.0]))
@@ -389,8 +382,9 @@ class signbit:
 
     result_dtype = to_bool
     differentiable = False
+    keeps_nan = True
     lower = _lower_signbit
-    reference = lambda x: numpy.signbit(x) & ~numpy.isnan(x) if x.dtype.kind == "f" else x < 0
+    reference = lambda x: numpy.signbit(x) if x.dtype.kind == "f" else x < 0
 
 
 def _next_after(b: Any, x: Any, y: Any, dtype: DType) -> Any:
@@ -459,9 +453,11 @@ class where:
     signature = "condition, input, other"
     methods = ()
     kinds = "biufc"
+    on_strings = "kernel"
     operand_dtypes = (bool_, None, None)
-    arity = 3
+    arity = None
     vjp = lambda ct, y, c, a, b: (None, ops.where(c, ct, 0), ops.where(c, 0, ct))
+    keeps_nan = True
     lower = lambda b, c, x, y: b.select(c, x, y)
     reference = numpy.where
 
@@ -471,114 +467,11 @@ class where:
             return ops.nonzero(condition, as_tuple=True)
         if input is None or other is None:
             raise ArgumentError("takes one tensor or three", "Give both, input and other, or none.")
+        if isinstance(other, int):
+            need_beside(other, input)
+        elif isinstance(input, int):
+            need_beside(input, other)
         return apply("where", condition, input, other)
 
 
-publish(lambda input, condition, other: apply("where", condition, input, other), (), ("where",))
-
-
-def _cast_reference(x: Any, dtype: DType) -> Any:
-    if dtype.kind == "b":
-        return x != 0
-    if dtype.kind == "f":
-        # integers reach the half types through float32
-        wide = x.astype(numpy.float32) if x.dtype.kind in "biu" and dtype.itemsize == 2 else x
-        return wide if dtype is bfloat16 else wide.astype(dtype.numpy)
-    if x.dtype.kind != "f":
-        return x.astype(dtype.numpy)
-    limits = numpy.iinfo(dtype.numpy)
-    inside = (x >= float(limits.min)) & (x < float(limits.max) + (1.0 if dtype.itemsize < 8 else 0.0))
-    whole = numpy.where(inside, x, 0).astype(dtype.numpy)
-    saturated = numpy.where(x > 0, limits.max, limits.min).astype(dtype.numpy)
-    return numpy.where(inside, whole, numpy.where(numpy.isnan(x), dtype.numpy.type(0), saturated))
-
-
-@elementwise
-class cast(Elementwise):
-    """``input`` converted to ``dtype``.
-
-    Floats become integers by truncation, saturating, NaN giving 0; integers wrap; to bool, non-zero is true.
-
-    >>> import twofold as torch
-    >>> torch.cast(torch.tensor([1.9, -1.9, float("nan")]), torch.int32)
-    tensor([ 1, -1,  0], dtype=twofold.int32)
-    """
-
-    functions = ("cast",)
-    methods = ()
-    attribute_samples = tuple(
-        (dtype,) for dtype in (bool_, int8, int64, uint8, float16, bfloat16, float32, float64)
-    )
-    inplace = False
-
-    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """The node of the conversion, if one is needed."""
-        return convert(inputs[0], attrs[0])
-
-    def vjp(
-        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
-    ) -> Sequence[Node | None]:
-        """The cotangent converted back, between floats."""
-        dtype = inputs[0].dtype
-        return (convert(cotangent, dtype) if dtype.kind == "f" and attrs[0].kind == "f" else None,)
-
-    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
-        """One conversion instruction (or the few that stand for it)."""
-        return builder.cast(values[0], attrs[0])
-
-    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        """The conversion by NumPy."""
-        return _cast_reference(numpy.asarray(arrays[0]), attrs[0])
-
-    @staticmethod
-    def call(input: Any, dtype: Any) -> Any:
-        """Bind the conversion; a dtype is anything that ``as_dtype`` takes."""
-        return apply("cast", input, attrs=(as_dtype(dtype),))
-
-
-@elementwise
-class bitcast(Elementwise):
-    """The bits of each element read as ``dtype``, which has the same size; those of a computed NaN may be any.
-
-    >>> import twofold as torch
-    >>> torch.bitcast(torch.tensor([1.0]), torch.int32).tolist() == [0x3F800000]
-    True
-    """
-
-    functions = ("bitcast",)
-    methods = ()
-    differentiable = False
-    exact_reference = True
-    inplace = False
-
-    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """The node; raises DTypeError if the sizes differ."""
-        (node,), (dtype,) = inputs, attrs
-        if (
-            dtype.itemsize != node.dtype.itemsize
-            or "b" in (dtype.kind, node.dtype.kind)
-            or dtype.compute is not dtype
-        ):
-            raise DTypeError(
-                f"{node.dtype.name} cannot be read as {dtype.name}", "Use a dtype of the same size."
-            )
-        return make_node(self, attrs, (node,), tensor_type(dtype, node.shape))
-
-    def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
-        """No instruction at all."""
-        return builder.bitcast(values[0], attrs[0])
-
-    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        """The same bytes under another dtype."""
-        return numpy.asarray(arrays[0]).view(attrs[0].numpy)
-
-    def samples(self) -> Sequence[Any]:
-        """Between a float and the integer of its size."""
-        values = numpy.array([[0.0, -0.0, 1.5], [numpy.inf, -2e-40, 3e38]])
-        pairs = ((float32, int32), (float64, uint64), (float32, uint32))
-        return [Sample((to,), (values.astype(of.numpy),), (of,), smooth=False) for of, to in pairs]
-
-    @staticmethod
-    def call(input: Any, dtype: Any) -> Any:
-        """Bind it; a dtype is anything that ``as_dtype`` takes."""
-        return apply("bitcast", input, attrs=(as_dtype(dtype),))
+publish(lambda input, condition, other: where.call(condition, input, other), (), ("where",))

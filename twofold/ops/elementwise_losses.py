@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from twofold.errors import ArgumentError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -19,6 +19,15 @@ from twofold.ops.base import (
 from twofold.ops.examples import example
 from twofold.ops.losses import REDUCTIONS, need_reduction, numpy_reduced, reduced, share
 from twofold.ops.movement import sum_to
+from twofold.ops.promotion import common_dtype
+from twofold.ops.signatures import keyword, shows
+
+
+def _refused(name: str, x: Any, t: Any) -> DTypeError:
+    return DTypeError(
+        f"{name} does not take input of dtype {x.dtype.name} and target of dtype {t.dtype.name}",
+        "Convert them, for example with .float().",
+    )
 
 
 def _pairwise(body: type) -> Any:
@@ -27,8 +36,12 @@ def _pairwise(body: type) -> Any:
     name, each, exact = body.__name__, rules.each, rules.exact
     defaults: tuple[tuple[str, Any], ...] = getattr(rules, "numbers", ())
     fits = getattr(rules, "fits", lambda number: True)
+    kinds: str = getattr(rules, "kinds", "f")  # of the dtype that input and target meet in
+    input_kinds: str = getattr(rules, "input_kinds", "biufc")
 
     class entry:
+        autocast = "float32"
+
         @staticmethod
         def call(input: Any, target: Any, *, reduction: str = "mean", **given: Any) -> Any:
             numbers = [given.pop(key, value) for key, value in defaults]
@@ -42,6 +55,10 @@ def _pairwise(body: type) -> Any:
         @staticmethod
         def compute(x: Any, t: Any, *rest: Any) -> Any:
             x, t = strong(x), strong(t)
+            kind = common_dtype([x.type, t.type])[0].kind
+            mean_of_integers = kind in "iu" and rest[-1] == "mean"
+            if kind not in kinds or x.dtype.kind not in input_kinds or mean_of_integers:
+                raise _refused(name, x, t)
             if t.shape != x.shape:
                 shape = broadcast_shapes(x.shape, t.shape)
                 x, t = broadcast(x, shape), broadcast(t, shape)
@@ -57,6 +74,7 @@ def _pairwise(body: type) -> Any:
             return [positive(sample) for sample in made]
 
     entry.__name__, entry.__doc__ = name, body.__doc__
+    shows(entry.call, entry.call, *[keyword(*one) for one in defaults], without=("given",))
     return composite(entry)
 
 
@@ -84,6 +102,7 @@ class l1_loss:
     tensor(1.5000)
     """
 
+    kinds = "iufc"
     each = staticmethod(lambda x, t: ops.abs(x - t))
     exact = staticmethod(lambda x, t: abs(x - t))
 
@@ -98,6 +117,7 @@ class huber_loss:
     tensor([0.1250, 6.0000])
     """
 
+    input_kinds = "f"
     numbers = (("delta", 1.0),)
     fits = staticmethod(lambda delta: delta > 0)
     each = staticmethod(lambda x, t, k: _huber(ops.abs(x - t), k))
@@ -144,6 +164,7 @@ class soft_margin_loss:
     tensor([0.6931, 2.1269])
     """
 
+    input_kinds = "f"
     each = staticmethod(lambda x, t: ops.softplus(-(t * x)))
     exact = staticmethod(lambda x, t: numpy.log1p(numpy.exp(-t * x)))
 
@@ -167,6 +188,8 @@ class binary_cross_entropy:
     tensor([0.6931, 2.3026])
     """
 
+    autocast = "float32"
+
     @staticmethod
     def call(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
         weights = () if weight is None else (weight,)
@@ -174,11 +197,16 @@ class binary_cross_entropy:
 
     @staticmethod
     def compute(x: Any, t: Any, *rest: Any) -> Any:
-        x, t = strong(x), convert(strong(t), strong(x).dtype)
+        x, t = strong(x), strong(t)
+        if x.dtype is not t.dtype:
+            raise DTypeError(f"Found dtype {t.dtype.name} but expected {x.dtype.name}", "Convert the target.")
         if x.shape != t.shape:
             raise ShapeError(
                 f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
             )
+        x, t = (
+            apply("within", value, attrs=(name, 0.0, 1.0)) for name, value in (("input", x), ("target", t))
+        )
         yes, no = _limited_logs(x)
         each = (t - 1) * no - t * yes
         return reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
@@ -210,13 +238,15 @@ class binary_cross_entropy:
 class binary_cross_entropy_with_logits:
     """Binary cross entropy of the sigmoid of ``input``, without overflow.
 
-    ``pos_weight`` weighs positive targets.
+    ``pos_weight`` weighs positive targets. The result has the dtype of ``target``, which is floating.
 
     >>> import twofold as torch
     >>> x = torch.tensor([0.0, 1000.0])
     >>> torch.nn.functional.binary_cross_entropy_with_logits(x, torch.ones(2), reduction="none")
     tensor([0.6931, 0.0000])
     """
+
+    autocast = "float32"
 
     @staticmethod
     def call(
@@ -229,7 +259,13 @@ class binary_cross_entropy_with_logits:
     @staticmethod
     def compute(x: Any, t: Any, *rest: Any) -> Any:
         *more, reduction, weighted, positive = rest
-        x, t = strong(x), convert(strong(t), strong(x).dtype)
+        x, t = strong(x), strong(t)
+        for role, value in (("input", x), ("target", t)):
+            if value.dtype.kind != "f":
+                raise DTypeError(
+                    f"{role} of dtype {value.dtype.name}: binary_cross_entropy_with_logits takes floating dtypes",
+                    f"Convert it, for example {role}.float().",
+                )
         if x.shape != t.shape:
             raise ShapeError(
                 f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
@@ -237,7 +273,8 @@ class binary_cross_entropy_with_logits:
         factor = 1 + (more[-1] - 1) * t if positive else 1
         tail = ops.softplus(-x)
         each = (1 - t) * x + (tail * factor if positive else tail)
-        return reduced(each * more[0] if weighted else each, reduction)
+        each = each * more[0] if weighted else each
+        return reduced(convert(each, t.dtype), reduction)
 
     @staticmethod
     def reference(x: Any, t: Any, *rest: Any) -> Any:
@@ -263,6 +300,8 @@ class kl_div:
     >>> torch.nn.functional.kl_div(x.log(), target, reduction="batchmean")
     tensor(0.1308)
     """
+
+    autocast = "float32"
 
     @staticmethod
     def call(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:

@@ -21,6 +21,7 @@ from twofold.ops.base import (
     to_bool,
     to_float,
 )
+from twofold.ops.examples import example
 from twofold.ops.gradients import no_slope
 from twofold.ops.samples import nonzero, reals
 
@@ -298,8 +299,22 @@ class nan_to_num:
     inplace = True
     signature = "input, nan, posinf, neginf"
     methods = ("nan_to_num",)
-    reference = lambda x, nan, above, below: x + 0 * nan + 0 * above + 0 * below
+    reference = lambda x, nan, above, below: numpy.select(
+        (x != x, x == numpy.inf, x == -numpy.inf), (nan, above, below), x
+    )
     compute = lambda x, nan, above, below: x if x.dtype.kind != "f" else _replaced(x, nan, above, below)
+    samples = lambda: (
+        [
+            example(
+                (),
+                numpy.array([numpy.nan, numpy.inf, -numpy.inf, 1.5, -2.0, 0.0], dtype),
+                *map(numpy.array, ends),
+            )
+            for dtype in ("float32", "float64", "float16")
+            for ends in ((0.5, 9.0, -7.0), (-1.0, 2.0, 3.0))
+        ]
+        + [example((), (3, 4), *map(numpy.array, (1.0, 2.0, 3.0)))]
+    )
 
     @staticmethod
     def call(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int64
-from twofold.errors import ShapeError
+from twofold.dtypes import int32, int64
+from twofold.errors import DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes
 from twofold.ir.types import TensorType
@@ -67,6 +67,8 @@ class embedding:
 
     @staticmethod
     def compute(index: Any, weight: Any, padding: Any = None) -> Any:
+        if not index.type.weak and index.dtype not in (int32, int64):
+            raise DTypeError(f"an index of {index.dtype.name}", "Cast it with .to(int64) first.")
         rows = _looked_up(index, weight)
         if padding is None:
             return rows

@@ -7,7 +7,8 @@ transform runs the other way with the same scale (Cooley, Lewis and Welch, The f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -17,16 +18,33 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import Host, apply, host, ops, strong
 from twofold.ops.examples import example
+from twofold.ops.host_threads import over_rows
 from twofold.ops.movement import slice_axis
 from twofold.ops.samples import Sample
 
 TURNED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
+_NANOSECONDS = 8
+"""Rough time of a transform for each of its elements."""
+
+
+def along(axis: int, x: Any, transform: Callable[[Any], Any]) -> Any:
+    """``transform``, which works along one axis, on several threads along the first other axis."""
+    if x.ndim == 1:
+        return transform(x)
+    across = 0 if axis else 1
+    if not across:
+        return over_rows(transform, [x], _NANOSECONDS * x.size)
+    turned = lambda part: transform(part.swapaxes(0, 1)).swapaxes(0, 1)
+    return over_rows(turned, [x.swapaxes(0, 1)], _NANOSECONDS * x.size).swapaxes(0, 1)
+
+
 class Transform(Host):
     """A linear map of arrays by ``numpy.fft``."""
 
     functions: tuple[str, ...] = ()
+    library = "numpy.fft"
     signature = "input"
 
     def type_of(self, attrs: Attributes, type: TensorType) -> TensorType:
@@ -67,7 +85,11 @@ class complex_transform(Transform):
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         axes, forward, norm = attrs
-        return (numpy.fft.fftn if forward else numpy.fft.ifftn)(arrays[0], axes=axes, norm=norm)
+        transform = numpy.fft.fft if forward else numpy.fft.ifft
+        (x,) = arrays
+        for axis in reversed(axes):
+            x = along(axis, x, partial(transform, axis=axis, norm=norm))
+        return x
 
     def adjoint(self, ct: Any, size: int, attrs: Attributes) -> Any:
         axes, forward, norm = attrs
@@ -97,7 +119,8 @@ class half_transform(Transform):
         return tensor_type(type.dtype.complex, shape)
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
-        return numpy.fft.rfft(arrays[0], axis=attrs[0][0], norm=attrs[1])
+        ((axis,), norm) = attrs
+        return along(axis, arrays[0], lambda part: numpy.fft.rfft(part, axis=axis, norm=norm))
 
     def adjoint(self, ct: Any, size: int, attrs: Attributes) -> Any:
         ((axis,), norm) = attrs
@@ -126,7 +149,7 @@ class real_transform(Transform):
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         ((axis,), norm, size) = attrs
-        return numpy.fft.irfft(arrays[0], size, axis=axis, norm=norm)
+        return along(axis, arrays[0], lambda part: numpy.fft.irfft(part, size, axis=axis, norm=norm))
 
     def adjoint(self, ct: Any, size: int, attrs: Attributes) -> Any:
         ((axis,), norm, number) = attrs

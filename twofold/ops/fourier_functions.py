@@ -19,6 +19,7 @@ from twofold.ops.base import apply, composite, convert, iota, ops, publish
 from twofold.ops.docstrings import shown
 from twofold.ops.fourier import TURNED, resized
 from twofold.ops.matrices import to_dtype
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.shapes import many_axes
 
@@ -140,7 +141,8 @@ def _many(name: str, compute: Compute, forward: bool, doc: str) -> None:
     _publish(name, function, doc)
 
 
-def _publish(name: str, function: Callable[..., Any], doc: str) -> None:
+def _publish(name: str, function: Callable[..., Any], doc: str, policy: str = "float32") -> None:
+    autocast(policy)(function)
     function.__name__ = function.__qualname__ = "fft." + name
     expression, result = _EXAMPLES[name]
     function.__doc__ = shown(doc, f">>> torch.fft.{name}({expression}", result)
@@ -260,7 +262,7 @@ def _shift(name: str, halves: Callable[[int], int], doc: str) -> None:
             return input
         return ops.roll(input, tuple(halves(input.shape[axis]) for axis in axes), axes)
 
-    _publish(name, function, doc)
+    _publish(name, function, doc, "")
 
 
 _shift(

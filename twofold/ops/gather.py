@@ -60,6 +60,7 @@ class Indexed(Custom):
     """What the primitives on ``[outer, size, inner]`` share."""
 
     functions = ()
+    checks = True
     index: int = 0  # which input holds the index
 
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
@@ -324,6 +325,7 @@ class linear_index(Custom):
     """One index into merged axes from one index per axis, each checked; attributes ``(sizes,)``."""
 
     functions = ()
+    checks = True
     differentiable = False
     call = staticmethod(lambda *indices, sizes: apply("linear_index", *indices, attrs=(sizes,)))
 
@@ -517,13 +519,13 @@ class index_select:
 
 
 @public(methods=("take",))
-def take(input: Any, indices: Any, axis: int | None = None) -> Any:
-    """The slices along an axis at ``indices``; without ``axis``, elements of the flattened input.
+def take(input: Any, index: Any, axis: int | None = None) -> Any:
+    """The slices along an axis at ``index``; without ``axis``, elements of the flattened input.
 
     >>> import twofold as torch
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
     tensor([4, 1])
     """
     if axis is None:
-        return ops.index_select(ops.ravel(input), 0, indices)
-    return ops.index_select(input, axis, indices)
+        return ops.index_select(ops.ravel(input), 0, index)
+    return ops.index_select(input, axis, index)

@@ -129,6 +129,7 @@ class grid_sample:
     tensor([[[[2.5000, 2.0000]]]])
     """
 
+    autocast = "float32"
     memory = (5, "the neighbours of each place are gathered one after the other")
 
     def call(

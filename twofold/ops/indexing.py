@@ -16,6 +16,7 @@ import numpy
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.bind import constant
+from twofold.ir.op import REGISTRY
 from twofold.ir.types import Shape
 from twofold.ops import shapes
 from twofold.ops.base import (
@@ -33,6 +34,7 @@ from twofold.ops.base import (
 from twofold.ops.examples import example
 from twofold.ops.gather import need_index
 from twofold.ops.known import known_value
+from twofold.ops.promotion import need_fitting
 
 Observe = Callable[[Any], Any]
 
@@ -41,7 +43,8 @@ Observe = Callable[[Any], Any]
 class basic_index:
     """The elements that integers, slices and new axes show: a block, partly reversed, in a new shape.
 
-    Attributes ``(sizes, steps, axes, reversed axes, shape)``, inputs ``(x, starts of axes...)``.
+    Attributes ``(sizes, steps, axes, reversed axes, order)``, inputs ``(x, starts of axes...)``. For each axis of the
+    result ``order`` holds that of the input, or ``~axis`` for a new axis in front of it.
     """
 
     functions = ()
@@ -49,8 +52,8 @@ class basic_index:
     call = staticmethod(lambda x, *starts, attrs: apply("basic_index", x, *starts, attrs=attrs))
 
     def compute(x: Any, *rest: Any) -> Any:
-        *starts, sizes, steps, axes, reversed_axes, shape = rest
-        x = strong(x)
+        *starts, sizes, steps, axes, reversed_axes, order = rest
+        x, shape = strong(x), _ordered(sizes, order)
         if axes:
             x = apply("slice", x, *starts, attrs=(sizes, steps, axes))
         if reversed_axes:
@@ -58,27 +61,45 @@ class basic_index:
         return x if x.shape == shape else ops.reshape(x, shape)
 
     def write(base: Any, value: Any, *rest: Any) -> Any:
-        *starts, sizes, steps, axes, reversed_axes, _shape = rest
+        *starts, sizes, steps, axes, reversed_axes, _order = rest
         value = ops.reshape(value, sizes)
         if reversed_axes:
             value = apply("flip", value, attrs=(reversed_axes,))
         return apply("slice_update", base, value, *starts, attrs=(steps, axes)) if axes else value
 
+    def layout(source: Any, *rest: Any) -> Any:
+        *starts, sizes, steps, axes, reversed_axes, order = rest
+        block: Any = REGISTRY["slice"].layout((sizes, steps, axes), source, starts)
+        stride, offset = list(block.stride), block.offset
+        for axis in reversed_axes:
+            offset += max(sizes[axis] - 1, 0) * stride[axis]
+            stride[axis] = -stride[axis]
+        beside = [size * step for size, step in zip(source.size, source.stride)] + [1]
+        shown = tuple(stride[axis] if axis >= 0 else beside[~axis] for axis in order)
+        return source._replace(size=_ordered(sizes, order), stride=shown, offset=offset)
+
     def reference(x: Any, *rest: Any) -> Any:
-        *starts, sizes, steps, axes, reversed_axes, shape = rest
+        *starts, sizes, steps, axes, reversed_axes, order = rest
         begin = dict(zip(axes, starts, strict=True))
         places = [
             int(begin.get(k, 0)) + numpy.arange(n) * s
             for k, (n, s) in enumerate(zip(sizes, steps, strict=True))
         ]
-        return numpy.flip(x[numpy.ix_(*places)] if places else x, reversed_axes).reshape(shape)
+        return numpy.flip(x[numpy.ix_(*places)] if places else x, reversed_axes).reshape(
+            _ordered(sizes, order)
+        )
 
     samples = lambda: [
-        example(((3, 5), (1, 2), (0, 1), (), (3, 5)), (7, 17), 2, 4),
-        example(((3, 5), (1, 2), (0, 1), (1,), (3, 1, 5)), (7, 17), 4, 8),
-        example(((1, 17), (1, 1), (0,), (), (17,)), (7, 17), 6),
-        example(((7, 17), (1, 1), (), (), (7, 1, 17)), (7, 17)),
+        example(((3, 5), (1, 2), (0, 1), (), (0, 1)), (7, 17), 2, 4),
+        example(((3, 5), (1, 2), (0, 1), (1,), (0, ~1, 1)), (7, 17), 4, 8),
+        example(((1, 17), (1, 1), (0,), (), (1,)), (7, 17), 6),
+        example(((7, 17), (1, 1), (), (), (0, ~1, 1)), (7, 17)),
     ]
+
+
+def _ordered(sizes: Shape, order: Sequence[int]) -> Shape:
+    """The shape of a result of ``basic_index``."""
+    return tuple(sizes[axis] if axis >= 0 else 1 for axis in order)
 
 
 @composite
@@ -259,15 +280,15 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
     does not fit, DTypeError for an index of another kind.
     """
     sizes, steps, axes, starts, backwards = list(shape), [1] * len(shape), [], [], []
-    result: list[int] = []
+    order: list[int] = []
     arrays: list[tuple[int, Any]] = []
     axis = 0
     for item in _items(key, len(shape)):
         if item is None:
-            result.append(1)
+            order.append(~axis)
         elif (flag := _flag(item, observe)) is not None:
-            arrays.append((len(result), numpy.zeros((int(flag),), numpy.int64)))
-            result.append(1)
+            arrays.append((len(order), numpy.zeros((int(flag),), numpy.int64)))
+            order.append(~axis)
         elif isinstance(item, slice):
             begin, stop, step = _bounds(item, shape[axis])
             count = len(range(begin, stop, step))
@@ -276,23 +297,23 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
                 begin, step = begin + (count - 1) * step, -step
             if count != shape[axis] or step != 1:
                 axes.append(axis)
-                starts.append(begin if count else 0)
-                sizes[axis], steps[axis] = count, step if count > 1 else 1
-            result.append(count)
+                starts.append(max(begin, 0))
+                sizes[axis], steps[axis] = count, step
+            order.append(axis)
             axis += 1
         elif _is_array(item):
             found = _array_indices(item, shape, axis, observe)
             for part in found:
-                arrays.append((len(result), part))
-                result.append(shape[axis])
+                arrays.append((len(order), part))
+                order.append(axis)
                 axis += 1
         else:
             starts.append(shapes.one_index(_integer(item), shape[axis], axis))
             axes.append(axis)
             sizes[axis] = 1
             axis += 1
-    trivial = not axes and not backwards and tuple(result) == tuple(shape)
-    attrs = (tuple(sizes), tuple(steps), tuple(axes), tuple(backwards), tuple(result))
+    trivial = not axes and not backwards and order == list(range(len(shape)))
+    attrs = (tuple(sizes), tuple(steps), tuple(axes), tuple(backwards), tuple(order))
     return Key(attrs, starts, arrays, trivial)
 
 
@@ -428,6 +449,11 @@ class masked_fill:
     inplace = True
     methods = ("masked_fill",)
     signature = "input, mask, value"
+
+    @staticmethod
+    def call(input: Any, mask: Any, value: Any) -> Any:
+        need_fitting(value, input.dtype)
+        return apply("masked_fill", input, mask, value)
 
     def compute(x: Any, mask: Any, value: Any) -> Any:
         if mask.dtype is not bool_:

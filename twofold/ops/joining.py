@@ -301,6 +301,26 @@ class slice_update(Block):
         ]
 
 
+def _check_joinable(axis: int, shapes: Sequence[Shape]) -> None:
+    """Raises ShapeError for the first shape that differs beside ``axis``; empty vectors fit everywhere."""
+    some = [(k, shape) for k, shape in enumerate(shapes) if shape != (0,)]
+    first = some[0][1] if some else ()
+    for position, shape in some:
+        beside = [place for place in range(len(first)) if place != axis]
+        if len(shape) != len(first) or any(
+            shape[place] != first[place] and min(shape[place], first[place]) >= 0 for place in beside
+        ):
+            what = f"tensor {position} of shape {shape} beside {first} along axis {axis}"
+            raise ShapeError(what, "Make all axes but that one equal.")
+
+
+def _of_one_dtype(given: Sequence[Any]) -> list[Any]:
+    if all(value.dtype is given[0].dtype for value in given):
+        return list(given)
+    dtype, _ = common_dtype([tensor_type(value.dtype, ()) for value in given])
+    return [apply("cast", value, attrs=(dtype,)) for value in given]
+
+
 @custom
 class concatenate(Custom):
     """The inputs behind each other along an axis.
@@ -316,8 +336,12 @@ class concatenate(Custom):
     tensor([[1, 2, 3]])
     """
 
+    autocast = "widest"
     functions = ("concatenate", "cat", "concat")
-    _direct = 32  # more inputs than this are joined in stages, so that kernels stay small
+    _direct = (
+        64  # more inputs than this are joined in stages, so that equal groups share their rules and kernels
+    )
+    _unrolled = 8  # more inputs than this are copied by a loop over the inputs
 
     @staticmethod
     def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
@@ -325,19 +349,21 @@ class concatenate(Custom):
         if not given:
             raise ArgumentError("no tensors to concatenate", "Give at least one.")
         place = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
+        width = concatenate._direct
+        if len(given) > width:
+            _check_joinable(place, [tuple(tensor.shape) for tensor in given])
+            given = _of_one_dtype(given)
+        while len(given) > width:
+            groups = [given[k : k + width] for k in range(0, len(given), width)]
+            given = [apply("concatenate", *group, attrs=(place,)) for group in groups]
         return apply("concatenate", *given, attrs=(place,))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (axis,) = attrs
         dtype, _ = common_dtype([node.type for node in inputs])
+        _check_joinable(axis, [node.type.shape for node in inputs])
         some = [node for node in inputs if node.type.shape != (0,)] or inputs[:1]
         values = [strong(convert(node, dtype)) for node in some]
-        first = values[0].shape
-        for position, value in enumerate(values):
-            for place in range(max(len(first), value.ndim)):
-                if value.ndim != len(first) or (place != axis and value.shape[place] != first[place]):
-                    what = f"tensor {position} of shape {value.shape} beside {first} along axis {axis}"
-                    raise ShapeError(what, "Make all axes but that one equal.")
         if len(values) == 1:
             return values[0]
         while len(values) > self._direct:
@@ -368,7 +394,7 @@ class concatenate(Custom):
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        return tuple(prod(type.shape[attrs[0] :]) for type in (output, *inputs))
+        return (len(inputs), *[prod(type.shape[attrs[0] :]) for type in (output, *inputs)])
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         return output.size, 16384
@@ -376,22 +402,32 @@ class concatenate(Custom):
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        return (len(inputs),)
+        return (len(inputs) if len(inputs) <= self._unrolled else 0,)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, dtype, target = builder, output.dtype, builder.buffer(len(inputs))
-        total = b.param(0)
+        b, dtype = builder, output.dtype
+        total = b.param(1)
+
+        def piece(row: Any, at: Any, size: Any, source: Any, target: Any) -> Any:
+            low = kernels.clamp(b, b.begin, at, b.add(at, size))
+            high = kernels.clamp(b, b.end, at, b.add(at, size))
+            source_at = b.add(b.mul(row, size), b.sub(low, at))
+            kernels.copy(b, dtype, target, low, source, source_at, b.maximum(b.sub(high, low), 0))
+            return b.add(at, size)
+
         with b.if_(b.cmp("lt", b.begin, b.end)):
             last = b.idiv(b.sub(b.end, 1), total)
             with b.loop(b.idiv(b.begin, total), b.add(last, 1)) as row:
                 at = b.mul(row, total)
-                for k in range(len(inputs)):
-                    size = b.param(k + 1)
-                    low = kernels.clamp(b, b.begin, at, b.add(at, size))
-                    high = kernels.clamp(b, b.end, at, b.add(at, size))
-                    source_at = b.add(b.mul(row, size), b.sub(low, at))
-                    kernels.copy(b, dtype, target, low, b.input(k), source_at, b.maximum(b.sub(high, low), 0))
-                    at = b.add(at, size)
+                if len(inputs) <= self._unrolled or b.buffer_at is None:
+                    for k in range(len(inputs)):
+                        at = piece(row, at, b.param(k + 2), b.input(k), b.buffer(len(inputs)))
+                else:
+                    count = b.param(0)
+                    loop = b.loop(0, count, carry=[at])
+                    with loop as (k, (at,)):
+                        size, source = b.param_at(b.add(k, 2)), b.buffer_at(k)
+                        b.loop_next([piece(row, at, size, source, b.buffer_at(count))])
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return numpy.concatenate(arrays, attrs[0])
@@ -403,6 +439,8 @@ class concatenate(Custom):
             example((2,), (2, 3, 16), (2, 3, 1)),
             example((0,), (5,), (7,)),
             example((0,), *[(2,)] * 40),
+            example((1,), *[(3, size) for size in (1, 20, 0, 3, 2, 17, 1, 1, 4, 5)]),
+            example((0,), *[(2,)] * 70),
         ]
 
 
@@ -475,15 +513,15 @@ def bind_roll(input: Any, amounts: tuple[int, ...], axes: tuple[int, ...]) -> An
 
 
 @public("tile", methods=("tile", "repeat"))
-def tile(input: Any, *repetitions: Any) -> Any:
-    """The input repeated as a whole ``repetitions`` times along each axis (aligned at the last).
+def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
+    """The input repeated as a whole ``repetitions`` (or ``dims``) times along each axis (aligned at the last).
 
     >>> import twofold as torch
     >>> torch.tile(torch.tensor([1, 2]), (2, 2))
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    counts = shapes.integers(repetitions)
+    counts = shapes.integers(repetitions if dims is None else (dims,))
     ndim = max(len(counts), len(input.shape))
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(input.shape)) + tuple(input.shape)
@@ -499,7 +537,7 @@ def _repeated_places(counts: Any, size: int) -> Any:
 
 
 def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> Any:
-    """Each axis repeated as a whole (``before``) or element by element."""
+    """Each axis repeated as a whole (``before``) or element by element, as a copy."""
     apart: list[int] = []
     wide: list[int] = []
     for size, count in zip(shape, counts, strict=True):
@@ -509,7 +547,7 @@ def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> 
             apart += [1, size] if before else [size, 1]
             wide += [count, size] if before else [size, count]
     result = tuple(size * count for size, count in zip(shape, counts, strict=True))
-    return ops.reshape(ops.broadcast_to(ops.reshape(input, tuple(apart)), tuple(wide)), result)
+    return ops.positive(ops.reshape(ops.broadcast_to(ops.reshape(input, tuple(apart)), tuple(wide)), result))
 
 
 @public(methods=("repeat_interleave",))

@@ -26,6 +26,8 @@ def factor(a: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """
     a = numpy.tril(a)
     size = len(a)
+    if hermitian:  # imaginary parts of the diagonal are not read
+        a[numpy.diag_indices(size)] = a.diagonal().real
     pivots, zero = numpy.zeros(size, numpy.int32), 0
     conjugate = numpy.conj if hermitian else numpy.asarray
     k = 0

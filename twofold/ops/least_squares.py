@@ -25,6 +25,7 @@ from twofold.ops.matrices import (
     real,
 )
 from twofold.ops.matrix_functions import pseudo_inverse_gradient
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.spectral import svd_packed
 
@@ -106,6 +107,7 @@ class least_squares_packed(Packed):
 
 
 @linalg_function()
+@autocast("float32")
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> LeastSquares:
     """X that makes the norm of ``A X - B`` smallest, that of least norm where there are many.
 

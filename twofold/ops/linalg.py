@@ -29,6 +29,8 @@ from twofold.ops.base import (
 from twofold.ops.docstrings import shown
 from twofold.ops.einsum import contract, with_equation
 from twofold.ops.examples import example
+from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
+from twofold.ops.signatures import with_names
 
 
 def transposed(x: Node) -> Node:
@@ -57,7 +59,8 @@ class matmul(Contraction):
     tensor([12, 34])
     """
 
-    memory = (2.5, "blocks of both operands are packed")
+    autocast = "lower"
+    memory = (4, "both operands are packed, whole with vectors of 256 bits")
 
     methods = ("matmul",)
     operators = ("__matmul__",)
@@ -71,6 +74,7 @@ class matmul(Contraction):
         return apply("matmul", input, other)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        need_one_dtype(input=inputs[0].type, other=inputs[1].type)
         dtype, _ = common_dtype([node.type for node in inputs])
         self.check_kind(dtype)
         a, b = (strong(convert(node, dtype)) for node in inputs)
@@ -156,25 +160,27 @@ def need_axes(name: str, value: Any, ndim: int) -> None:
         )
 
 
-def _restricted(name: str, left: int, right: int, doc: str, *lines: str) -> None:
+def _restricted(name: str, second: str, left: int, right: int, doc: str, *lines: str) -> None:
     """Publish a product that takes operands with exactly these numbers of axes."""
 
     def product(input: Any, other: Any) -> Any:
         need_axes("input", input, left)
-        need_axes("other", other, right)
+        need_axes(second, other, right)
         if left == 3 and input.shape[0] != other.shape[0]:
             raise ShapeError(
                 f"batch sizes differ, {input.shape[0]} against {other.shape[0]}", "Make them equal."
             )
         return apply("matmul", input, other)
 
+    with_names(product, ("input", second))
     product.__name__ = product.__qualname__ = name
     product.__doc__ = shown(f"{doc}; raises ShapeError for other numbers of axes.", *lines)
-    public(name, methods=(name,))(product)
+    public(name, methods=(name,))(autocast("lower" if right > 1 else "own")(product))
 
 
 _restricted(
     "mm",
+    "mat2",
     2,
     2,
     "The product of two matrices",
@@ -184,6 +190,7 @@ _restricted(
 )
 _restricted(
     "bmm",
+    "mat2",
     3,
     3,
     "The products of two batches of matrices",
@@ -192,6 +199,7 @@ _restricted(
 )
 _restricted(
     "mv",
+    "vec",
     2,
     1,
     "The product of a matrix and a vector",
@@ -200,6 +208,7 @@ _restricted(
 )
 _restricted(
     "dot",
+    "tensor",
     1,
     1,
     "The inner product of two vectors",
@@ -209,6 +218,7 @@ _restricted(
 
 
 @public("vdot", methods=("vdot",))
+@autocast("own")
 def vdot(input: Any, other: Any) -> Any:
     """The inner product of two vectors, the first conjugated.
 
@@ -253,6 +263,7 @@ class linear:
     tensor([1.5000, 3.5000])
     """
 
+    autocast = "lower"
     memory = (3, "a weight for each sample is packed beside the rows")
 
     call = staticmethod(
@@ -263,6 +274,7 @@ class linear:
 
     @staticmethod
     def compute(x: Any, weight: Any, bias: Any = None) -> Any:
+        need_one_dtype(input=x.type, weight=weight.type, bias=None if bias is None else bias.type)
         if weight.ndim not in (1, 2):
             raise ShapeError(
                 f"a weight with {weight.ndim} axes", "Use one of shape (out_features, in_features)."
@@ -304,14 +316,19 @@ class addmm:
     tensor([[122]])
     """
 
+    autocast = "lower"
     methods = ("addmm",)
     inplace = True
-    call = staticmethod(
-        lambda input, mat1, mat2, *, beta=1, alpha=1: apply("addmm", input, mat1, mat2, beta, alpha)
-    )
+
+    @staticmethod
+    def call(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        need_fitting(beta, input.dtype)
+        need_fitting(alpha, input.dtype)
+        return apply("addmm", input, mat1, mat2, beta, alpha)
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+        need_one_dtype(input=x.type, mat1=a.type, mat2=b.type)
         need_axes("mat1", a, 2)
         need_axes("mat2", b, 2)
         return scaled_sum(x, beta, ops.matmul(a, b), alpha)
@@ -330,6 +347,8 @@ class tensordot:
     >>> torch.tensordot(torch.zeros(2, 3, 5), torch.zeros(5, 3, 7), dims=([1, 2], [1, 0])).shape
     twofold.Size([2, 7])
     """
+
+    autocast = "lower"
 
     @staticmethod
     def call(a: Any, b: Any, dims: Any = 2) -> Any:
@@ -399,6 +418,8 @@ class einsum:
     tensor([1, 4])
     """
 
+    autocast = "lower"
+
     @staticmethod
     def call(equation: str, *operands: Any) -> Any:
         if not isinstance(equation, str):
@@ -437,6 +458,7 @@ def kron(input: Any, other: Any) -> Any:
 
 
 @public(methods=("trace",))
+@autocast("float32")
 def trace(input: Any) -> Any:
     """The sum of the elements on the main diagonal of a matrix.
 

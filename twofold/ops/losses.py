@@ -231,6 +231,8 @@ class cross_entropy:
     tensor(1.1269)
     """
 
+    autocast = "float32"
+
     @staticmethod
     def call(
         input: Any,
@@ -280,6 +282,7 @@ def _soft_parts(*rest: Any) -> tuple[Any, ...]:
 class soft_cross_entropy:
     """Cross entropy of the softmax of ``input`` with target probabilities; the mean is over the rows."""
 
+    autocast = "float32"
     functions = ()
     call = staticmethod(lambda *inputs, attrs: apply("soft_cross_entropy", *inputs, attrs=attrs))
 
@@ -330,6 +333,8 @@ class nll_loss:
     >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
     tensor(2.5000)
     """
+
+    autocast = "float32"
 
     @staticmethod
     def call(

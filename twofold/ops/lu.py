@@ -28,6 +28,7 @@ from twofold.ops.matrices import (
     raise_first,
     with_batch,
 )
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.triangular import solve_left, solve_right, well_conditioned
 
@@ -216,6 +217,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LUFactor:
 
 
 @public("lu", methods=("lu",))
+@autocast("float32")
 def lu_(A: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Any, ...]:
     """LU and pivots, with ``get_infos`` also info; see ``linalg.lu_factor_ex``.
 
@@ -344,6 +346,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
 
 
 @public("lu_solve", methods=("lu_solve",))
+@autocast("float32")
 def lu_solve_(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """X with ``A X = b`` from the compact LU of A.
 

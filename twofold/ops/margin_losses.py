@@ -45,6 +45,8 @@ class multi_margin_loss:
     tensor(0.5000)
     """
 
+    autocast = "float32"
+
     def call(
         input: Any,
         target: Any,
@@ -107,6 +109,7 @@ class multilabel_margin_loss:
     tensor(0.1667)
     """
 
+    autocast = "float32"
     memory = (2.5, "values in between are stored")
 
     def call(input: Any, target: Any, *, reduction: str = "mean") -> Any:

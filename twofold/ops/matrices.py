@@ -27,10 +27,14 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
+from twofold.ops.host_threads import one_blas_thread, over_matrices
 from twofold.ops.linalg import transposed
 from twofold.ops.movement import axis_numbers, slice_axis
 
 Pieces = Sequence[Shape]
+
+_NANOSECONDS = 0.5
+"""Rough time of one of the ``rows * columns * min(rows, columns)`` steps of a computation on a matrix."""
 
 
 OBSERVED: set[Callable[..., Any]] = set()
@@ -89,6 +93,7 @@ class MatrixOperation(Host):
     """
 
     functions: tuple[str, ...] = ()
+    library = "NumPy's library of linear algebra, with one thread for each matrix"
     signature = "A"
     square = True
     compute: Callable[..., Any]
@@ -119,8 +124,12 @@ class MatrixOperation(Host):
         return make_node(self, node.attrs, spread, tensor_type(node.dtype, (size, *node.shape)))
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
-        with numpy.errstate(all="ignore"):
-            return self.compute(*arrays, *attrs)
+        def compute(*parts: Any) -> Any:
+            with numpy.errstate(all="ignore"):
+                return self.compute(*parts, *attrs)
+
+        with one_blas_thread:
+            return over_matrices(compute, arrays, _NANOSECONDS * arrays[0].size * min(arrays[0].shape[-2:]))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)

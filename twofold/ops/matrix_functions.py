@@ -23,6 +23,7 @@ from twofold.ops.matrices import (
     with_batch,
 )
 from twofold.ops.norms import matrix_norm
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.spectral import eigh_packed, svd_packed
 from twofold.ops.triangular import well_conditioned
@@ -79,6 +80,7 @@ class matrix_power:
 
     functions = ("matrix_power", "linalg.matrix_power")
     signature = "A"
+    autocast = "float32"
     call = staticmethod(lambda A, n: apply("matrix_power", A, attrs=(int(n),)))
 
     @staticmethod
@@ -159,6 +161,7 @@ class rank_of:
 
 
 @linalg_function()
+@autocast("float32")
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Any:
@@ -261,6 +264,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 
 
 @public(methods=("pinverse",))
+@autocast("float32")
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """The pseudo-inverse; singular values up to ``rcond`` times the largest count as 0.
 
@@ -273,6 +277,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
 
 
 @linalg_function()
+@autocast("float32")
 def cond(A: Any, p: Any = None) -> Any:
     """The condition number ``norm(A, p) * norm(inv(A), p)``; infinite for a singular matrix.
 

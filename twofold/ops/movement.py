@@ -7,6 +7,7 @@ that the view shows replaced by ``value``, which is how a write through a view r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy
@@ -14,6 +15,7 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
+from twofold.ir.layout import Layout
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import Shape, TensorType, tensor_type
@@ -40,6 +42,7 @@ from twofold.ops.shapes import inverse, many_axes
 class reshape:
     """The same elements in row-major order in another shape; one size may be -1 and is inferred.
 
+    The result shares memory with the input where strides can show it, else it is a copy; ``view`` always shares.
     Raises ShapeError where the number of elements differs.
 
     >>> import twofold as torch
@@ -48,9 +51,10 @@ class reshape:
             [3, 4, 5]])
     """
 
-    methods = ("reshape", "view")
+    methods = ("reshape",)
     functions = ("reshape",)
     is_view = True
+    may_copy = True
 
     @staticmethod
     def call(input: Any, *shape: Any) -> Any:
@@ -70,6 +74,7 @@ class reshape:
     vjp = lambda ct, y, x, shape: (ops.reshape(ct, x.shape),)
     batch = lambda size, shape: ((size, *shape),)
     write = lambda base, value, shape: ops.reshape(value, base.shape)
+    layout = lambda source, shape: source.reshaped(shapes.infer_shape(shape, prod(source.size)))
     reference = lambda x, shape: numpy.reshape(x, shape)
     samples = lambda: [example((shape,), (2, 3, 4)) for shape in ((6, 4), (24,), (4, 3, 2, 1))]
 
@@ -104,6 +109,9 @@ class permute:
     vjp = lambda ct, y, x, order: (ops.permute(ct, inverse(order)),)
     batch = lambda size, order: ((0, *(axis + 1 for axis in order)),)
     write = lambda base, value, order: ops.permute(value, inverse(order))
+    layout = lambda source, order: source._replace(
+        size=tuple(source.size[axis] for axis in order), stride=tuple(source.stride[axis] for axis in order)
+    )
     reference = lambda x, order: numpy.transpose(x, order)
     samples = lambda: [example((order,), (2, 3, 17)) for order in ((2, 0, 1), (0, 2, 1), (2, 1, 0))]
 
@@ -138,8 +146,12 @@ class broadcast_to:
     vjp = lambda ct, y, x, shape: (sum_to(ct, x.shape),)
     batch = lambda size, shape: ((size, *shape),)
 
+    layout = lambda source, shape: source.expanded(shapes.expanded(source.size, shape))
+
     @staticmethod
     def write(base: Any, value: Any, shape: Shape) -> Any:
+        if prod(base.shape) == prod(value.shape):
+            return ops.reshape(value, base.shape)
         fix = "Write to the tensor before it is expanded, or to a .clone()."
         raise ShapeError("writing to an expanded tensor, several elements of which are one in memory", fix)
 
@@ -175,8 +187,8 @@ class flip:
     methods = ("flip",)
 
     @staticmethod
-    def call(input: Any, *dims: Any, **named: Any) -> Any:
-        given = named.pop("dims") if named else dims[0] if len(dims) == 1 else dims or None
+    def call(input: Any, *axes: Any, dims: Any = None) -> Any:
+        given = dims if not axes else axes[0] if len(axes) == 1 else axes
         return apply("flip", input, attrs=(tuple(sorted(many_axes(given, len(input.shape)))),))
 
     result = lambda x, axes: tensor_type(x.dtype, x.shape)
@@ -240,6 +252,15 @@ class slice_(View):
     def write(self, base: Any, value: Any, *rest: Any) -> Any:
         *starts, _, steps, axes = rest
         return apply("slice_update", base, value, *starts, attrs=(steps, axes))
+
+    def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
+        sizes, steps, axes = attrs
+        offset = source.offset
+        for axis, start in zip(axes, inputs, strict=True):
+            highest = source.size[axis] - ((sizes[axis] - 1) * steps[axis] + 1 if sizes[axis] else 0)
+            offset += source.stride[axis] * min(max(int(start), 0), highest)
+        stride = tuple(one * step for one, step in zip(source.stride, steps, strict=True))
+        return source._replace(size=sizes, stride=stride, offset=offset)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         sizes, steps, axes = attrs
@@ -306,8 +327,8 @@ class write_view(Composite):
         base, value, *rest = inputs
         base = strong(base)
         entry: Any = REGISTRY[name]
-        shape = entry.build(inner, (base, *rest)).shape
-        value = convert(value, base.dtype)
+        shown = entry.build(inner, (base, *rest))
+        shape, value = shown.shape, convert(value, shown.dtype)
         while value.ndim > len(shape) and value.shape[0] == 1:
             value = ops.reshape(value, value.shape[1:])
         written: Node = entry.write(base, broadcast(value, shape), *rest, *inner)
@@ -356,6 +377,17 @@ class diagonal:
     def write(base: Any, value: Any, offset: int, first: int, second: int) -> Any:
         spread, on_diagonal = _spread_diagonal(value, base.shape, offset, first, second)
         return ops.where(on_diagonal, spread, base)
+
+    @staticmethod
+    def layout(source: Layout, offset: int, first: int, second: int) -> Layout:
+        size, stride = list(source.size), list(source.stride)
+        length = max(min(size[first] + min(offset, 0), size[second] - max(offset, 0)), 0)
+        skipped = stride[second] * offset if offset >= 0 else -stride[first] * offset
+        step = stride[first] + stride[second]
+        for axis in sorted((first, second), reverse=True):
+            del size[axis], stride[axis]
+        offset = source.offset + (skipped if length else 0)
+        return source._replace(size=(*size, length), stride=(*stride, step), offset=offset)
 
     batch = lambda size, offset, first, second: (offset, first + 1, second + 1)
     reference = lambda x, offset, first, second: numpy.diagonal(x, offset, first, second)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, bfloat16, complex64, float16, float64
-from twofold.errors import ArgumentError, ShapeError
+from twofold.dtypes import DType, bfloat16, complex64, float16, float32, float64
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops import shapes
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.composite import floating, total
@@ -59,6 +59,20 @@ def _shares(ct: Any, unit: Any, weight: Any, bias: Any) -> tuple[Any, list[Any]]
     if bias is not None:
         more.append(convert(sum_to(ct, bias.shape), bias.dtype))
     return ct if weight is None else ct * convert(weight, ct.dtype), more
+
+
+def _need_dtypes(input: Any, *parameters: Any) -> None:
+    """Raise DTypeError unless the parameters have the input's dtype, or are all float32 for a 16-bit input."""
+    given = [value.dtype for value in parameters if value is not None]
+    own = input.dtype
+    for dtype in given:
+        wide = dtype is float32 and own in (float16, bfloat16) and given.count(float32) == len(given)
+        if dtype is not own and not wide:
+            names = ", ".join(value.name for value in given)
+            raise DTypeError(
+                f"mixed dtypes: parameters of {names} for input of {own.name}",
+                f"Convert the input or the parameters, such as with .to({own.name}).",
+            )
 
 
 _COMPLEX = (numpy.arange(15).reshape(3, 5) - 3 + 0.5j).astype(numpy.complex64)
@@ -130,6 +144,7 @@ def _layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     axes = _last_axes(input, normalized_shape, weight=weight, bias=bias)
+    _need_dtypes(input, weight, bias)
     given = [value for value in (weight, bias) if value is not None]
     return apply("layer_norm", input, *given, eps, attrs=(axes, weight is not None, bias is not None))
 
@@ -295,6 +310,7 @@ def batch_norm(
                 f"{name} of shape {tuple(value.shape)} for {shape[1]} channels",
                 f"Give it the shape ({shape[1]},).",
             )
+    _need_dtypes(input, weight, bias, running_mean, running_var)
     given = [value for value in (weight, bias) if value is not None]
     attrs = (None, weight is not None, bias is not None)
     if not training and running_mean is not None:
@@ -321,6 +337,7 @@ class group_norm:
                 f"{num_groups} groups for input of shape {tuple(input.shape)}",
                 "Use a number that divides the size of axis 1.",
             )
+        _need_dtypes(input, weight, bias)
         given = [value for value in (weight, bias) if value is not None]
         return apply(
             "group_norm", input, *given, eps, attrs=(num_groups, weight is not None, bias is not None)

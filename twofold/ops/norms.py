@@ -208,6 +208,8 @@ def norm_(
     >>> torch.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), p=1, dim=1)
     tensor([3., 4.])
     """
+    if out is not None:  # the public function sees to the keyword
+        raise ArgumentError("out is given by its position", "Give it by name: out=...")
     if p == "nuc":
         return matrix_norm(input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if p is not None and p != "fro" and not isinstance(p, _NUMBERS):

@@ -30,6 +30,7 @@ class observed(Host):
     """
 
     functions = ()
+    keeps_nan = True
     call = staticmethod(lambda value, *shown, attrs: apply("observed", value, *shown, attrs=attrs))
     pure = False
 

@@ -210,3 +210,71 @@ class clipped_gradient:
 
     compute = lambda g, scale: g * ops.minimum(scale, 1.0)
     reference = lambda g, scale: g * numpy.minimum(scale, 1.0)
+
+
+@_rule("parameter, gradient, mean, square, rate, mean_rate, correction2, eps", 0.001, 0.002, 0.1, 1e-8)
+class nadam_parameter:
+    """``parameter - (rate * gradient + mean_rate * mean) / (sqrt(square / correction2) + eps)``.
+
+    Source: Dozat, Incorporating Nesterov Momentum into Adam, 2016, algorithm 2.
+    """
+
+    def compute(p: Any, g: Any, m: Any, v: Any, rate: Any, mean_rate: Any, c2: Any, eps: Any) -> Any:
+        root = ops.sqrt(v / c2) + eps
+        return p + g * -rate / root + m * -mean_rate / root
+
+    def reference(p: Any, g: Any, m: Any, v: Any, rate: Any, mean_rate: Any, c2: Any, eps: Any) -> Any:
+        return p - (rate * g + mean_rate * m) / (numpy.sqrt(v / c2) + eps)
+
+
+@_rule("gradient, norm, beta2, eps", 0.999, 1e-8)
+class adamax_norm:
+    """``max(beta2 * norm, |gradient| + eps)``: the decaying maximum of the gradient."""
+
+    compute = lambda g, n, beta2, eps: ops.maximum(n * beta2, ops.abs(g) + eps)
+    reference = lambda g, n, beta2, eps: numpy.maximum(n * beta2, numpy.abs(g) + eps)
+
+
+@_rule("parameter, mean, norm, lr", 0.002)
+class adamax_parameter:
+    """``parameter - lr * mean / norm``.
+
+    Source: Kingma, Ba, Adam, 2015, algorithm 2.
+    """
+
+    compute = lambda p, m, n, lr: p + m * -lr / n
+    reference = lambda p, m, n, lr: p - lr * m / n
+
+
+@_rule("gradient, before, sizes, shorter, longer, least, most", 0.5, 1.2, 1e-6, 50.0)
+class rprop_step_size:
+    """``sizes`` times ``longer`` where the signs of two gradients agree, ``shorter`` where they differ, within limits.
+
+    Source: Riedmiller, Braun, A Direct Adaptive Method for Faster Backpropagation Learning, 1993.
+    """
+
+    def compute(g: Any, before: Any, sizes: Any, shorter: Any, longer: Any, least: Any, most: Any) -> Any:
+        product = g * before
+        shrunk = ops.where(ops.less(product, 0), sizes * shorter, sizes)
+        changed = ops.where(ops.greater(product, 0), sizes * longer, shrunk)
+        return ops.minimum(ops.maximum(changed, least), most)
+
+    def reference(g: Any, before: Any, sizes: Any, shorter: Any, longer: Any, least: Any, most: Any) -> Any:
+        factor = numpy.choose(numpy.sign(g * before).astype(int) + 1, [shorter, 1.0, longer])
+        return numpy.clip(sizes * factor, least, most)
+
+
+@_rule("gradient, before")
+class rprop_gradient:
+    """``gradient``, 0 where its sign differs from that of the one before."""
+
+    compute = lambda g, before: ops.where(ops.less(g * before, 0), 0, g)
+    reference = lambda g, before: numpy.where(g * before < 0, 0, g)
+
+
+@_rule("parameter, gradient, sizes")
+class rprop_parameter:
+    """``parameter - sign(gradient) * sizes``."""
+
+    compute = lambda p, g, sizes: p - ops.sign(g) * sizes
+    reference = lambda p, g, sizes: p - numpy.sign(g) * sizes

@@ -13,6 +13,7 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
+from twofold.ops import sorting_routines
 from twofold.ops.base import (
     Host,
     apply,
@@ -58,10 +59,10 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Values
     size = input.shape[axis] if len(input.shape) else 1
     if not 1 <= k <= size:
         raise ArgumentError(f"k {k} for size {size} of axis {axis}", f"Use a number from 1 to {size}.")
-    order = ops.argsort(input, axis)
-    return _selected(
-        input, axis, order if not len(input.shape) else slice_axis(order, axis, k - 1, 1), keepdim
-    )
+    if not len(input.shape):
+        return _selected(input, axis, ops.argsort(input), keepdim)
+    places = apply("leading_places", input, attrs=(axis, int(k), False))
+    return _selected(input, axis, slice_axis(places, axis, k - 1, 1), keepdim)
 
 
 @composite
@@ -175,8 +176,9 @@ class mode_place(Host):
             return numpy.zeros((), numpy.int64)
         lines = numpy.moveaxis(x, axis, -1)
         places = numpy.empty((*lines.shape[:-1], 1), numpy.int64)
+        orders = sorting_routines.order(lines)
         for at in numpy.ndindex(lines.shape[:-1]):
-            order = numpy.argsort(lines[at], kind="stable")
+            order = orders[at]
             line = lines[at][order]
             ends = numpy.append(numpy.flatnonzero(line[1:] != line[:-1]), len(line) - 1)
             places[at] = order[ends[numpy.argmax(numpy.diff(ends, prepend=-1))]]
@@ -222,6 +224,7 @@ class quantiles:
     Attributes ``(interpolation, ignore NaN)``; inputs ``(x, q)``, ``q`` a vector.
     """
 
+    autocast = "float32"
     memory = (4, "the elements are sorted, and two neighbours gathered")
 
     functions = ()

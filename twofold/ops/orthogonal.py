@@ -23,6 +23,7 @@ from twofold.ops.matrices import (
     linalg_function,
     scaled_diagonal,
 )
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.triangular import solve_left, solve_right
 
@@ -97,6 +98,7 @@ def _qr_gradient(q: Any, r: Any, gq: Any, gr: Any) -> Any:
 
 
 @linalg_function()
+@autocast("float32")
 def qr(A: Any, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and upper triangular R with ``A = Q R``.
 
@@ -121,6 +123,7 @@ def _count(x: Any) -> int:
 
 
 @public("qr", methods=("qr",))
+@autocast("float32")
 def qr_(input: Any, some: bool = True) -> QR:
     """Q and R of ``linalg.qr``; without ``some`` the complete Q.
 
@@ -153,6 +156,7 @@ class geqrf_packed(Packed):
 
 
 @public(methods=("geqrf",))
+@autocast("float32")
 def geqrf(input: Any) -> Reflections:
     """The QR factorisation as reflections, for ``linalg.householder_product`` and ``ormqr``.
 
@@ -205,6 +209,7 @@ class householder_product:
     True
     """
 
+    autocast = "float32"
     memory = (28, "one product of matrices for each reflection")
 
     functions = ("linalg.householder_product", "orgqr")
@@ -238,6 +243,7 @@ class ormqr:
     True
     """
 
+    autocast = "float32"
     memory = (18, "one product of matrices for each reflection")
 
     methods = ("ormqr",)

@@ -9,6 +9,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ops import shapes
 from twofold.ops.base import apply, ops, public
 from twofold.ops.movement import slice_axis
+from twofold.ops.promotion import need_fitting
 
 Widths = tuple[int, int, int]
 """An axis, and what is added (negative: taken off) before and after it."""
@@ -41,10 +42,11 @@ def _cropped(input: Any, pairs: Sequence[Widths]) -> Any:
 
 def _filled(input: Any, pairs: Sequence[Widths], value: Any) -> Any:
     """The input with ``value`` around it."""
+    need_fitting(value, input.dtype)
     input = _cropped(input, pairs)
     added = sorted((axis, max(low, 0), max(high, 0)) for axis, low, high in pairs if low > 0 or high > 0)
     if not added:
-        return input
+        return ops.positive(input)
     shape = list(input.shape)
     for axis, low, high in added:
         shape[axis] += low + high
@@ -106,7 +108,11 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     """
     pairs = _widths(input, pad)
     if mode == "constant":
+        if isinstance(value, (int, float)):  # as a float it does not wrap round
+            need_fitting(float(value), input.dtype)
         return _filled(input, pairs, value)
+    if not any(low or high for _, low, high in pairs):
+        return ops.positive(input)
     if mode not in _PIECES:
         raise ArgumentError(f"pad mode {mode!r}", "Use 'constant', 'replicate', 'reflect' or 'circular'.")
     if mode == "circular":  # what is wrapped around is what is left

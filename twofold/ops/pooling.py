@@ -15,6 +15,7 @@ from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
+from twofold.ops.promotion import autocast
 from twofold.ops.resampling import along, share_line
 from twofold.ops.window_loops import Span, Spans
 from twofold.ops.window_tables import chosen
@@ -416,7 +417,7 @@ _MAKERS = {
     "adaptive_max_pool": _adaptive_max_pool,
 }
 _CALLS = {
-    (name, count): public(f"{name}{count}d")(make(count))
+    (name, count): public(f"{name}{count}d")(autocast("float32" if count == 3 else "")(make(count)))
     for name, make in _MAKERS.items()
     for count in (1, 2, 3)
 }

@@ -15,14 +15,20 @@ from twofold.ops.base import apply, composite, convert, normalize_axis, ops, pub
 from twofold.ops.examples import example
 from twofold.ops.linalg import need_axes, scaled_sum
 from twofold.ops.matrices import conjugate, linalg_function, observed
+from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
 from twofold.ops.shapes import expanded, many_axes
+from twofold.ops.signatures import with_names
 
 
-def _scaled_call(name: str) -> Any:
-    """The public function with the keyword arguments ``beta`` and ``alpha``."""
-    return staticmethod(
-        lambda input, first, second, *, beta=1, alpha=1: apply(name, input, first, second, beta, alpha)
-    )
+def _scaled_call(name: str, *factors: str) -> Any:
+    """The public function of an input and two factors with the keyword arguments ``beta`` and ``alpha``."""
+
+    def call(input: Any, first: Any, second: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        need_fitting(beta, input.dtype)
+        need_fitting(alpha, input.dtype)
+        return apply(name, input, first, second, beta, alpha)
+
+    return staticmethod(with_names(call, ("input", *factors)))
 
 
 def _added(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
@@ -43,10 +49,11 @@ class addmv:
 
     signature = "input, mat, vec"
     inplace = True
-    call = _scaled_call("addmv")
+    call = _scaled_call("addmv", "mat", "vec")
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+        need_one_dtype(input=x.type, mat=a.type, vec=b.type)
         need_axes("mat", a, 2)
         need_axes("vec", b, 1)
         return _added(x, beta, ops.matmul(a, b), alpha)
@@ -67,7 +74,7 @@ class addr:
 
     signature = "input, vec1, vec2"
     inplace = True
-    call = _scaled_call("addr")
+    call = _scaled_call("addr", "vec1", "vec2")
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
@@ -86,12 +93,14 @@ class baddbmm:
     tensor([[[122]]])
     """
 
+    autocast = "lower"
     signature = "input, batch1, batch2"
     inplace = True
-    call = _scaled_call("baddbmm")
+    call = _scaled_call("baddbmm", "batch1", "batch2")
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+        need_one_dtype(input=x.type, batch1=a.type, batch2=b.type)
         return _added(x, beta, ops.bmm(a, b), alpha)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b)
@@ -110,9 +119,10 @@ class addbmm:
     tensor([[111]])
     """
 
+    autocast = "lower"
     signature = "input, batch1, batch2"
     inplace = True
-    call = _scaled_call("addbmm")
+    call = _scaled_call("addbmm", "batch1", "batch2")
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
@@ -135,6 +145,7 @@ class inner:
     tensor([12, 34])
     """
 
+    autocast = "lower"
     signature = "input, other"
 
     @staticmethod
@@ -161,6 +172,7 @@ class vecdot:
     [11.0]
     """
 
+    autocast = "lower"
     functions = ("vecdot", "linalg.vecdot")
     signature = "x, y"
     methods = ()
@@ -380,6 +392,7 @@ def flipped_vander(x: Any, N: int | None = None, increasing: bool = False) -> An
 
 @linalg_function()
 @observed
+@autocast("float32")
 def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse of A for ``tensordot(A, B, ind)``: that of the square matrix with the first ``ind`` axes as rows.
 
@@ -402,6 +415,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
 
 @linalg_function()
 @observed
+@autocast("float32")
 def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     """X with ``tensordot(A, X, X.ndim) = B``; the axes ``dims`` of A are moved to the end first.
 

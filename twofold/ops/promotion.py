@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy
 
 from twofold.dtypes import DType, bool_, complex64, float32, float64, int64, promote, promote_scalar
-from twofold.errors import DTypeError
+from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import TensorType
 
 _SCALAR_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -26,8 +29,84 @@ def common_dtype(types: Sequence[TensorType]) -> tuple[DType, bool]:
         return {"b": bool_, "i": int64, "f": float64}[kind], weak
     for type in types:
         if type.weak:
-            common = promote_scalar(common, _SCALAR_TYPES[type.dtype.kind])
+            common = _promote_scalar(common, _SCALAR_TYPES[type.dtype.kind])
     return common, weak
+
+
+def _promote_scalar(dtype: DType, scalar: type) -> DType:
+    try:
+        return promote_scalar(dtype, scalar)
+    except TypeError:
+        what = f"{dtype.name} and a Python {scalar.__name__} have no common dtype"
+        raise DTypeError(what, "Convert one of them first.") from None
+
+
+def need_one_dtype(**operands: TensorType | None) -> None:
+    """Raise DTypeError unless all operands that are not weak have one dtype: products do not promote."""
+    given = [(name, type.dtype) for name, type in operands.items() if type is not None and not type.weak]
+    for name, dtype in given[1:]:
+        first, wanted = given[0]
+        if dtype is not wanted:
+            raise DTypeError(
+                f"expected {first} and {name} to have the same dtype, but got {wanted.name} and {dtype.name}",
+                f"Convert one of them, such as with .to({dtype.name}).",
+            )
+
+
+def need_fitting(value: Any, dtype: DType) -> None:
+    """Raise ArgumentError for a number that a dtype cannot hold; negative integers wrap round in unsigned dtypes."""
+    if isinstance(value, complex) and dtype.kind not in "cb":
+        raise ArgumentError(f"value cannot be converted to type {dtype.name}", "Give a real number.")
+    if dtype.kind not in "iu" or not isinstance(value, (int, float, numpy.integer, numpy.floating)):
+        return
+    limits = numpy.iinfo(dtype.numpy)
+    wraps = dtype.kind == "u" and not isinstance(value, (float, numpy.floating))
+    if not (-int(limits.max) if wraps else int(limits.min)) <= value <= int(limits.max):
+        raise ArgumentError(
+            f"value cannot be converted to type {dtype.name} without overflow: {value}", "Use a wider dtype."
+        )
+
+
+def need_beside(number: Any, *operands: Any) -> None:
+    """Raise ArgumentError for a Python integer that the dtype of the operands cannot hold; a float promotes."""
+    if isinstance(number, int):
+        dtype = _dtype_beside(operands)
+        if dtype is not None:
+            need_fitting(number, dtype)
+
+
+def factor_beside(number: Any, *operands: Any) -> Any:
+    """A Python number as a factor of the operands: beside integers an integer, its fraction cut off."""
+    dtype = _dtype_beside(operands)
+    if dtype is None or not isinstance(number, (int, float)):
+        return number
+    need_fitting(number, dtype)
+    return int(number) if dtype.kind in "iu" else number
+
+
+def need_whole_alpha(alpha: Any, *operands: Any) -> None:
+    """Raise ArgumentError for an ``alpha`` that is no number of the operands' dtype."""
+    dtype = _dtype_beside(operands)
+    if dtype is None:
+        return
+    if isinstance(alpha, float) and dtype.kind in "biu":
+        raise ArgumentError(
+            f"For integral input tensors, argument alpha must not be a floating point number: {alpha}",
+            "Use a whole number, or convert the operands with .float().",
+        )
+    need_fitting(alpha, dtype)
+
+
+def _dtype_beside(operands: Sequence[Any]) -> DType | None:
+    """The common dtype of tensors; None where a Python float takes part, or no tensor does."""
+    found: DType | None = None
+    for operand in operands:
+        dtype = getattr(operand, "dtype", None)
+        if isinstance(dtype, DType):
+            found = dtype if found is None else _promote(found, dtype)
+        elif isinstance(operand, (float, complex)):
+            return None
+    return found
 
 
 def _promote(a: DType, b: DType) -> DType:
@@ -66,3 +145,16 @@ def to_bool(common: DType) -> tuple[DType, DType]:
 def logical(common: DType) -> tuple[DType, DType]:
     """Operands become bool (non-zero is true), and so is the result."""
     return bool_, bool_
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def autocast(policy: str) -> Callable[[F], F]:
+    """Give a function that is no entry what entries have as ``autocast``; "own": nothing inside is cast, either."""
+
+    def decorate(function: F) -> F:
+        function.autocast = policy  # type: ignore[attr-defined]
+        return function
+
+    return decorate

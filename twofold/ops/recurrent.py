@@ -24,6 +24,7 @@ from twofold.ops.composite import floating
 from twofold.ops.examples import example
 from twofold.ops.linalg import transposed
 from twofold.ops.movement import slice_axis
+from twofold.ops.promotion import need_one_dtype
 from twofold.ops.recurrent_formulas import CELLS, Cell
 from twofold.ops.recurrent_kernels import COLUMNS, LANES, TILE, Backward, Forward
 
@@ -144,7 +145,10 @@ class States(Sequential):
         return int(inputs[2].shape[1])
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        x, initial = inputs[0], inputs[5]
+        x, bias, weight, _, _, *states = inputs
+        kept = {f"initial state {k}": state.type for k, state in enumerate(states)}
+        need_one_dtype(input=x.type, weight=weight.type, bias=bias.type, **kept)
+        initial = states[0]
         shape = (x.shape[0] + initial.shape[0], self.cell.kept * initial.shape[1])
         return make_node(self, attrs, tuple(inputs), tensor_type(x.dtype, shape))
 

@@ -10,6 +10,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.examples import example
 from twofold.ops.movement import slice_axis
+from twofold.ops.promotion import common_dtype
 from twofold.ops.recurrent_formulas import CELLS
 
 
@@ -44,7 +45,9 @@ class recurrent_step:
             [slice_axis(value, x.ndim - 1, k * hidden, hidden) for k in range(cell.gates)]
             for value in wide[:2]
         )
-        return convert(cell.step(ops, given, own, wide[2:])[part], strong(x).dtype)
+        # with one gate, states enter by their product alone; else autocast regions may give them another dtype
+        types = [strong(value).type for value in ([x] if cell.gates == 1 else [x, *before])]
+        return convert(cell.step(ops, given, own, wide[2:])[part], common_dtype(types)[0])
 
     samples = lambda: [
         example((name, cell.kept - cell.states + k), *[(3, cell.gates * 5)] * 2, *[(3, 5)] * cell.states)

@@ -26,6 +26,7 @@ from twofold.ops.base import (
 from twofold.ops.samples import Sample, reals, reduction_samples
 from twofold.ops.scan import products_of_others
 from twofold.ops.shapes import inverse
+from twofold.ops.signatures import shows
 
 Axes = tuple[int, ...]
 
@@ -51,11 +52,8 @@ def axes_call(name: str) -> Callable[..., Any]:
         *,
         axis: Any = None,
         keepdims: bool = False,
-        **more: Any,
+        dtype: Any = None,
     ) -> Any:
-        dtype = more.pop("dtype", None)
-        if more:
-            raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(more))!r}")
         axes = normalize_axes(axis if dim is None else dim, input.ndim)
         attrs = (axes, bool(keepdim or keepdims))
         if dtype is None:
@@ -126,6 +124,7 @@ class prod:
     tensor([3, 8])
     """
 
+    autocast = "float32"
     signature = "input"
     on_complex = complex_functions.product_over_axes
     combine = "prod"
@@ -194,7 +193,7 @@ def _truth_call(name: str) -> Callable[..., Any]:
         found = plain(input, *args, **kwargs)
         return ops.cast(found, uint8) if input.dtype is uint8 else found
 
-    return call
+    return shows(call, plain)
 
 
 @reduction
@@ -322,6 +321,7 @@ class stop_gradient:
     inplace = False
     differentiable = False
     result_dtype = same
+    keeps_nan = True
     lower = lambda b, x: x
     reference = lambda x: x
 

@@ -6,16 +6,20 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from twofold.errors import IndexRangeError, ShapeError
 from twofold.ops import shapes
 from twofold.ops.base import (
     apply,
     broadcast_shapes,
+    composite,
     normalize_axis,
     ops,
     public,
 )
-from twofold.ops.movement import element_count, slice_axis
+from twofold.ops.examples import example
+from twofold.ops.movement import slice_axis
 
 
 @public(methods=("flatten",))
@@ -27,17 +31,6 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     twofold.Size([2, 15])
     """
     return ops.reshape(input, shapes.flattened(tuple(input.shape), start_dim, end_dim))
-
-
-@public(methods=("ravel",))
-def ravel(input: Any) -> Any:
-    """All elements in row-major order along one axis.
-
-    >>> import twofold as torch
-    >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
-    tensor([1, 2, 3, 4])
-    """
-    return ops.reshape(input, (element_count(input),))
 
 
 @public(methods=("unflatten",))
@@ -55,8 +48,12 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     )
 
 
-@public(methods=("squeeze",), inplace="shape")
-def squeeze(input: Any, dim: Any = None) -> Any:
+def _without(values: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(value for axis, value in enumerate(values) if axis not in axes)
+
+
+@composite
+class squeeze:
     """The axes ``dim`` (default: all) of size 1 removed.
 
     >>> import twofold as torch
@@ -65,11 +62,27 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     >>> torch.squeeze(torch.zeros(1, 3, 1), 0).shape
     twofold.Size([3, 1])
     """
-    return ops.reshape(input, shapes.squeezed(tuple(input.shape), dim))
+
+    methods = ("squeeze",)
+    inplace = "shape"
+    is_view = True
+
+    def call(input: Any, dim: Any = None) -> Any:
+        shape = tuple(input.shape)
+        axes = tuple(sorted(axis for axis in shapes.many_axes(dim, len(shape)) if shape[axis] == 1))
+        return apply("squeeze", input, attrs=(axes,))
+
+    compute = lambda x, axes: ops.reshape(x, _without(tuple(x.shape), axes))
+    write = lambda base, value, axes: ops.reshape(value, base.shape)
+    layout = lambda source, axes: source._replace(
+        size=_without(source.size, axes), stride=_without(source.stride, axes)
+    )
+    reference = lambda x, axes: numpy.squeeze(x, axes)
+    samples = lambda: [example((axes,), (1, 17, 1)) for axes in ((), (0,), (0, 2))]
 
 
-@public(methods=("unsqueeze",), inplace="shape")
-def unsqueeze(input: Any, dim: Any) -> Any:
+@composite
+class unsqueeze:
     """A new axis of size 1 at each place in ``dim``, counted in the result.
 
     >>> import twofold as torch
@@ -77,7 +90,28 @@ def unsqueeze(input: Any, dim: Any) -> Any:
     tensor([[1],
             [2]])
     """
-    return ops.reshape(input, shapes.unsqueezed(tuple(input.shape), dim))
+
+    methods = ("unsqueeze",)
+    inplace = "shape"
+    is_view = True
+
+    def call(input: Any, dim: Any) -> Any:
+        count = len(dim) if isinstance(dim, (tuple, list)) else 1
+        axes = tuple(sorted(shapes.many_axes(dim, len(input.shape) + count)))
+        return apply("unsqueeze", input, attrs=(axes,))
+
+    compute = lambda x, axes: ops.reshape(x, shapes.unsqueezed(tuple(x.shape), axes))
+    write = lambda base, value, axes: ops.reshape(value, base.shape)
+
+    def layout(source: Any, axes: Sequence[int]) -> Any:
+        size, stride = list(source.size), list(source.stride)
+        for axis in axes:
+            stride.insert(axis, size[axis] * stride[axis] if axis < len(size) else 1)
+            size.insert(axis, 1)
+        return source._replace(size=tuple(size), stride=tuple(stride))
+
+    reference = lambda x, axes: numpy.expand_dims(x, axes)
+    samples = lambda: [example((axes,), (5, 17)) for axes in ((), (1,), (0, 3))]
 
 
 @public()
@@ -91,9 +125,9 @@ def expand_dims(input: Any, axis: Any = 0) -> Any:
     return ops.unsqueeze(input, axis)
 
 
-@public(methods=("view_as", "reshape_as"))
+@public(methods=("reshape_as",))
 def reshape_as(input: Any, other: Any) -> Any:
-    """The input in the shape of ``other``.
+    """The input in the shape of ``other``; a copy where strides cannot show it.
 
     >>> import twofold as torch
     >>> torch.reshape_as(torch.arange(4), torch.zeros(2, 2))
@@ -103,7 +137,7 @@ def reshape_as(input: Any, other: Any) -> Any:
     return ops.reshape(input, tuple(other.shape))
 
 
-@public("transpose", "swapaxes", "swapdims", methods=("transpose", "swapaxes", "swapdims"), inplace="shape")
+@public("transpose", "swapdims", methods=("transpose", "swapdims"), inplace="shape")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged.
 
@@ -114,6 +148,17 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
             [3, 6]])
     """
     return apply("permute", input, attrs=(shapes.swapped(len(input.shape), dim0, dim1),))
+
+
+@public(methods=("swapaxes",), inplace="shape")
+def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+    """Two axes exchanged; see ``transpose``.
+
+    >>> import twofold as torch
+    >>> torch.swapaxes(torch.tensor([[1, 2, 3]]), axis0=0, axis1=1).shape
+    twofold.Size([3, 1])
+    """
+    return ops.transpose(input, axis0, axis1)
 
 
 @public(methods=("t",), inplace="shape")
@@ -242,7 +287,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
             f"elements {start} to {start + length} of axis {axis} with size {size}",
             f"Keep start + length at most {size}.",
         )
-    return slice_axis(input, axis, first, length)
+    return _piece(input, axis, first, length)
 
 
 @public(methods=("select",))
@@ -256,11 +301,11 @@ def select(input: Any, dim: int, index: int) -> Any:
     shape = tuple(input.shape)
     axis = normalize_axis(dim, len(shape))
     start = shapes.one_index(operator.index(index), shape[axis] if shape else 0, axis)
-    return ops.reshape(slice_axis(input, axis, start, 1), (*shape[:axis], *shape[axis + 1 :]))
+    return apply("squeeze", slice_axis(input, axis, start, 1), attrs=((axis,),))
 
 
 @public(methods=("split",))
-def split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """The input cut along an axis in pieces of one size, or of the sizes given.
 
     >>> import twofold as torch
@@ -269,8 +314,8 @@ def split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, .
     >>> torch.split(torch.arange(5), (1, 4))
     (tensor([0]), tensor([1, 2, 3, 4]))
     """
-    axis = normalize_axis(dim, len(input.shape))
-    return _pieces(input, axis, shapes.split_sizes(input.shape[axis], split_size_or_sections, axis))
+    axis = normalize_axis(dim, len(tensor.shape))
+    return _pieces(tensor, axis, shapes.split_sizes(tensor.shape[axis], split_size_or_sections, axis))
 
 
 @public(methods=("chunk",))
@@ -285,9 +330,15 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return _pieces(input, axis, shapes.chunk_sizes(input.shape[axis], chunks, axis))
 
 
+def _piece(input: Any, axis: int, start: int, size: int) -> Any:
+    """A block along one axis, as a handle of its own."""
+    found = slice_axis(input, axis, start, size)
+    return ops.alias(input) if found is input else found
+
+
 def _pieces(input: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
     starts = [sum(sizes[:place]) for place in range(len(sizes))]
-    return tuple(slice_axis(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
+    return tuple(_piece(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
 
 
 @public(methods=("unbind",))

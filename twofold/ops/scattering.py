@@ -30,6 +30,7 @@ from twofold.ops.base import (
 from twofold.ops.examples import example
 from twofold.ops.gather import need_index, same_outside, three_axes
 from twofold.ops.movement import slice_axis
+from twofold.ops.promotion import autocast, need_fitting
 
 _KINDS = {"prod": "prod", "amax": "max", "amin": "min"}
 
@@ -296,7 +297,9 @@ def scatter(
     if how is None:
         raise ArgumentError(f"reduce {reduce!r}", "Use 'add' or 'multiply', or scatter_reduce.")
     axis = normalize_axis(dim, len(input.shape))
-    return apply("scatter", input, index, value if src is None else src, attrs=(axis, how, True))
+    given = value if src is None else src
+    need_fitting(given, input.dtype)
+    return apply("scatter", input, index, given, attrs=(axis, how, True))
 
 
 @public(methods=("scatter_add",), inplace="value")
@@ -321,11 +324,13 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     """
     axis = normalize_axis(dim, len(input.shape))
     if not (isinstance(alpha, int) and alpha == 1):
+        need_fitting(alpha, input.dtype)
         source = ops.cast(ops.multiply(source, alpha), input.dtype)
     return apply("index_add", input, index, source, attrs=(axis, "sum", True))
 
 
 @public(methods=("index_copy",), inplace="value")
+@autocast("widest")
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """The input with the slices at ``index`` along ``dim`` replaced; of equal indices the last stays.
 
@@ -348,6 +353,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """
     if getattr(value, "shape", ()):
         raise ShapeError(f"a value of shape {tuple(value.shape)}", "Use a number or a tensor without axes.")
+    need_fitting(value, input.dtype)
     axis = normalize_axis(dim, len(input.shape))
     value = ops.cast(value, input.dtype) if hasattr(value, "shape") else value
     return apply("index_fill", input, index, value, attrs=(axis, "set", True))

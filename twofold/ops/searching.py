@@ -13,6 +13,10 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import Host, apply, common_dtype, composite, convert, host, ops, public, strong
 from twofold.ops.examples import example
+from twofold.ops.host_threads import over_rows
+
+_NANOSECONDS = 50
+"""Rough time of one search."""
 
 
 @host
@@ -34,10 +38,12 @@ class sorted_places(Host):
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         rows, values = arrays
         side: Any = "right" if attrs[0] else "left"
-        result = numpy.empty(values.shape, numpy.int64)
-        for row in range(len(rows)):
-            result[row] = numpy.searchsorted(rows[row], values[row], side)
-        return result
+        cost = _NANOSECONDS * values.size
+        if len(rows) == 1:
+            found = over_rows(lambda part: numpy.searchsorted(rows[0], part, side), [values[0]], cost)
+            return found.reshape(values.shape)
+        search = lambda part, wanted: [numpy.searchsorted(*pair, side) for pair in zip(part, wanted)]
+        return over_rows(lambda *parts: numpy.reshape(search(*parts), parts[1].shape), [rows, values], cost)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)

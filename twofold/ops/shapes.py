@@ -69,12 +69,6 @@ def _fitting(shape: Sequence[int], size: int) -> str:
     return "Use a shape whose sizes multiply to the number of elements."
 
 
-def squeezed(shape: Shape, axes: Any) -> Shape:
-    """``shape`` without the axes of size 1 named in ``axes`` (None: all of size 1)."""
-    chosen = set(many_axes(axes, len(shape)))
-    return tuple(size for axis, size in enumerate(shape) if not (axis in chosen and size == 1))
-
-
 def unsqueezed(shape: Shape, axes: Any) -> Shape:
     """``shape`` with an axis of size 1 at each of ``axes``, counted in the result."""
     count = len(axes) if isinstance(axes, (tuple, list)) else 1

@@ -15,6 +15,7 @@ from twofold.ops.examples import example
 from twofold.ops.fourier import resized
 from twofold.ops.matrices import observed, to_dtype
 from twofold.ops.movement import axis_numbers, slice_axis
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 
 _LEAST = 1e-11  # a smaller sum of squared windows cannot be divided by
@@ -151,6 +152,7 @@ def _scaling(normalized: bool) -> str:
 
 
 @public(methods=("stft",))
+@autocast("float32")
 def stft(
     input: Any,
     n_fft: int,

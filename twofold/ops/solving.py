@@ -29,6 +29,7 @@ from twofold.ops.matrices import (
     real,
     with_batch,
 )
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 from twofold.ops.triangular import complex_matrices, well_conditioned
 
@@ -151,6 +152,7 @@ class zero_pivot(MatrixOperation):
 
 @linalg_function("inverse", methods=("inverse",))
 @observed
+@autocast("float32")
 def inv(A: Any) -> Any:
     """The inverses of square matrices.
 
@@ -165,6 +167,7 @@ def inv(A: Any) -> Any:
 
 
 @linalg_function()
+@autocast("float32")
 def inv_ex(A: Any, *, check_errors: bool = False) -> InverseInfo:
     """The inverses, and info: 0, or the number of the zero pivot of a singular matrix, which gives NaN.
 
@@ -225,6 +228,7 @@ class linear_solve:
 
 @linalg_function()
 @observed
+@autocast("float32")
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X with ``A X = B`` (not ``left``: ``X A = B``) for square matrices; batch axes broadcast.
 
@@ -239,6 +243,7 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
 
 
 @linalg_function()
+@autocast("float32")
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
     """The solution, and info: 0, or the number of the zero pivot of a singular matrix, which gives NaN.
 
@@ -335,6 +340,7 @@ class slogdet_packed(Packed):
 
 
 @linalg_function("det", methods=("det",))
+@autocast("float32")
 def det(A: Any) -> Any:
     """The determinants of square matrices; that of an empty matrix is 1.
 
@@ -346,6 +352,7 @@ def det(A: Any) -> Any:
 
 
 @linalg_function("slogdet", methods=("slogdet",))
+@autocast("float32")
 def slogdet(A: Any) -> SignAndLogarithm:
     """The sign and the logarithm of the magnitude of the determinant; a singular matrix gives 0 and -inf.
 
@@ -358,6 +365,7 @@ def slogdet(A: Any) -> SignAndLogarithm:
 
 
 @public(methods=("logdet",))
+@autocast("float32")
 def logdet(input: Any) -> Any:
     """The logarithm of the determinant; NaN where that is negative, -inf where it is 0.
 

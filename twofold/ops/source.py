@@ -15,6 +15,7 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import Source, apply, broadcast, composite, convert, filled, ops, source, whole_number
 from twofold.ops.base import iota as iota_node
+from twofold.ops.promotion import need_fitting
 from twofold.ops.samples import Sample
 
 
@@ -99,6 +100,7 @@ class full:
     @staticmethod
     def call(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
         found = dtype_of_scalar(fill_value) if dtype is None else as_dtype(dtype)
+        need_fitting(fill_value, found)
         return apply("full", fill_value, attrs=(shape_of((size,)), found))
 
 
@@ -201,6 +203,7 @@ class full_like:
     @staticmethod
     def call(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:
         found = input.dtype if dtype is None else as_dtype(dtype)
+        need_fitting(fill_value, found)
         return apply("full_like", input, fill_value, attrs=(found,))
 
 

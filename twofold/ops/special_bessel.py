@@ -270,7 +270,7 @@ class spherical_bessel_j0:
     functions = ("special.spherical_bessel_j0",)
     methods = ()
     signature = "input"
-    reference = lambda x: numpy.sinc(x / math.pi)
+    reference = lambda x: numpy.where(numpy.isinf(x), 0, numpy.sinc(x / math.pi))
 
     @staticmethod
     def compute(x: Any) -> Any:

@@ -22,6 +22,7 @@ from twofold.ops.matrices import (
     real,
     safe_reciprocal,
 )
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 
 
@@ -139,32 +140,43 @@ class singular_values(MatrixOperation):
         return [example((), shape) for shape in shapes] + [example((), (3, 2), dtype=complex64)]
 
 
+def _check_driver(driver: Any) -> None:
+    if driver is not None:
+        raise ArgumentError(f"driver {driver!r} is one of graphics cards", "Leave it out.")
+
+
 @linalg_function()
+@autocast("float32")
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> SVD:
     """U, S and Vh with ``A = U diag(S) Vh``, S in descending order; ``full_matrices``: square U and Vh.
 
-    The vectors are defined up to a common sign (phase) of each pair. ``driver`` is accepted for PyTorch's sake.
+    The vectors are defined up to a common sign (phase) of each pair. Raises ArgumentError for a ``driver``, which
+    PyTorch has for graphics cards only.
 
     >>> import twofold as torch
     >>> torch.linalg.svd(torch.tensor([[3.0, 0.0], [0.0, 4.0]])).S.tolist()
     [4.0, 3.0]
     """
+    _check_driver(driver)
     u, s, vh = svd_packed.results(A, attrs=(bool(full_matrices),))
     return SVD(u, real(s), vh)
 
 
 @linalg_function()
+@autocast("float32")
 def svdvals(A: Any, *, driver: Any = None) -> Any:
-    """The singular values in descending order.
+    """The singular values in descending order; ``driver`` as in ``svd``.
 
     >>> import twofold as torch
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 3.0], [4.0, 0.0]])).round()
     tensor([4., 3.])
     """
+    _check_driver(driver)
     return apply("singular_values", A)
 
 
 @public("svd", methods=("svd",))
+@autocast("float32")
 def svd_(input: Any, some: bool = True, compute_uv: bool = True) -> SVDColumns:
     """U, S and V with ``A = U diag(S) V^H``; without ``some`` square U and V; without ``compute_uv`` zeros.
 
@@ -247,6 +259,7 @@ def _triangle(name: str) -> str:
 
 
 @linalg_function()
+@autocast("float32")
 def eigh(A: Any, UPLO: str = "L") -> Eigen:
     """Eigenvalues in ascending order and eigenvectors of symmetric (Hermitian) matrices.
 
@@ -261,6 +274,7 @@ def eigh(A: Any, UPLO: str = "L") -> Eigen:
 
 
 @linalg_function()
+@autocast("float32")
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric (Hermitian) matrices in ascending order.
 

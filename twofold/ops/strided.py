@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -14,8 +14,6 @@ from twofold.ir.bind import constant
 from twofold.ir.types import Shape
 from twofold.ops import shapes
 from twofold.ops.base import (
-    FUNCTIONS,
-    METHODS,
     apply,
     composite,
     filled,
@@ -24,9 +22,9 @@ from twofold.ops.base import (
     public,
     strong,
 )
-from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.movement import axis_numbers, slice_axis, sum_to
+from twofold.ops.storage import alias_of, layout_of
 
 
 def _strided_places(size: Shape, stride: Shape, offset: int) -> Any:
@@ -39,10 +37,10 @@ def _strided_places(size: Shape, stride: Shape, offset: int) -> Any:
 
 @composite
 class as_strided:
-    """The elements at ``storage_offset + sum(stride * place)`` of the input's elements in row-major order.
+    """The elements at ``storage_offset + sum(stride * index)`` of the storage that the input shows.
 
-    Several places may show one element; of what is written to these the last stays. Raises ShapeError where an
-    element lies outside the input.
+    ``storage_offset`` is by default that of the input. Several indices may show one element; of what is written to
+    these the last stays. Raises ShapeError where an element lies outside the storage.
 
     >>> import twofold as torch
     >>> torch.as_strided(torch.arange(5), (3, 3), (1, 1)).tolist()
@@ -56,6 +54,11 @@ class as_strided:
     def call(
         input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
     ) -> Any:
+        if getattr(input, "_view", None) is not None:
+            # strides count elements of the storage, of which a view may show a part
+            storage_offset = layout_of(input).offset if storage_offset is None else storage_offset
+            storage = alias_of(input)
+            input = storage if input.requires_grad else storage.detach()
         attrs = (shapes.integers((tuple(size),)), shapes.integers((tuple(stride),)), int(storage_offset or 0))
         return apply("as_strided", input, attrs=_checked_strides(tuple(input.shape), attrs))
 
@@ -77,6 +80,9 @@ class as_strided:
         places = sum((n * s for n, s in zip(numpy.indices(size), stride)), numpy.zeros(size, int) + offset)
         return x.reshape(-1)[places]
 
+    layout = lambda source, size, stride, offset: source._replace(
+        size=size, stride=stride, offset=source.offset + offset
+    )
     samples = lambda: [
         example(((2, 3), (1, 2), 1), (9,)),
         example(((3, 3), (1, 1), 0), (2, 3)),
@@ -139,8 +145,17 @@ class unfold:
         if not base.ndim:
             return ops.reshape(value, ()) if size else base
         moved = ops.movedim(value, -1, axis + 1)
-        flat = ops.reshape(moved, (*base.shape[:axis], -1, *base.shape[axis + 1 :]))
+        count = moved.shape[axis] * size
+        flat = ops.reshape(moved, (*base.shape[:axis], count, *base.shape[axis + 1 :]))
         return ops.index_copy(base, axis, ops.ravel(_windows(base.shape[axis], size, step)), flat)
+
+    def layout(source: Any, axis: int, size: int, step: int) -> Any:
+        if not source.size:
+            return source._replace(size=(size,), stride=(1,))
+        sizes, stride = list(source.size), list(source.stride)
+        within = stride[axis]
+        sizes[axis], stride[axis] = (sizes[axis] - size) // step + 1, within * step
+        return source._replace(size=(*sizes, size), stride=(*stride, within))
 
     def reference(x: Any, axis: int, size: int, step: int) -> Any:
         windows = numpy.lib.stride_tricks.sliding_window_view(x, size, axis)
@@ -233,46 +248,6 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     return sum_to(input, wanted) if wanted else ops.sum(input)
 
 
-def _as_new(name: str, arguments: str, result: str) -> Callable[..., Any]:
-    """The form of a view that returns new tensors."""
-
-    def copied(*args: Any, **kwargs: Any) -> Any:
-        result = (FUNCTIONS.get(name) or METHODS[name])(*args, **kwargs)
-        return tuple(map(ops.positive, result)) if isinstance(result, tuple) else ops.positive(result)
-
-    copied.__name__ = f"{name}_copy"
-    copied.__doc__ = shown(
-        f"``{name}``, as a new tensor that shares nothing with the input.",
-        ">>> x = torch.tensor([[1, 2, 3]])",
-        f">>> torch.{name}_copy({arguments})",
-        result,
-    )
-    return copied
-
-
-_VIEWS = (
-    ("alias", "x", "tensor([[1, 2, 3]])"),
-    ("as_strided", "x, (2, 2), (1, 1)", "tensor([[1, 2], [2, 3]])"),
-    ("diagonal", "x, offset=1", "tensor([2])"),
-    ("expand", "x, (2, 3)", "tensor([[1, 2, 3], [1, 2, 3]])"),
-    ("permute", "x, (1, 0)", "tensor([[1], [2], [3]])"),
-    ("select", "x, 1, 2", "tensor([3])"),
-    ("split", "x, 2, 1", "(tensor([[1, 2]]), tensor([[3]]))"),
-    ("split_with_sizes", "x, (1, 2), 1", "(tensor([[1]]), tensor([[2, 3]]))"),
-    ("squeeze", "x", "tensor([1, 2, 3])"),
-    ("t", "x", "tensor([[1], [2], [3]])"),
-    ("transpose", "x, 0, 1", "tensor([[1], [2], [3]])"),
-    ("unbind", "x", "(tensor([1, 2, 3]),)"),
-    ("unfold", "x, 1, 2, 1", "tensor([[[1, 2], [2, 3]]])"),
-    ("unsqueeze", "x, 0", "tensor([[[1, 2, 3]]])"),
-    ("view", "x, (3, 1)", "tensor([[1], [2], [3]])"),
-)
-"""Views that have such a form; its arguments in the example, and the result."""
-
-for _name, _arguments, _result in _VIEWS:
-    public(f"{_name}_copy")(_as_new(_name, _arguments, _result))
-
-
 @public()
 def alias(input: Any) -> Any:
     """The input itself, as a view.
@@ -283,4 +258,4 @@ def alias(input: Any) -> Any:
     >>> x
     tensor([5, 2])
     """
-    return ops.reshape(input, tuple(input.shape))
+    return apply("unsqueeze", input, attrs=((),))

@@ -21,6 +21,7 @@ from twofold.ops.matrices import (
     common_batch,
     with_batch,
 )
+from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
 
 
@@ -141,10 +142,11 @@ class solve_triangular:
 
 
 @public(methods=("triangular_solve",))
+@autocast("float32")
 def triangular_solve(
-    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> TriangularSolve:
-    """X with ``A X = input`` (``transpose``: of the transposed A) for triangular A, and A.
+    """X with ``A X = b`` (``transpose``: of the transposed A) for triangular A, and A.
 
     >>> import twofold as torch
     >>> torch.triangular_solve(torch.tensor([[4.0], [2.0]]), torch.tensor([[1.0, 1.0], [0.0, 2.0]])).solution
@@ -153,7 +155,7 @@ def triangular_solve(
     """
     if transpose:
         turned = ops.transpose(A, -2, -1)
-        solution = apply("solve_triangular", turned, input, attrs=(not upper, True, bool(unitriangular)))
+        solution = apply("solve_triangular", turned, b, attrs=(not upper, True, bool(unitriangular)))
     else:
-        solution = apply("solve_triangular", A, input, attrs=(bool(upper), True, bool(unitriangular)))
+        solution = apply("solve_triangular", A, b, attrs=(bool(upper), True, bool(unitriangular)))
     return TriangularSolve(solution, ops.positive(A))

@@ -13,6 +13,7 @@ from twofold.ops.base import apply, composite, convert, filled, iota, ops, publi
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.pooling import WINDOW, ValuesAndPlaces, each, need_planes, planes, sliding, unfolded
+from twofold.ops.promotion import autocast
 from twofold.ops.window_tables import chosen
 
 
@@ -187,7 +188,7 @@ def _max_unpool(count: int) -> Any:
 
 
 for _count in (1, 2, 3):
-    public(f"max_unpool{_count}d")(_max_unpool(_count))
+    public(f"max_unpool{_count}d")(autocast("float32" if _count > 1 else "")(_max_unpool(_count)))
 
 
 @composite

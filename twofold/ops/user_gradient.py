@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.errors import GradientError
+from twofold.errors import UndefinedGradientError
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.text import format_graph
@@ -60,7 +60,7 @@ class user_gradient:
 
 
 def _no_second(ct: Node, y: Node, value: Node) -> Sequence[Node | None]:
-    raise GradientError(
+    raise UndefinedGradientError(
         "a gradient that was marked once_differentiable is differentiated again",
         "Take the mark away if its backward consists of differentiable operations.",
     )

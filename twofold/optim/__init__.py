@@ -1,19 +1,36 @@
 """Optimisers and schedules of their learning rates, with PyTorch's names."""
 
-from twofold.optim import lr_scheduler
+from twofold.optim import lr_scheduler, swa_utils
+from twofold.optim.adafactor import Adafactor
 from twofold.optim.adam import Adam, AdamW, SparseAdam
+from twofold.optim.adamax import Adamax
 from twofold.optim.adaptive import Adadelta, Adagrad, RMSprop
+from twofold.optim.asgd import ASGD
+from twofold.optim.lbfgs import LBFGS
+from twofold.optim.muon import Muon
+from twofold.optim.nadam import NAdam
 from twofold.optim.optimizer import Optimizer
+from twofold.optim.radam import RAdam
+from twofold.optim.rprop import Rprop
 from twofold.optim.sgd import SGD
 
 __all__ = [
+    "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
+    "Muon",
+    "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
+    "Rprop",
     "SparseAdam",
     "lr_scheduler",
+    "swa_utils",
 ]

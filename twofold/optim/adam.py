@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, decayed_gradient, negative, not_negative, rule, without_graph
+from twofold.frontend.sparse_gradients import looked_up_sparsely
+from twofold.optim.optimizer import (
+    Optimizer,
+    check_eps,
+    check_rate,
+    check_ways,
+    decayed_gradient,
+    negative,
+    not_negative,
+    rule,
+)
 
 _mean = rule("adam_mean")
 _square = rule("adam_square")
@@ -22,7 +32,8 @@ class Adam(Optimizer):
     """Steps along the running mean of the gradient over the root of its running mean square.
 
     Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 1; ``amsgrad``: Reddi,
-    Kale, Kumar, On the Convergence of Adam and Beyond, 2018.
+    Kale, Kumar, On the Convergence of Adam and Beyond, 2018. ``foreach``, ``fused`` and ``capturable`` name ways to
+    compute the same and have no effect.
 
     >>> import twofold as torch
     >>> w = torch.tensor(1.0, requires_grad=True)
@@ -51,15 +62,13 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if lr < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if eps < 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_rate(lr)
+        check_eps(eps)
         for index, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
         not_negative(weight_decay=weight_decay)
-        without_graph(differentiable)
+        check_ways(foreach, fused, differentiable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -136,20 +145,37 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
-        **options: Any,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+        )
 
 
 class SparseAdam(Optimizer):
     """Adam that changes only rows with a gradient: the means of the others stay as they are, too.
 
     A row counts as one with a gradient where any of its elements is not 0. For tables that few rows of are looked
-    up in a step; the gradient may be an ordinary one. Source: Kingma, Ba, Adam, 2015, the form before section 2.1
-    ("epsilon hat"), in the rows at hand.
+    up in a step, with ``sparse=True``. Raises RuntimeError at a step for a parameter that was not.
+    Source: Kingma, Ba, Adam, 2015, the form before section 2.1 ("epsilon hat"), in the rows at hand.
 
     >>> import twofold as torch
-    >>> table = torch.nn.Embedding(4, 2)
+    >>> table = torch.nn.Embedding(4, 2, sparse=True)
     >>> before = table.weight.detach().clone()
     >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
     >>> table(torch.tensor([1, 1])).sum().backward()
@@ -166,9 +192,10 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        if lr <= 0.0:
+        check_rate(lr)
+        if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
-        if eps <= 0.0:
+        if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         for index, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
@@ -182,6 +209,11 @@ class SparseAdam(Optimizer):
             gradient = param.grad
             if gradient is None:
                 continue
+            if not looked_up_sparsely(param):
+                raise RuntimeError(
+                    "SparseAdam does not support dense gradients, please consider Adam instead. "
+                    "Gradients count as sparse where a table is looked up with sparse=True."
+                )
             state = self.state[param]
             if not state:
                 state.update(step=0, exp_avg=_zeros_like(param), exp_avg_sq=_zeros_like(param))

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, decayed_gradient, negative, not_negative, rule, without_graph
+from twofold.optim.optimizer import (
+    Optimizer,
+    check_eps,
+    check_rate,
+    check_ways,
+    decayed_gradient,
+    negative,
+    not_negative,
+    rule,
+)
 
 _add_square = rule("adagrad_square")
 _running_mean = rule("adam_mean")
@@ -21,6 +30,7 @@ _zeros_like = CREATION["zeros_like"]
 class Adagrad(Optimizer):
     """Steps over the root of the sum of squared gradients, with ``lr / (1 + (step - 1) * lr_decay)``.
 
+    ``foreach`` and ``fused`` name ways to compute the same and have no effect.
     Source: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011.
 
     >>> import twofold as torch
@@ -46,14 +56,12 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        if lr < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
+        check_rate(lr)
         not_negative(
             lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value
         )
-        if eps < 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        without_graph(differentiable)
+        check_eps(eps)
+        check_ways(foreach, fused, differentiable)
         defaults = {
             "lr": lr,
             "lr_decay": lr_decay,
@@ -90,6 +98,7 @@ class Adagrad(Optimizer):
 class RMSprop(Optimizer):
     """Steps over the root of the running mean of squared gradients; ``centered``: of their variance.
 
+    ``foreach`` and ``capturable`` name ways to compute the same and have no effect.
     Source: Hinton, Neural Networks for Machine Learning, lecture 6e, 2012; ``centered``: Graves, Generating
     Sequences with Recurrent Neural Networks, 2013.
 
@@ -116,12 +125,10 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        if lr < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if eps < 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_rate(lr)
+        check_eps(eps)
         not_negative(momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        without_graph(differentiable)
+        check_ways(foreach, None, differentiable)
         defaults = {
             "lr": lr,
             "momentum": momentum,
@@ -177,6 +184,7 @@ class RMSprop(Optimizer):
 class Adadelta(Optimizer):
     """Steps of the running root mean square of earlier steps over that of the gradients.
 
+    ``foreach`` and ``capturable`` name ways to compute the same and have no effect.
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
 
     >>> import twofold as torch
@@ -201,14 +209,12 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        if lr < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
+        check_rate(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        if eps < 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_eps(eps)
         not_negative(weight_decay=weight_decay)
-        without_graph(differentiable)
+        check_ways(foreach, None, differentiable)
         defaults = {
             "lr": lr,
             "rho": rho,

@@ -8,78 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from twofold.optim.cycles import CyclicLR as CyclicLR
+from twofold.optim.cycles import OneCycleLR as OneCycleLR
 from twofold.optim.optimizer import Optimizer
 from twofold.optim.plateau import ReduceLROnPlateau as ReduceLROnPlateau
-
-
-class LRScheduler:
-    """Base of schedules: ``get_lr`` gives the rates for ``last_epoch``; ``step`` goes on to the next.
-
-    >>> import twofold as torch
-    >>> class Halved(torch.optim.lr_scheduler.LRScheduler):
-    ...     def get_lr(self):
-    ...         return [rate / 2**self.last_epoch for rate in self.base_lrs]
-    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = Halved(optimizer)
-    >>> for _ in range(3):
-    ...     optimizer.step()
-    ...     schedule.step()
-    ...     schedule.get_last_lr()[0]
-    0.5
-    0.25
-    0.125
-    """
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for index, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{index}] when resuming "
-                    f"scheduler with last_epoch >= 0"
-                )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self._step_count = 0
-        self._last_lr: list[float] = []
-        self.step()
-
-    def rates(self) -> list[float]:
-        """The rates that the groups have now."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def get_lr(self) -> list[float]:
-        """The rate of each group for ``last_epoch``."""
-        raise NotImplementedError
-
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
-        return self._last_lr
-
-    def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch, or to ``epoch``, and set the rates."""
-        self._step_count += 1
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        closed = getattr(self, "_get_closed_form_lr", None)
-        self._set(closed() if epoch is not None and closed else self.get_lr())
-
-    def _set(self, rates: Sequence[float]) -> None:
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = self.rates()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
-        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state that ``state_dict`` gave."""
-        self.__dict__.update(state_dict)
-
+from twofold.optim.scheduler import LRScheduler
 
 _LRScheduler = LRScheduler
 
@@ -471,6 +404,7 @@ class SequentialLR:
             group["lr"] = group["initial_lr"]
         for scheduler in self._schedulers:
             scheduler.last_epoch -= 1
+        self._schedulers[0]._step_count = 0
         self._schedulers[0].step()
         self._last_lr = schedulers[0].get_last_lr()
 
@@ -499,3 +433,57 @@ class SequentialLR:
         for scheduler, kept in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(kept)
         self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
+
+
+class ChainedScheduler:
+    """Several schedules at the same time, each changing the rate that the one before it left.
+
+    Args:
+        schedulers: Schedules of one optimiser.
+        optimizer: That optimiser; by default the one of the first schedule.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> halved = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> falling = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = torch.optim.lr_scheduler.ChainedScheduler([halved, falling])
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     schedule.get_last_lr()[0]
+    0.25
+    0.25
+    0.125
+    """
+
+    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
+        name = type(self).__name__
+        if not schedulers:
+            raise ValueError(f"{name} expects at least one scheduler to be chained, but got no scheduler.")
+        for index, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise TypeError(f"{name} at index {index} should have `optimizer` as its attribute.")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                    f"specified when calling `step`, but got one at index {index} in the given schedulers sequence."
+                )
+        self.optimizer = optimizer or schedulers[0].optimizer
+        for index, scheduler in enumerate(schedulers):
+            if scheduler.optimizer is not self.optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {index} of another one."
+                )
+        self._schedulers = list(schedulers)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self) -> None:
+        """Go on to the next epoch in all schedules."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    get_last_lr = SequentialLR.get_last_lr
+    state_dict = SequentialLR.state_dict
+    load_state_dict = SequentialLR.load_state_dict

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 from twofold import _core
 from twofold.ir.op import REGISTRY
@@ -23,13 +24,36 @@ decayed_gradient = rule("decayed_gradient")
 negative = rule("negative")
 
 
+def check_rate(lr: Any) -> None:
+    """Raise ValueError, in PyTorch's words, for a learning rate that is several, below 0 or not a number."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_eps(eps: Any) -> None:
+    """Raise ValueError, in PyTorch's words, for an epsilon below 0 or not a number."""
+    if not eps >= 0.0:
+        raise ValueError(f"Invalid epsilon value: {eps}")
+
+
 def not_negative(**values: Any) -> None:
-    """Raise ValueError, in PyTorch's words, for a setting below 0."""
+    """Raise ValueError, in PyTorch's words, for a setting below 0 or not a number."""
     for name, value in values.items():
-        if value < 0.0:
+        if not value >= 0.0:
             raise ValueError(
                 f"Invalid {name.replace('_', ' ') if name != 'weight_decay' else name} value: {value}"
             )
+
+
+def check_adam_settings(lr: float, eps: float, betas: tuple[float, float]) -> None:
+    """Raise ValueError, in PyTorch's words, for settings of Adam and its relatives that make no sense."""
+    check_rate(lr)
+    check_eps(eps)
+    for index, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
 
 
 class Optimizer:
@@ -52,6 +76,10 @@ class Optimizer:
     """
 
     defaults: dict[str, Any]
+    has_stepped = False
+    """Whether there was a step."""
+    state_numbers: ClassVar[dict[str, Callable[[Any], Any]]] = {"step": int}
+    """Parts of the state that are numbers here, which PyTorch keeps as tensors."""
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -67,6 +95,11 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _noting(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; settings that it does not give are the defaults.
@@ -107,19 +140,14 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change all parameters that have a gradient; ``closure`` computes the loss again and returns it."""
+        self.has_stepped = True
         loss = None
         if closure is not None:
-            before = _core.set_grad_enabled(True)
-            try:
+            with _core.GradientMode(True):
                 loss = closure()
-            finally:
-                _core.set_grad_enabled(before)
-        before = _core.set_grad_enabled(False)
-        try:
+        with _core.GradientMode(False):
             for group in self.param_groups:
                 self.update(group)
-        finally:
-            _core.set_grad_enabled(before)
         _core.flush()
         return loss
 
@@ -167,7 +195,9 @@ class Optimizer:
         self.state = defaultdict(dict)
         for number, values in state_dict["state"].items():
             param = params[number]
-            self.state[param] = {key: _fitting(key, value, param) for key, value in values.items()}
+            self.state[param] = {
+                key: _fitting(self.state_numbers.get(key), value, param) for key, value in values.items()
+            }
         for new, own in zip(given, self.param_groups, strict=True):
             own.update({key: deepcopy(value) for key, value in new.items() if key != "params"})
 
@@ -182,18 +212,33 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _fitting(key: str, value: Any, param: Tensor) -> Any:
-    """A loaded value: step counts as numbers, tensors as own copies in the dtype of the parameter."""
+def _fitting(number: Callable[[Any], Any] | None, value: Any, param: Tensor) -> Any:
+    """A loaded value: counts and rates as numbers, tensors as own copies in the dtype of the parameter."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fitting(number, item, param) for item in value)
     if not isinstance(value, Tensor):
         return deepcopy(value)
-    if key == "step":
-        return int(value.item())
+    if number is not None:
+        return number(value.item())
     copied = value.detach().clone()
     return copied.to(param.dtype) if param.dtype.kind == "f" and copied.dtype.kind == "f" else copied
 
 
-def without_graph(differentiable: bool) -> None:
-    """Raise NotImplementedError for a step through which gradients should flow."""
+def _noting(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``step`` of a subclass, which notes that it was called."""
+
+    @functools.wraps(step)
+    def noted(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        self.has_stepped = True
+        return step(self, *args, **kwargs)
+
+    return noted
+
+
+def check_ways(foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
+    """Raise for two ways at once, and for a step through which gradients should flow."""
+    if foreach and fused:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     if differentiable:
         raise NotImplementedError(
             "differentiable: steps are not recorded for gradients. Write the update out of place."

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.optim.optimizer import Optimizer, decayed_gradient, negative, not_negative, rule, without_graph
+from twofold.optim.optimizer import (
+    Optimizer,
+    check_rate,
+    check_ways,
+    decayed_gradient,
+    negative,
+    not_negative,
+    rule,
+)
 
 _momentum_buffer = rule("sgd_momentum")
 _nesterov = rule("nesterov_direction")
@@ -15,7 +23,8 @@ class SGD(Optimizer):
     """``parameter - lr * gradient``, with momentum, Nesterov's variant and a square penalty.
 
     Source: Sutskever et al., On the Importance of Initialization and Momentum in Deep Learning, 2013; the
-    buffer is PyTorch's ``momentum * buffer + (1 - dampening) * gradient``.
+    buffer is PyTorch's ``momentum * buffer + (1 - dampening) * gradient``. ``foreach`` and ``fused`` name ways to
+    compute the same and have no effect.
 
     >>> import twofold as torch
     >>> w = torch.tensor(1.0, requires_grad=True)
@@ -40,10 +49,9 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        if lr < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
+        check_rate(lr)
         not_negative(momentum=momentum, weight_decay=weight_decay)
-        without_graph(differentiable)
+        check_ways(foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {

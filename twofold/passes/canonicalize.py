@@ -23,6 +23,8 @@ def canonicalize(graph: Graph) -> Graph:
 @cache
 def _rules() -> dict[str, list[Rewrite]]:
     same = lambda x: x
+    # arithmetic makes every NaN the canonical one, so where it would change nothing else it may go only behind another
+    computed = lambda x: x if holds_canonical_nans(x) else None
     return by_operation(
         [
             Rule(lambda x: ops.stop_gradient(x), same),
@@ -31,14 +33,23 @@ def _rules() -> dict[str, list[Rewrite]]:
             Rule(lambda x: ops.abs(ops.abs(x)), ops.abs),
             Rule(lambda x: ops.relu(ops.relu(x)), ops.relu),
             # x + 0 is left alone: it turns -0.0 into 0.0
-            Rule(lambda x: ops.multiply(x, 1.0), same),
-            Rule(lambda x: ops.multiply(1.0, x), same),
-            Rule(lambda x: ops.divide(x, 1.0), same),
-            Rule(lambda x: ops.subtract(x, 0.0), lambda x: x),
+            Rule(lambda x: ops.multiply(x, 1.0), computed),
+            Rule(lambda x: ops.multiply(1.0, x), computed),
+            Rule(lambda x: ops.divide(x, 1.0), computed),
+            Rule(lambda x: ops.subtract(x, 0.0), computed),
             Rule(lambda x: ops.logical_not(ops.logical_not(x)), same, dtypes=(bool_,)),
             Rule(lambda c, x: ops.where(c, x, x), lambda c, x: x, 2, (bool_, float32)),
         ]
     )
+
+
+def holds_canonical_nans(node: Node) -> bool:
+    """Whether every NaN in a value is the canonical one, as its last step was arithmetic on floats."""
+    while node.op.kind == "view":
+        node = node.inputs[0]
+    if node.dtype.kind not in "fc" or node.op.kind in ("reduction", "contraction"):
+        return True
+    return node.op.name == "constant" or (node.op.kind == "elementwise" and not node.op.keeps_nan)
 
 
 def _cast_pair(node: Node) -> Node | None:
@@ -52,7 +63,7 @@ def _cast_pair(node: Node) -> Node | None:
         return None
     first, middle = node.type.dtype, below.type.dtype
     widens = first.kind == middle.kind == "f" and middle.itemsize > first.itemsize
-    return below.inputs[0] if widens else None
+    return below.inputs[0] if widens and holds_canonical_nans(below.inputs[0]) else None
 
 
 def is_reshape(node: Node) -> bool:

@@ -117,6 +117,7 @@ def _on_arrays(instruction: Instruction) -> Callable[..., None]:
     label = _label(node)
     types = [*label.input_types, label.output_type]
     host = instruction.host
+    computes = node.type.dtype.is_differentiable and not node.op.keeps_nan
 
     def call(*pointers: int) -> None:
         arrays = [_array(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
@@ -125,8 +126,20 @@ def _on_arrays(instruction: Instruction) -> Callable[..., None]:
         except TwofoldError as error:
             error.label = label
             raise
+        if computes:
+            _settle_nans(arrays[-1])
 
     return call
+
+
+def _settle_nans(array: Any) -> None:
+    """Make every NaN the canonical one, as kernels do."""
+    parts = array.reshape(-1)
+    if array.dtype.kind == "c":
+        parts = parts.view(array.real.dtype)
+    found = numpy.isnan(parts)
+    if found.any():
+        parts[found] = numpy.nan
 
 
 def _array(pointer: int, type: TensorType) -> Any:

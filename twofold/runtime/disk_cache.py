@@ -1,8 +1,9 @@
 """Machine code kept on disk between processes: content-keyed, checked, bounded and safe to share.
 
-A file is a header (magic, SHA-256 of the payload) and the payload. It appears under its name only when
-complete (temporary file, then rename), so readers and writers need no lock. A file that fails its check is
-deleted.
+A file is a header (magic, SHA-256 of its own name and the payload) and the payload. It appears under its name
+only when complete (temporary file, then rename), so readers and writers need no lock. A file that fails its
+check is deleted. Machine code runs with the user's rights, so a file is read only if nobody else could have
+written it: it belongs to the user or to root, is a regular file, and others may not write to it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import stat
 import time
 from pathlib import Path
 
-_MAGIC = b"TWOFOLD1"
+from twofold.files import atomic_write, remove_stale_in
+
+_MAGIC = b"TWOFOLD2"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _BLOCK = 4096
 _DAY = 86400.0
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def default_directory() -> Path:
@@ -27,6 +31,16 @@ def default_directory() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "twofold"
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    """Whether only this user, or root, can have written a file."""
+    mine = status.st_uid in (os.geteuid(), 0)
+    return mine and stat.S_ISREG(status.st_mode) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _header(key: str, payload: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(key.encode() + b"\0" + payload).digest()
 
 
 class DiskCache:
@@ -49,12 +63,10 @@ class DiskCache:
 
     def read(self, key: str) -> bytes | None:
         """The payload kept under ``key``, or None."""
-        path = os.path.join(self._path, key)
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open(os.open(os.path.join(self._path, key), _READ), "rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
-                # machine code from somebody else's file would run with this user's rights
-                if status.st_uid not in (os.geteuid(), 0):
+                if not _is_trusted(status):
                     return None
                 content = file.read()
                 if time.time() - status.st_mtime > _DAY:
@@ -63,7 +75,7 @@ class DiskCache:
         except OSError:
             return None
         payload = content[_HEADER:]
-        if content[:_HEADER] != _MAGIC + hashlib.sha256(payload).digest():
+        if content[:_HEADER] != _header(key, payload):
             self.delete(key)
             return None
         return payload
@@ -72,20 +84,14 @@ class DiskCache:
         """Keep ``payload`` under ``key``; after the first failure nothing more is tried."""
         if not self._writable:
             return
-        temporary = os.path.join(self._path, f"tmp.{os.getpid()}.{self._writes}.{key}")
         try:
             if self._writes % 64 == 0:
                 os.makedirs(self._path, mode=0o700, exist_ok=True)
                 self._shrink()
             self._writes += 1
-            try:
-                with open(temporary, "wb") as file:
-                    file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-                os.replace(temporary, os.path.join(self._path, key))
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            path = os.path.join(self._path, key)
+            with atomic_write(path, private=True, durable=False, clean=False) as file:
+                file.write(_header(key, payload) + payload)
         except OSError:
             self._writable = False
 
@@ -95,15 +101,14 @@ class DiskCache:
             os.unlink(os.path.join(self._path, key))
 
     def _shrink(self) -> None:
-        """Above the limit delete the oldest files, down to three quarters of it, and what crashes left."""
+        """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left."""
+        remove_stale_in(self._path)
         files: list[tuple[float, int, str]] = []
         with os.scandir(self._path) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
-                    if entry.name.startswith("tmp.") and time.time() - status.st_mtime > _DAY:
-                        os.unlink(entry.path)
-                    elif stat.S_ISREG(status.st_mode):
+                    if stat.S_ISREG(status.st_mode):
                         # small files take a whole block
                         files.append((status.st_mtime, -(-status.st_size // _BLOCK) * _BLOCK, entry.path))
         total = sum(size for _, size, _ in files)

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import mmap
 import os
+import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from twofold import _core
+from twofold.config import config
 from twofold.runtime.disk_cache import DiskCache, default_directory
 
 _CODE_VERSION = "1"
 _DEFINE = "define i64 @"
 _BATCH = 32
+_LIBRARY_MEMORY = 384 << 20
+_LEAST_MEMORY = 64 << 20
+_MEMORY_PER_CHARACTER = 400
+_OBJECT_KEY = re.compile(rb"[0-9a-f]{64}")
 
 _mapped: list[Any] = []
 """Everything whose end would unmap machine code, as addresses are handed out without owners."""
@@ -35,10 +42,21 @@ def _llvm_identity() -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+class _AtWork:
+    """While a thread is inside the code generator, the end of the process must not tear that down."""
+
+    def __enter__(self) -> None:
+        _core.at_work(True)
+
+    def __exit__(self, *error: object) -> None:
+        _core.at_work(False)
+
+
 class _CodeGenerator:
     """The LLVM target machine; made on the first miss, used under the compiler's lock."""
 
     def __init__(self, processor: str | None = None) -> None:
+        _check_memory(_LIBRARY_MEMORY)
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
@@ -64,8 +82,9 @@ class _CodeGenerator:
     def emit(self, texts: Mapping[str, str]) -> bytes:
         """One object file that defines a function for each text, under the mapping's names.
 
-        Raises RuntimeError for text that is not valid.
+        Raises RuntimeError for text that is not valid, MemoryError where too little memory is left.
         """
+        _check_memory(_LEAST_MEMORY + _MEMORY_PER_CHARACTER * sum(map(len, texts.values())))
         whole = None
         for symbol, text in texts.items():
             module = self._llvm.parse_assembly(_renamed(text, symbol))
@@ -93,6 +112,16 @@ class _CodeGenerator:
         return {symbol: int(tracker[symbol]) for symbol in symbols}
 
 
+def _check_memory(wanted: int) -> None:
+    """Raises MemoryError unless so many bytes are to be had: LLVM ends the process where it gets none."""
+    try:
+        mmap.mmap(-1, wanted).close()
+    except OSError:
+        raise MemoryError(
+            f"out of memory: {wanted} bytes ({wanted >> 20} MiB) to compile kernels. Free tensors first."
+        ) from None
+
+
 def _renamed(text: str, symbol: str) -> str:
     """``text`` with the kernel named ``symbol``; the kernel is the only definition and never calls itself."""
     before, found, rest = text.partition(_DEFINE)
@@ -118,9 +147,20 @@ class Jit:
         self.compiled = 0
         self.renew_locks()
 
+    def hold(self) -> None:
+        """Wait for the compile in progress, and let no other begin until ``let_go``."""
+        self._held = self._lock.acquire()
+
+    def let_go(self) -> None:
+        """End what ``hold`` began."""
+        if self._held:
+            self._held = False
+            self._lock.release()
+
     def renew_locks(self) -> None:
         """Start with free locks, as in a child process."""
         self._lock = threading.RLock()
+        self._held = False
         # loading has a lock of its own, so that a warm start never waits for a compile in the background
         self._load_lock = threading.Lock()
 
@@ -157,12 +197,12 @@ class Jit:
         address = self._addresses.get(key)
         if address is not None:
             return address
-        object_key = self.disk.read(key)
-        if object_key is None:
+        index = self.disk.read(key)
+        if index is None:
             return None
-        address = self._object(object_key.decode()).get(key)
+        address = self._object(index.decode()).get(key) if _OBJECT_KEY.fullmatch(index) else None
         if address is None:
-            # its object was dropped from the cache or does not load
+            # the index names no object, or one that was dropped from the cache or does not load
             self.disk.delete(key)
             return None
         return self._addresses.setdefault(key, address)
@@ -178,7 +218,7 @@ class Jit:
                 keys, _, image = payload.partition(b"\n")
                 try:
                     known = self._load(image, keys.decode().split(","))
-                except RuntimeError:
+                except (RuntimeError, LookupError, ValueError):
                     self.disk.delete(object_key)
                     return {}
                 self._objects[object_key] = known
@@ -188,7 +228,7 @@ class Jit:
         try:
             loaded = _core.LoadedObject(image)
         except RuntimeError:
-            with self._lock:
+            with self._lock, _AtWork():
                 linked = self._code_generator().link(image, [_symbol(key) for key in keys])
             return {key: linked[_symbol(key)] for key in keys}
         _mapped.append(loaded)
@@ -200,7 +240,8 @@ class Jit:
         return self._generator
 
     def _compile(self, texts: dict[str, str]) -> None:
-        image = self._code_generator().emit({_symbol(key): text for key, text in texts.items()})
+        with _AtWork():
+            image = self._code_generator().emit({_symbol(key): text for key, text in texts.items()})
         keys = list(texts)
         addresses = self._load(image, keys)
         self.compiled += len(keys)
@@ -231,7 +272,7 @@ def shared() -> Jit:
     if _Shared.jit is None:
         with _Shared.lock:
             if _Shared.jit is None:
-                _Shared.jit = Jit()
+                _Shared.jit = Jit(processor=config.target_cpu)
     return _Shared.jit
 
 
@@ -252,11 +293,24 @@ def cached_only(texts: Mapping[str, str]) -> dict[str, int]:
     return shared().cached_only(texts)
 
 
-def _after_fork() -> None:
+def _before_fork() -> None:
+    """No fork in the middle of a compile: the child would inherit the code generator as it is just then."""
+    if _Shared.jit is not None:
+        _Shared.jit.hold()
+
+
+def _after_fork_in_parent() -> None:
+    if _Shared.jit is not None:
+        _Shared.jit.let_go()
+
+
+def _after_fork_in_child() -> None:
     """A lock that another thread held while the process was forked would stay locked in the child."""
     _Shared.lock = threading.Lock()
     if _Shared.jit is not None:
         _Shared.jit.renew_locks()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import queue
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
 from twofold.passes.sparse_rows import is_sparse
+from twofold.runtime.background import Background
 from twofold.runtime.compile import compile_graph
 from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
 from twofold.runtime.unknown import infer_unknown
@@ -123,50 +122,29 @@ def _fuse(executable: Any) -> None:
     _core.set_fused(executable, compile_graph(inline_trace(executable)).program())
 
 
-_work: queue.SimpleQueue[Any] = queue.SimpleQueue()
-_worker: list[threading.Thread] = []
-_pending = threading.Semaphore(0)
-_failures: list[BaseException] = []
+def _fuse_later(executable: Any) -> None:
+    try:
+        _fuse(executable)
+    except MemoryError:
+        _core.ask_again(executable)  # there may be memory later; until then operations run one by one
+    except BaseException as error:
+        if "compile" in config.log:
+            print(f"twofold: fusing a trace failed: {error!r}")
+        raise
 
 
-def _serve() -> None:
-    while (item := _work.get()) is not None:
-        executable, done = item
-        try:
-            _fuse(executable)
-        except BaseException as error:  # the first-sight tier goes on working; tests read the failure
-            _failures.append(error)
-            if "compile" in config.log:
-                print(f"twofold: fusing a trace failed: {error!r}")
-        finally:
-            done.set()
+_background = Background(_fuse_later, "twofold-compile")
 
 
-def _stop() -> None:
-    if _worker:
-        while not _work.empty():
-            _work.get()
-        _work.put(None)
-        _worker[0].join()
+def compile_trace(executable: Any, wait: bool) -> bool:
+    """Fuse a trace and hand the program to the core; in the background unless ``wait``.
 
-
-_outstanding: list[threading.Event] = []
-
-
-def compile_trace(executable: Any, wait: bool) -> None:
-    """Fuse a trace and hand the program to the core; in the background unless ``wait``."""
+    False if that is not possible now.
+    """
     if wait or not config.background_compile:
         _fuse(executable)
-        return
-    if not _worker:
-        thread = threading.Thread(target=_serve, name="twofold-compile", daemon=True)
-        _worker.append(thread)
-        thread.start()
-        atexit.register(_stop)
-    done = threading.Event()
-    _outstanding[:] = [event for event in _outstanding if not event.is_set()]
-    _outstanding.append(done)
-    _work.put((executable, done))
+        return True
+    return _background.submit(executable)
 
 
 def wait_for_compiler() -> None:
@@ -176,10 +154,7 @@ def wait_for_compiler() -> None:
     >>> x = torch.ones(3) + 1
     >>> torch.wait_for_compiler()
     """
-    for event in list(_outstanding):
-        event.wait()
-    if _failures:
-        raise _failures.pop(0)
+    _background.wait()
 
 
 def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
@@ -189,6 +164,21 @@ def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
 def worth_delaying(graph: Graph) -> bool:
     """Whether a result that lives is kept as its call, as long as nobody reads it: a table with a few sums of rows."""
     return is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
+
+
+def checks_values(op: Op, graph: Graph) -> bool:
+    """Whether a call is computed even if nobody reads its result: wrong indices and values are always reported.
+
+    Not where a gradient reads indices again that the call above it has checked.
+    """
+    return op is not PULLBACK and any(node.op.checks for node in graph.nodes())
+
+
+@atexit.register
+def _report_the_rest() -> None:
+    """At the end of a program, compute what nobody has read if it may be wrong."""
+    if _core.pending_checks():
+        _core.flush()
 
 
 def ones(type: TensorType) -> tuple[Op, Attributes]:

@@ -7,11 +7,10 @@ Where this differs from TensorFlow 1:
 
 - A graph cannot be added to while one of its sessions runs it (from ``py_func`` or another thread) and after
   ``finalize()``; between runs it may grow, as in TensorFlow.
-- A plain read of a variable sees the value from before the run; updates happen in the order of their
-  declaration. TensorFlow leaves both open. See ``twofold.static.replay``.
+- The order of reads and updates of variables, which TensorFlow leaves open, is fixed: see ``Session.run``.
 - ``tensor / tensor`` of integers is float32; ``tf.truediv`` gives float64 as in TensorFlow.
-- Text is accepted in ``tf.constant`` and read by ``tf.TextLineReader`` only (see ``twofold.static.readers``), and
-  summaries are written nowhere.
+- Strings are elements of ``tf.string`` tensors, which Python computes with (see ``string_functions``).
+- Summaries are written nowhere.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from twofold.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -46,12 +46,14 @@ from twofold.static import (
     ctc,
     datasets,
     distributions,
+    errors,
     examples,
     filled,
     image,
     initializers,
     layers,
     linalg,
+    logs,
     losses,
     math,
     metrics,
@@ -69,9 +71,16 @@ from twofold.static import (
     train,
     variable_rows,
 )
+from twofold.static.config import (
+    ConfigProto,
+    GPUOptions,
+    GraphOptions,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
+)
 from twofold.static.control import (
     Assert,
-    InvalidArgumentError,
     Print,
     assert_equal,
     assert_greater,
@@ -138,15 +147,17 @@ from twofold.static.scopes import (
     variable_op_scope,
     variable_scope,
 )
-from twofold.static.session import (
-    ConfigProto,
-    GPUOptions,
-    InteractiveSession,
-    RunMetadata,
-    RunOptions,
-    Session,
-)
+from twofold.static.session import InteractiveSession, Session
 from twofold.static.shapes import Dimension, TensorShape
+from twofold.static.string_functions import (
+    as_string,
+    decode_raw,
+    read_file,
+    string_join,
+    string_to_number,
+    strings,
+    substr,
+)
 from twofold.static.tensor_array import TensorArray
 from twofold.static.variables import (
     Variable,
@@ -154,6 +165,8 @@ from twofold.static.variables import (
     assign,
     assign_add,
     assign_sub,
+    disable_resource_variables,
+    enable_resource_variables,
     global_variables,
     global_variables_initializer,
     initialize_all_variables,
@@ -164,6 +177,7 @@ from twofold.static.variables import (
     local_variables_initializer,
     model_variables,
     moving_average_variables,
+    resource_variables_enabled,
     trainable_variables,
     variables_initializer,
 )
@@ -200,7 +214,6 @@ newaxis = None
 VERSION = __version__ = "1.15.0"
 softmax = nn.softmax
 sigmoid, tanh = math.sigmoid, math.tanh
-string = "string"
 
 
 def add_to_collection(name: str, value: Any) -> None:
@@ -253,7 +266,7 @@ def disable_eager_execution() -> None:
     """Does nothing: nothing is eager here."""
 
 
-disable_v2_tensorshape = disable_resource_variables = enable_resource_variables = disable_eager_execution
+disable_v2_tensorshape = disable_eager_execution
 
 
 def executing_eagerly() -> Any:
@@ -261,29 +274,14 @@ def executing_eagerly() -> Any:
     return False
 
 
-logging = SimpleNamespace(
-    DEBUG=10,
-    INFO=20,
-    WARN=30,
-    ERROR=40,
-    FATAL=50,
-    set_verbosity=lambda level: None,
-    get_verbosity=lambda: 40,
-    debug=lambda *words: None,
-    info=lambda *words: None,
-    warn=lambda *words: None,
-    warning=lambda *words: None,
-    error=lambda *words: None,
-)
-errors = SimpleNamespace(
-    InvalidArgumentError=InvalidArgumentError,
-    FailedPreconditionError=GraphError,
-    OpError=GraphError,
-    OutOfRangeError=datasets.OutOfRangeError,
-    CancelledError=coordination.CancelledError,
-)
+def is_gpu_available(cuda_only: Any = False, min_cuda_compute_capability: Any = None) -> Any:
+    """False."""
+    return False
+
+
+logging = logs
 data = SimpleNamespace(Dataset=datasets.Dataset, Iterator=datasets.Iterator)
-test = SimpleNamespace(is_gpu_available=lambda *rest, **more: False, is_built_with_cuda=lambda: False)
+test = SimpleNamespace(is_gpu_available=is_gpu_available, is_built_with_cuda=lambda: False)
 compat = SimpleNamespace(
     v1=sys.modules[__name__],
     as_bytes=lambda text: text.encode() if isinstance(text, str) else text,

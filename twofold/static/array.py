@@ -34,6 +34,7 @@ from twofold.static.define import (
     sizes,
 )
 from twofold.static.filled import (  # noqa: F401
+    _check_parts,
     broadcast_to,
     diag,
     diag_part,
@@ -50,7 +51,7 @@ from twofold.static.filled import (  # noqa: F401
     zeros,
     zeros_like,
 )
-from twofold.static.graph import Slot, get_default_graph, owner_of
+from twofold.static.graph import Slot, check_same_dtype, get_default_graph, owner_of
 from twofold.static.shapes import sizes_of_shape
 
 
@@ -232,7 +233,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
 @operation("ConcatV2")
 def _concat(values: Tensors, axis: Number = 0) -> Any:
-    return ops.concat(list(values), int(numbers(axis)))
+    return ops.concat(check_same_dtype(*values), int(numbers(axis)))
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
@@ -250,7 +251,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
 
 @operation("Pack")
 def _stack(values: Tensors, axis: Number = 0) -> Any:
-    return ops.stack(list(values), int(numbers(axis)))
+    return ops.stack(check_same_dtype(*values), int(numbers(axis)))
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
@@ -314,13 +315,11 @@ def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
     length = int(value.shape[place])
     if isinstance(wanted, int):
         if length % wanted:
-            raise ShapeError(
-                f"axis {place} of size {length} does not divide into {wanted} parts", "Give a list of sizes."
-            )
+            what = f"axis {place} of size {length} does not divide into {wanted} parts"
+            raise ShapeError(what, "Give a list of sizes.")
         wanted = [length // wanted] * wanted
     if -1 in wanted:
-        rest = length - sum(size for size in wanted if size != -1)
-        wanted = [rest if size == -1 else size for size in wanted]
+        wanted = [length - sum(wanted) - 1 if size == -1 else size for size in wanted]
     return list(ops.split(value, wanted, place))
 
 
@@ -332,7 +331,7 @@ def split(
     name: str = "split",
     split_dim: Any = None,
 ) -> list[Any]:
-    """``value`` in equal parts, or parts of the sizes given.
+    """``value`` in equal parts, or parts of the sizes given; raises ValueError if there are not ``num`` of them.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -341,7 +340,8 @@ def split(
     """
     if isinstance(value, int) and is_tensor_like(axis):
         value, num_or_size_splits, axis = axis, num_or_size_splits, value
-    return _split(value, num_or_size_splits, axis if split_dim is None else split_dim, name=name)
+    parts = _check_parts(num_or_size_splits, num)
+    return _split(value, parts, axis if split_dim is None else split_dim, name=name)
 
 
 @operation("Tile")
@@ -460,7 +460,7 @@ def _gather(params: Any, indices: Any, axis: Number = 0) -> Any:
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0
 ) -> Any:
-    """Slices of ``params`` along ``axis`` by number.
+    """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -503,7 +503,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None) -> Any:
 def _where(condition: Any, x: Any, y: Any) -> Any:
     if condition.ndim == 1 and hasattr(x, "ndim") and x.ndim > 1:
         condition = ops.reshape(condition, (*condition.shape, *[1] * (x.ndim - 1)))
-    return ops.where(condition, x, y)
+    return ops.where(condition, *check_same_dtype(x, y))
 
 
 def chosen(condition: Any, x: Any, y: Any, name: str | None = None) -> Any:

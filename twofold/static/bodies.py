@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.errors import GraphError
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.observing import Observer
-from twofold.runtime.tracing import here
 from twofold.static.define import convert_to_tensor
 from twofold.static.graph import Graph, Operation, Tensor, owner_of
 from twofold.static.infer import Source
@@ -35,16 +33,18 @@ def tensor_of(source: Source) -> Tensor:
 
 
 class Body:
-    """Operations between ``arguments`` and ``results``; ``captured`` are the tensors from outside that they read."""
+    """Operations between ``arguments`` and ``results``; ``captured`` are the tensors from outside that they read.
 
-    def __init__(
-        self, graph: Graph, begin: int, arguments: Sequence[Operation], results: Sequence[Any]
-    ) -> None:
+    ``controls`` are the operations outside that some inside wait for.
+    """
+
+    def __init__(self, begin: int, arguments: Sequence[Operation], results: Sequence[Any]) -> None:
         self.begin = begin
         self.arguments = list(arguments)
         self.results = [source_of(value) for value in results]
         self.operations: list[Operation] = []
         self.captured: list[Source] = []
+        self.controls: list[Operation] = []
         self._collect()
         self.draws = any(self._draws(operation) for operation in self.operations)
 
@@ -74,32 +74,36 @@ class Body:
                     captured[source] = None
                 else:
                     stack.append(source[0])
-            stack += [control for control in operation.control_inputs if not self._is_outside(control)]
+            for control in operation.control_inputs:
+                (self.controls if self._is_outside(control) else stack).append(control)
         self.operations.sort(key=lambda operation: operation.number)
         self.captured = sorted(captured, key=lambda source: (source[0].number, source[1]))
 
     def with_effects(self) -> list[Operation]:
         """Operations inside that a closed function cannot do: writing variables, calling Python."""
-        return [op for op in self.operations if op.updates or op.python is not None or op.branches]
+        return [
+            op
+            for op in self.operations
+            if op.updates or op.python is not None or op.branches or op.looks == "size"
+        ]
 
-    def refuse_effects(self, what: str) -> None:
-        """Raise GraphError if something inside cannot run again and again."""
-        for operation in self.with_effects():
-            if operation.updates:
-                variable = operation.updates[0].describe()
-                raise GraphError(
-                    f"{what}: '{operation.name}' ({operation.where}) writes variable {variable} in each round, "
-                    f"at {here()}",
-                    "Carry the value as a loop variable and assign what the loop returns.",
-                )
-            kind = "py_func" if operation.python is not None else "a choice with effects"
-            raise GraphError(
-                f"{what}: '{operation.name}' ({operation.where}) is {kind}, which a loop cannot run, at {here()}",
-                "Compute it before or after the loop.",
-            )
+    def looks_at_elements(self) -> bool:
+        """Whether something inside looks at elements of an array that grows."""
+        return any(
+            op.looks is not None
+            or (op.flow is not None and any(b.looks_at_elements() for b in op.flow.bodies))
+            for op in self.operations
+        )
 
     def replay(self, replay: Any, values: Sequence[Any]) -> list[Any]:
         """The results for ``values`` of the arguments, declared by a replay."""
+        replay.depth += 1
+        try:
+            return self._replayed(replay, values)
+        finally:
+            replay.depth -= 1
+
+    def _replayed(self, replay: Any, values: Sequence[Any]) -> list[Any]:
         for argument, value in zip(self.arguments, values):
             replay.values[argument] = [value]
         for operation in self.operations:
@@ -142,4 +146,4 @@ def trace_body(
     begin = graph.version
     arguments = [graph.add(ARGUMENT, name, [type], ()) for name, type in zip(names, types)]
     results = function(*[argument.outputs[0] for argument in arguments])
-    return Body(graph, begin, arguments, results)
+    return Body(begin, arguments, results)

@@ -20,7 +20,7 @@ def _sign(name: str, holds: Callable[[Any], Any], words: str) -> Callable[..., O
     ) -> Operation:
         tensor = convert_to_tensor(x)
         result = define(label, lambda value: ops.all(holds(value)), (tensor,), {}, None).outputs[0]
-        return Assert(result, [message or label, tensor], name=name)
+        return Assert(result, [message or label, *([tensor] if data is None else data)], summarize, name)
 
     label = name
     check.__name__ = check.__qualname__ = name
@@ -63,7 +63,7 @@ def assert_near(
     step = 10 * (2.0**-52 if a.dtype.itemsize == 8 else 2.0**-23)
     keywords = {"rtol": step if rtol is None else rtol, "atol": step if atol is None else atol}
     result = define("assert_near", _close, (a, b), keywords, None).outputs[0]
-    return Assert(result, [message or "assert_near", a, b], name=name)
+    return Assert(result, [message or "assert_near", *([a, b] if data is None else data)], summarize, name)
 
 
 def assert_none_equal(
@@ -78,19 +78,28 @@ def assert_none_equal(
     a = convert_to_tensor(x)
     b = convert_to_tensor(y, a.dtype)
     different = define("assert_none_equal", lambda a, b: ops.all(ops.not_equal(a, b)), (a, b), {}, None)
-    return Assert(different.outputs[0], [message or "assert_none_equal", a, b], name=name)
+    shown = [a, b] if data is None else list(data)
+    return Assert(different.outputs[0], [message or "assert_none_equal", *shown], summarize, name)
 
 
 def _ranked(
-    name: str, x: Any, rank: Any, fits: Callable[[int, int], bool], words: str, message: str | None
+    name: str,
+    x: Any,
+    rank: Any,
+    fits: Callable[[int, int], bool],
+    words: str,
+    message: str | None,
+    data: Any = None,
+    summarize: Any = None,
+    label: str | None = None,
 ) -> Operation:
     tensor, wanted = convert_to_tensor(x), int(rank)
     if tensor.type_.shape == UNKNOWN_RANK:
         good = define(name, lambda value: numpy.array(fits(value.ndim, wanted)), (tensor,), {}, None)
-        return Assert(good.outputs[0], [message or name])
+        return Assert(good.outputs[0], [message or name, *(data or [])], summarize, label)
     if not fits(tensor.type_.ndim, wanted):
         raise ValueError(f"{message or name}: {describe(tensor)} is not of {words} {wanted}. Reshape it.")
-    return no_op()
+    return no_op(label or name)
 
 
 def assert_rank(
@@ -101,14 +110,16 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Raise ValueError unless ``x`` has ``rank`` axes; where that is not known yet, a run checks it.
+    """Raise ValueError unless ``x`` has ``rank`` axes; where that is not known yet, a run checks it and shows ``data``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.assert_rank([1.0, 2.0], 1)))
     None
     """
-    return _ranked("assert_rank", x, rank, lambda have, want: have == want, "rank", message)
+    return _ranked(
+        "assert_rank", x, rank, lambda have, want: have == want, "rank", message, data, summarize, name
+    )
 
 
 def assert_rank_at_least(
@@ -126,8 +137,17 @@ def assert_rank_at_least(
     ...     print(session.run(tf.assert_rank_at_least([1.0, 2.0], 1)))
     None
     """
+    words = "a rank of at least"
     return _ranked(
-        "assert_rank_at_least", x, rank, lambda have, want: have >= want, "a rank of at least", message
+        "assert_rank_at_least",
+        x,
+        rank,
+        lambda have, want: have >= want,
+        words,
+        message,
+        data,
+        summarize,
+        name,
     )
 
 
@@ -140,7 +160,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     1.0
     """
     found = convert_to_tensor(tensor)
-    _ranked("assert_scalar", found, 0, lambda have, want: have == want, "rank", message)
+    _ranked("assert_scalar", found, 0, lambda have, want: have == want, "rank", message, label=name)
     return found
 
 
@@ -157,7 +177,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
         raise TypeError(
             f"{message or 'assert_type'}: {describe(found)} is not of {as_dtype(tf_type).name}. Cast it."
         )
-    return no_op()
+    return no_op(name or "assert_type")
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
@@ -171,4 +191,4 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     found = convert_to_tensor(x)
     if found.dtype.kind not in "iu":
         raise TypeError(f"{message or 'assert_integer'}: {describe(found)} is not of integers. Cast it.")
-    return no_op()
+    return no_op(name or "assert_integer")

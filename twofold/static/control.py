@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import bool_
+from twofold.errors import InvalidArgumentError
 from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
@@ -19,9 +20,10 @@ from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
 from twofold.static.docstrings import declared as _declared
 from twofold.static.flow import choose
 from twofold.static.graph import (
-    InvalidArgumentError,
     Operation,
     Tensor,
+    check_one_graph,
+    check_same_dtype,
     describe,
     get_default_graph,
     operation_of,
@@ -79,7 +81,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
 
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """The tensors, each available only once all are computed.
+    """The tensors, each available only once all are computed; the operations are in the scope ``name``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -89,7 +91,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any 
     controls = [operation_of(as_tensor(tensor)) for tensor in tensors if tensor is not None] + list(
         control_inputs or []
     )
-    with control_dependencies(controls):
+    with name_scope(name, "tuple"), control_dependencies(controls):
         return [None if tensor is None else identity(tensor) for tensor in tensors]
 
 
@@ -111,7 +113,7 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 
 @contextmanager
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
-    """Inside, names of operations start with ``name/``.
+    """Inside, names of operations start with ``name/``; the graph is that of ``values`` if any are given.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -120,8 +122,19 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
     ...     print(x.name)
     layer/x:0
     """
-    with get_default_graph().name_scope(default_name if name is None else name) as scope:
+    if name is None and default_name is None and values is not None:
+        raise ValueError(f"name_scope: values without a name, at {here()}. Give name or default_name.")
+    graph = _graph_of("name_scope", values)
+    with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
         yield scope
+
+
+def _graph_of(what: str, values: Any) -> Any:
+    """The graph of the tensors among ``values``, else the default one."""
+    check_one_graph(what, values)
+    given = [getattr(value, "_as_graph_element", lambda value=value: value)() for value in values or ()]
+    owners = [owner_of(value) for value in given if isinstance(value, Tensor)]
+    return next((owner[0].graph for owner in owners if owner is not None), get_default_graph())
 
 
 @contextmanager
@@ -135,12 +148,15 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
     ...     print(x.name)
     layer/x:0
     """
-    with name_scope(name, default_name) as scope:
+    with name_scope(name, default_name, values) as scope:
         yield scope
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Does nothing: everything runs on the CPU.
+    """Inside, operations are for a device: a string such as ``"/cpu:0"``, or a function of an operation.
+
+    The processor is the only device. A run of an operation for another one raises InvalidArgumentError, unless
+    ``tf.ConfigProto(allow_soft_placement=True)`` lets the processor stand for it; ValueError for what is no device.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -176,15 +192,17 @@ def Print(
         if left[0] == 0:
             return
         left[0] -= 1
-        texts = []
-        for array in arrays:
-            flat = numpy.asarray(array).ravel()
-            inner = " ".join(str(item) for item in (flat if summarize < 0 else flat[:summarize]))
-            texts.append(f"[{inner}{'...' if 0 <= summarize < flat.size else ''}]")
-        print(message + "".join(texts), file=sys.stderr)
+        print(message + "".join(_summary(array, summarize) for array in arrays), file=sys.stderr)
 
     made.observe = observe
     return made.outputs[0]
+
+
+def _summary(array: Any, count: int) -> str:
+    """The first elements of an array, all with -1."""
+    flat = numpy.asarray(array).ravel()
+    inner = " ".join(str(item) for item in (flat if count < 0 else flat[:count]))
+    return f"[{inner}{'...' if 0 <= count < flat.size else ''}]"
 
 
 def Assert(
@@ -192,7 +210,8 @@ def Assert(
 ) -> Operation:
     """An operation that raises InvalidArgumentError with the values of ``data`` unless ``condition`` is true.
 
-    The check is made when the run is done, before any variable changes.
+    The check is made when the run is done, before any variable changes. Of each value the first ``summarize``
+    elements are told (3 unless given, -1: all).
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -209,7 +228,9 @@ def Assert(
 
     def observe(value: Any, *arrays: Any) -> None:
         if not numpy.all(value):
-            texts = " ".join([*words, *[str(array) for array in arrays]])
+            texts = " ".join(
+                [*words, *[_summary(array, 3 if summarize is None else summarize) for array in arrays]]
+            )
             raise InvalidArgumentError(
                 f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}", ""
             )
@@ -228,9 +249,11 @@ def _assertion(type: str, compare: Callable[..., Any]) -> Callable[..., Operatio
         name: str | None = None,
     ) -> Operation:
         a, b = convert_to_tensor(x), y if isinstance(y, (int, float)) else convert_to_tensor(y)
-        result = define(type, lambda a, b: ops.all(compare(a, b)), (a, b), {}, None).outputs[0]
-        shown = [a] + ([b] if isinstance(b, Tensor) else [])
-        return Assert(result, [message or type, *shown], name=name)
+        result = define(
+            type, lambda a, b: ops.all(compare(*check_same_dtype(a, b))), (a, b), {}, None
+        ).outputs[0]
+        shown = [a] + ([b] if isinstance(b, Tensor) else []) if data is None else list(data)
+        return Assert(result, [message or type, *shown], summarize, name)
 
     check.__name__ = check.__qualname__ = type
     check.__doc__ = _declared(
@@ -252,7 +275,7 @@ def py_func(
     """The results of a Python function of NumPy arrays, called once in each run that needs them.
 
     What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
-    passes through it. Raises GraphError if the results do not have the dtypes ``Tout``.
+    passes through it. Raises GraphError if the results do not have the dtypes ``Tout``. ``stateful`` changes nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

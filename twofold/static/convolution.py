@@ -124,6 +124,8 @@ def conv2d(
 ) -> Any:
     """The convolution of ``(batch, height, width, channels)`` by ``(height, width, channels, filters)``.
 
+    ``use_cudnn_on_gpu`` changes nothing.
+
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default():
     ...     tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), [1, 2, 2, 1], "SAME").shape.as_list()
@@ -145,6 +147,8 @@ def conv1d(
     dilations: Any = None,
 ) -> Any:
     """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.
+
+    ``use_cudnn_on_gpu`` changes nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -259,6 +263,8 @@ def conv2d_backprop_input(
     name: str | None = None,
 ) -> Any:
     """The gradient of ``conv2d`` with respect to its input.
+
+    ``use_cudnn_on_gpu`` changes nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

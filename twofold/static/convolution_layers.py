@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.errors import GraphError
-from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.array import shape as shape_of
-from twofold.static.define import Number, convert_to_tensor, operation
+from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import describe
+from twofold.static.layer_options import with_loss
+from twofold.static.pooling import channels_first
 from twofold.static.scopes import get_variable, variable_scope
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
@@ -23,17 +24,12 @@ def _each(value: Any, count: int) -> list[int]:
     return [int(item) for item in value] if isinstance(value, (list, tuple)) else [int(value)] * count
 
 
-@operation("BiasAdd")
-def _add_to_channels(value: Any, bias: Any, count: Number) -> Any:
-    return ops.add(value, ops.reshape(bias, (-1, *(1,) * int(count))))
-
-
 class _Layer:
-    """The variables and the last steps of one layer."""
+    """The variables and the last steps of one layer; ``options`` are the arguments of its function."""
 
     def __init__(self, kind: str, inputs: Any, count: int, options: dict[str, Any]) -> None:
         self.tensor, self.count, self.options = convert_to_tensor(inputs), count, options
-        self.last = options.get("data_format", "channels_last") == "channels_last"
+        self.last = not channels_first(kind, options["data_format"], count)
         self.data_format = (_LAST if self.last else _FIRST)[count]
         shape = self.tensor.type_.shape
         self.channels = shape[-1 if self.last else 1] if len(shape) == count + 2 else -1
@@ -50,19 +46,19 @@ class _Layer:
         if first is None and kind == "bias":
             first = initializers.zeros_initializer()
         regularizer, trainable = options.get(f"{kind}_regularizer"), options.get("trainable", True)
-        return get_variable(name, shape, self.tensor.dtype, first, regularizer, trainable)
+        constraint = options.get(f"{kind}_constraint")
+        return get_variable(
+            name, shape, self.tensor.dtype, first, regularizer, trainable, constraint=constraint
+        )
 
     def finish(self, made: Any, filters: int) -> Any:
         """Bias and activation."""
         if self.options.get("use_bias", True):
             bias = self.variable("bias", [filters], "bias")
-            made = (
-                nn.bias_add(made, bias, name="BiasAdd")
-                if self.last
-                else _add_to_channels(made, bias, self.count, name="BiasAdd")
-            )
+            made = nn.bias_add(made, bias, self.data_format, name="BiasAdd")
         activation = self.options.get("activation")
-        return made if activation is None else activation(made)
+        made = made if activation is None else activation(made)
+        return with_loss(made, self.options.get("activity_regularizer"))
 
 
 def _plain(count: int, convolve: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,12 +72,31 @@ def _plain(count: int, convolve: Callable[..., Any]) -> Callable[..., Any]:
         dilation_rate: Any = 1,
         activation: Any = None,
         use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
         name: str | None = None,
         reuse: Any = None,
-        **options: Any,
     ) -> Any:
-        given = {"data_format": data_format, "activation": activation, "use_bias": use_bias, **options}
-        made = _Layer(f"conv{count}d", inputs, count, given)
+        options = {
+            "data_format": data_format,
+            "activation": activation,
+            "use_bias": use_bias,
+            "kernel_initializer": kernel_initializer,
+            "bias_initializer": bias_initializer,
+            "kernel_regularizer": kernel_regularizer,
+            "bias_regularizer": bias_regularizer,
+            "activity_regularizer": activity_regularizer,
+            "kernel_constraint": kernel_constraint,
+            "bias_constraint": bias_constraint,
+            "trainable": trainable,
+        }
+        made = _Layer(f"conv{count}d", inputs, count, options)
         with variable_scope(name, f"conv{count}d", reuse=reuse):
             kernel = made.variable("kernel", [*_each(kernel_size, count), made.channels, int(filters)])
             settings = {"data_format": made.data_format, "dilations": _each(dilation_rate, count)}
@@ -113,9 +128,16 @@ def conv2d_transpose(
     data_format: str = "channels_last",
     activation: Any = None,
     use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
-    **options: Any,
 ) -> Any:
     """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own.
 
@@ -124,8 +146,20 @@ def conv2d_transpose(
     ...     print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)
     (2, 8, 8, 8)
     """
-    given = {"data_format": data_format, "activation": activation, "use_bias": use_bias, **options}
-    made = _Layer("conv2d_transpose", inputs, 2, given)
+    options = {
+        "data_format": data_format,
+        "activation": activation,
+        "use_bias": use_bias,
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+        "kernel_regularizer": kernel_regularizer,
+        "bias_regularizer": bias_regularizer,
+        "activity_regularizer": activity_regularizer,
+        "kernel_constraint": kernel_constraint,
+        "bias_constraint": bias_constraint,
+        "trainable": trainable,
+    }
+    made = _Layer("conv2d_transpose", inputs, 2, options)
     size, step = _each(kernel_size, 2), _each(strides, 2)
     with variable_scope(name, "conv2d_transpose", reuse=reuse):
         kernel = made.variable("kernel", [*size, int(filters), made.channels])
@@ -162,9 +196,19 @@ def separable_conv2d(
     depth_multiplier: int = 1,
     activation: Any = None,
     use_bias: bool = True,
+    depthwise_initializer: Any = None,
+    pointwise_initializer: Any = None,
+    bias_initializer: Any = None,
+    depthwise_regularizer: Any = None,
+    pointwise_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    depthwise_constraint: Any = None,
+    pointwise_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
-    **options: Any,
 ) -> Any:
     """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``.
 
@@ -173,8 +217,23 @@ def separable_conv2d(
     ...     print(tf.layers.separable_conv2d(tf.zeros([2, 4, 4, 3]), 8, 3).shape)
     (2, 2, 2, 8)
     """
-    given = {"data_format": data_format, "activation": activation, "use_bias": use_bias, **options}
-    made = _Layer("separable_conv2d", inputs, 2, given)
+    options = {
+        "data_format": data_format,
+        "activation": activation,
+        "use_bias": use_bias,
+        "depthwise_initializer": depthwise_initializer,
+        "pointwise_initializer": pointwise_initializer,
+        "bias_initializer": bias_initializer,
+        "depthwise_regularizer": depthwise_regularizer,
+        "pointwise_regularizer": pointwise_regularizer,
+        "bias_regularizer": bias_regularizer,
+        "activity_regularizer": activity_regularizer,
+        "depthwise_constraint": depthwise_constraint,
+        "pointwise_constraint": pointwise_constraint,
+        "bias_constraint": bias_constraint,
+        "trainable": trainable,
+    }
+    made = _Layer("separable_conv2d", inputs, 2, options)
     with variable_scope(name, "separable_conv2d", reuse=reuse):
         apart = made.variable(
             "depthwise_kernel", [*_each(kernel_size, 2), made.channels, int(depth_multiplier)], "depthwise"
@@ -183,7 +242,6 @@ def separable_conv2d(
             "pointwise_kernel", [1, 1, made.channels * int(depth_multiplier), int(filters)], "pointwise"
         )
         result = nn.separable_conv2d(
-            made.tensor, apart, mix, _each(strides, 2), padding.upper(), _each(dilation_rate, 2),
-            data_format=made.data_format,
+            made.tensor, apart, mix, _each(strides, 2), padding.upper(), _each(dilation_rate, 2), None, made.data_format
         )  # fmt: skip
         return made.finish(result, int(filters))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int32, int64
+from twofold.dtypes import int32, int64, string
 from twofold.errors import ArgumentError, GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.structure import flatten, unflatten
@@ -25,9 +25,11 @@ from twofold.static.bodies import source_of
 from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, numbers
 from twofold.static.flow import common_type, failed
 from twofold.static.graph import Graph, Operation, Tensor, get_default_graph
+from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 from twofold.static.session import Session
 from twofold.static.shapes import TensorShape, shape_of_sizes
+from twofold.static.string_table import bytes_array, holds_strings, stack
 from twofold.static.variables import is_nested
 
 Element = list[Any]
@@ -119,7 +121,10 @@ class Dataset:
         def make(fed: Fed) -> Elements[Element]:
             for item in generator(*args):
                 values = _by_structure(structure, item)
-                yield [numpy.asarray(value).astype(kind.numpy) for value, kind in zip(values, kinds)]
+                yield [
+                    bytes_array(value) if kind is string else numpy.asarray(value).astype(kind.numpy)
+                    for value, kind in zip(values, kinds)
+                ]
 
         return Dataset(make, _declared_types(kinds, output_shapes, structure), structure)
 
@@ -184,11 +189,12 @@ class Dataset:
         return self._with(lambda fed: itertools.islice(self._make(fed), index, None, num_shards))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
-        """The dataset itself."""
+        """The dataset itself: what waits ahead (``buffer_size``) does not change the elements."""
         return self
 
     def cache(self, filename: Any = "") -> Dataset:
-        """The same elements, made once and kept in memory."""
+        """The same elements, made once and kept in memory; raises ArgumentError for a ``filename``."""
+        refuse("cache", filename=filename or None)
         kept: list[Element] = []
 
         def make(fed: Fed) -> Elements[Element]:
@@ -247,7 +253,8 @@ class Dataset:
         An unknown size (None or -1) is that of the largest element of the batch.
         """
         shapes = [TensorShape(shape).as_list() for shape in _by_structure(self._structure, padded_shapes)]
-        fill = [0] * len(shapes) if padding_values is None else flatten(padding_values, "")[0]
+        blank = [b"" if type.dtype is string else 0 for type in self._types]
+        fill = blank if padding_values is None else flatten(padding_values, "")[0]
         size = int(numbers(batch_size))
 
         def make(fed: Fed) -> Elements[Element]:
@@ -261,7 +268,7 @@ class Dataset:
         return self._with(make, types)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
-        """``map_func`` of each element; the parts of a tuple are its arguments."""
+        """``map_func`` of each element (the parts of a tuple are its arguments), one after the other."""
         found = _Function(map_func, self._types, self._structure)
 
         def make(fed: Fed) -> Elements[Element]:
@@ -292,7 +299,10 @@ class Dataset:
         return Iterator(self._types, self._structure, self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
-        """An iterator that starts (again) whenever its ``initializer`` runs."""
+        """An iterator that starts (again) whenever its ``initializer`` runs.
+
+        ``shared_name`` is for several processes and changes nothing.
+        """
         made = Iterator(self._types, self._structure)
         made.initializer = made.make_initializer(self)
         return made
@@ -310,7 +320,10 @@ class Iterator:
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None
     ) -> Iterator:
-        """An iterator for any dataset of these types; ``make_initializer`` says which one."""
+        """An iterator for any dataset of these types; ``make_initializer`` says which one.
+
+        ``shared_name`` is for several processes and changes nothing.
+        """
         dtypes, _, structure = flatten(output_types, "output_types")
         return Iterator(
             _declared_types([as_dtype(dtype) for dtype in dtypes], output_shapes, structure), structure
@@ -394,11 +407,16 @@ def _as_arrays(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [_as_arrays(item) for item in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return convert_to_tensor(value) if is_nested(value) or is_tensor_like(value) else array_of(value)
+    if is_nested(value) or is_tensor_like(value):
+        return convert_to_tensor(value)
+    return bytes_array(value) if holds_strings(value) else array_of(value)
 
 
 def _type_of(value: Any, shape: Sequence[int]) -> TensorType:
-    dtype = value.dtype if isinstance(value, Tensor) else as_dtype(value.dtype)
+    if isinstance(value, Tensor):
+        dtype = value.dtype
+    else:
+        dtype = string if value.dtype == object else as_dtype(value.dtype)
     return tensor_type(dtype, tuple(shape))
 
 
@@ -440,11 +458,11 @@ def _stack(column: Sequence[Any]) -> Any:
     if len(shapes) > 1:
         what = f"elements of shapes {sorted(shapes)} in one batch"
         raise failed("batch", ArgumentError(what, "Use padded_batch."))
-    return numpy.stack(column)
+    return stack(column)
 
 
 def _padded(column: Sequence[Any], shape: Sequence[int | None], value: Any) -> Any:
-    arrays = [numpy.asarray(item) for item in column]
+    arrays = [numpy.asarray(item, object if isinstance(item, bytes) else None) for item in column]
     sizes = [
         max(array.shape[axis] for array in arrays) if size is None or size < 0 else size
         for axis, size in enumerate(shape)

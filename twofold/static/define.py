@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, finfo, float32, iinfo
+from twofold.dtypes import DType, finfo, float32, iinfo, string
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
@@ -24,6 +24,7 @@ from twofold.ops.base import filled, iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, Slot, Tensor, describe, get_default_graph, local, owner_of
 from twofold.static.infer import Source, infer
+from twofold.static.string_table import encode, holds_strings
 
 Number = Any
 """Annotation of a parameter whose numbers the body must know."""
@@ -32,14 +33,16 @@ _VALUE_TYPES = (bool, int, float, numpy.ndarray, numpy.generic)
 
 
 def as_dtype(value: Any) -> DType:
-    """The dtype for a dtype or its name; ``"float"`` is float32, as in TensorFlow.
+    """The dtype for a dtype or its name; ``"float"`` is float32 and ``"string"`` tf.string, as in TensorFlow.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(tf.as_dtype("float"))
     twofold.float32
     """
-    return float32 if isinstance(value, str) and value == "float" else _as_dtype(value)
+    if isinstance(value, str) and value in ("float", "string"):
+        return float32 if value == "float" else string
+    return _as_dtype(value)
 
 
 def is_tensor_like(value: Any) -> bool:
@@ -72,6 +75,8 @@ def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
 
 def _listed_operand(value: Any, partner: Any) -> Any:
     """A list beside an operator, as a constant of the dtype of the tensor on the other side."""
+    if partner.dtype is string:
+        return encode(value, constant=True)
     array = array_of(value)
     kinds = "biufc"
     if kinds.index(array.dtype.kind) > kinds.index(partner.dtype.kind):
@@ -93,7 +98,7 @@ def _holds_arrays(value: Any) -> bool:
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Any:
-    """A tensor that holds ``value``: numbers, nested lists, an array, or text (a scalar that can only be fetched).
+    """A tensor that holds ``value``: numbers or strings, nested lists of them, or an array.
 
     With ``shape`` a value of fewer elements is repeated: its last element fills the rest. Raises ValueError for more
     elements, and with ``verify_shape`` TypeError for any other shape.
@@ -103,12 +108,12 @@ def constant(
     ...     print(session.run(tf.constant([1.0, 2.0])))
     [1. 2.]
     """
-    if isinstance(value, (str, bytes)):
-        made = get_default_graph().add("Const", name or "Const", [_STRING], ())
-        made.string = value.encode() if isinstance(value, str) else value
-        return made.outputs[0]
     wanted = None if dtype is None else as_dtype(dtype)
-    array = array_of(value, wanted)
+    if wanted is string or (wanted is None and holds_strings(value)):
+        array = encode(value, constant=True).numpy()
+        wanted = string
+    else:
+        array = array_of(value, wanted)
     if shape is not None:
         sizes = tuple(int(size) for size in shape) if not isinstance(shape, int) else (shape,)
         if verify_shape and array.shape != sizes:
@@ -122,13 +127,11 @@ def constant(
                 f"constant: {flat.size} values for shape {sizes}, at {here()}. Give at most {count}."
             )
         array = numpy.concatenate([flat, numpy.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
-    bound = _core.from_array(numpy.ascontiguousarray(array).reshape(array.shape), False)
+    code = string.code if wanted is string else -1
+    bound = _core.from_array(numpy.ascontiguousarray(array).reshape(array.shape), False, code)
     made = get_default_graph().add("Const", name or "Const", [bound.type_], ())
     made.constant = bound
     return made.outputs[0]
-
-
-_STRING = _core.from_array(numpy.zeros((), numpy.uint8), False).type_
 
 
 def convert_to_tensor(
@@ -136,7 +139,8 @@ def convert_to_tensor(
 ) -> Any:
     """``value`` as a tensor of the graph; lists may hold tensors.
 
-    Raises ValueError for a tensor of another dtype than the one asked for.
+    Raises ValueError for a tensor of another dtype than the one asked for. Numbers are of ``preferred_dtype`` where
+    no dtype is asked for and that loses no fraction.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -153,6 +157,10 @@ def convert_to_tensor(
         return _in_graph(found)
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return _packed(value, None if dtype is None else as_dtype(dtype))
+    if dtype is None and preferred_dtype is not None and not isinstance(value, (str, bytes)):
+        wanted = as_dtype(preferred_dtype)
+        if wanted.kind in "fc" or numpy.asarray(value).dtype.kind not in "fc":
+            dtype = wanted
     return constant(value, dtype, name=name or "Const")
 
 
@@ -209,8 +217,12 @@ class Arguments:
 
 def _tensor_argument(value: Any, dtype: DType | None) -> Any:
     """A value for a tensor parameter: numbers stay numbers, arrays and lists become tensors."""
-    if value is None or isinstance(value, (bool, int, float, str, DType)) or is_tensor_like(value):
+    if value is None or isinstance(value, (bool, int, float, DType)) or is_tensor_like(value):
         return value
+    if isinstance(value, (str, bytes)):
+        return constant(value) if dtype is string else value
+    if holds_strings(value):
+        return constant(value)
     if isinstance(value, numpy.generic):
         return value.item() if dtype is not None else constant(value)
     if isinstance(value, (numpy.ndarray, list, tuple)):

@@ -17,8 +17,10 @@ from twofold.ir.bind import input_node
 from twofold.ir.node import Node
 from twofold.ops.base import ops
 from twofold.static import array, math
+from twofold.static.control import name_scope as _name_scope
 from twofold.static.define import as_dtype, convert_to_tensor, define, sizes
 from twofold.static.flow import failed
+from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 
 _Make = Callable[..., distributions.Distribution]
@@ -71,7 +73,13 @@ class Distribution:
 
     _differentiable = True
 
-    def _declared(self, name: str, function: Callable[..., Any], *values: Any) -> Any:
+    def _scope(self, name: str) -> Any:
+        """Inside, names of operations start with those of the distribution and of a method."""
+        return _name_scope(f"{self.name}/{name}")
+
+    def _declared(
+        self, what: str, function: Callable[..., Any], *values: Any, name: str | None = None
+    ) -> Any:
         """An operation: ``function`` of the distribution and of ``values``."""
         make = self._make
 
@@ -79,73 +87,80 @@ class Distribution:
             return _on_tensors(lambda given, rest: function(make(*given), *rest), parameters, values)
 
         keywords = {"parameters": self._given, "values": list(values)}
-        label = f"{type(self).__name__}/{name}"
-        return define(label, body, (), keywords, label).outputs[0]
+        return define(
+            f"{type(self).__name__}/{what}", body, (), keywords, f"{self.name}/{name or what}"
+        ).outputs[0]
 
-    def _of_value(self, name: str, value: Any) -> Any:
+    def _of_value(self, what: str, value: Any, name: str) -> Any:
         dtype = self._float
         given = convert_to_tensor(value, None if self._whole_numbers else dtype)
-        evaluate = lambda made, x: getattr(made, name)(ops.cast(x, dtype))
-        return self._declared(name, evaluate, given)
+        evaluate = lambda made, x: getattr(made, what)(ops.cast(x, dtype))
+        return self._declared(what, evaluate, given, name=name)
 
-    def _property(self, name: str) -> Any:
-        return self._declared(name, lambda made: getattr(made, name))
+    def _property(self, what: str, name: str | None = None) -> Any:
+        return self._declared(what, lambda made: getattr(made, what), name=name)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:
         """The logarithm of the probability, or density, of ``value``."""
-        return self._of_value("log_prob", value)
+        return self._of_value("log_prob", value, name)
 
     def prob(self, value: Any, name: str = "prob") -> Any:
         """The probability, or density, of ``value``."""
-        return math.exp(self.log_prob(value))
+        with self._scope(name):
+            return math.exp(self.log_prob(value))
 
     def cdf(self, value: Any, name: str = "cdf") -> Any:
         """The probability of at most ``value``."""
-        return self._of_value("cdf", value)
+        return self._of_value("cdf", value, name)
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
         """The logarithm of ``cdf``."""
-        return math.log(self.cdf(value))
+        with self._scope(name):
+            return math.log(self.cdf(value))
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Any:
         """The probability of more than ``value``."""
-        return 1.0 - self.cdf(value)
+        with self._scope(name):
+            return 1.0 - self.cdf(value)
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
         """The logarithm of ``survival_function``."""
-        return math.log1p(-self.cdf(value))
+        with self._scope(name):
+            return math.log1p(-self.cdf(value))
 
     def quantile(self, value: Any, name: str = "quantile") -> Any:
         """The value up to which this probability lies."""
-        return self._of_value("icdf", value)
+        return self._of_value("icdf", value, name)
 
     def mean(self, name: str = "mean") -> Any:
         """The mean."""
-        return self._property("mean")
+        return self._property("mean", name)
 
     def mode(self, name: str = "mode") -> Any:
         """The most probable value."""
-        return math.cast(self._property("mode"), self.dtype)
+        with self._scope(name):
+            return math.cast(self._property("mode"), self.dtype)
 
     def variance(self, name: str = "variance") -> Any:
         """The variance."""
-        return self._property("variance")
+        return self._property("variance", name)
 
     def stddev(self, name: str = "stddev") -> Any:
         """The standard deviation."""
-        return self._property("stddev")
+        return self._property("stddev", name)
 
     def entropy(self, name: str = "entropy") -> Any:
         """The entropy in nats."""
-        return self._declared("entropy", lambda made: made.entropy())
+        return self._declared("entropy", lambda made: made.entropy(), name=name)
 
     def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
         """``kl_divergence(self, other)``."""
-        return kl_divergence(self, other)
+        return kl_divergence(self, other, name=f"{self.name}/{name}")
 
     def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
         """The entropy, and the divergence of ``other`` from this distribution."""
-        return self.entropy() + kl_divergence(self, other)
+        with self._scope(name):
+            return self.entropy() + kl_divergence(self, other)
 
     def _whole_shape(self) -> Any:
         return self._declared("shape", lambda made: made.mean)
@@ -164,8 +179,9 @@ class Distribution:
 
     def batch_shape_tensor(self, name: str | None = None) -> Any:
         """The shape of the parameters together, as a tensor."""
-        shape = array.shape(self._whole_shape())
-        return shape[: -self._event_axes] if self._event_axes else shape
+        with self._scope(name or "batch_shape_tensor"):
+            shape = array.shape(self._whole_shape())
+            return shape[: -self._event_axes] if self._event_axes else shape
 
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
         """Samples of shape ``sample_shape`` for each set of parameters, drawn anew in every run."""
@@ -188,6 +204,11 @@ class Distribution:
 def _unchecked(kind: _Make) -> _Make:
     """A class of distributions that takes any parameters, as TensorFlow's do."""
     return lambda *parameters: kind(*parameters, validate_args=False)
+
+
+def _refuse(made: Distribution, validate_args: bool, allow_nan_stats: bool) -> None:
+    """Raise ArgumentError where parameters or statistics are to be checked in each run."""
+    refuse(type(made).__name__, validate_args=validate_args, **{"allow_nan_stats=False": not allow_nan_stats})
 
 
 class _Plain(Distribution):
@@ -218,6 +239,7 @@ class Normal(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, loc=loc, scale=scale)
 
 
@@ -240,6 +262,7 @@ class Laplace(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, loc=loc, scale=scale)
 
 
@@ -262,6 +285,7 @@ class Uniform(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, low=low, high=high)
 
 
@@ -283,6 +307,7 @@ class Exponential(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Exponential",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, rate=rate)
 
 
@@ -305,6 +330,7 @@ class Gamma(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Gamma",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, concentration=concentration, rate=rate)
 
 
@@ -327,6 +353,7 @@ class Beta(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Beta",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, concentration1=concentration1, concentration0=concentration0)
 
 
@@ -348,6 +375,7 @@ class Dirichlet(_Plain):
         allow_nan_stats: bool = True,
         name: str = "Dirichlet",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, concentration=concentration)
 
 
@@ -371,6 +399,7 @@ class StudentT(_Plain):
         allow_nan_stats: bool = True,
         name: str = "StudentT",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(name, df=df, loc=loc, scale=scale)
 
 
@@ -408,11 +437,13 @@ class Bernoulli(_Choice):
         allow_nan_stats: bool = True,
         name: str = "Bernoulli",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(distributions.Bernoulli, logits, probs, name, dtype)
 
     def mode(self, name: str = "mode") -> Any:
         """The more probable number; 0 if both are."""
-        return math.cast(math.greater(self.probs, 0.5), self.dtype)  # type: ignore[attr-defined]
+        with self._scope(name):
+            return math.cast(math.greater(self.probs, 0.5), self.dtype)  # type: ignore[attr-defined]
 
 
 class Categorical(_Choice):
@@ -433,6 +464,7 @@ class Categorical(_Choice):
         allow_nan_stats: bool = True,
         name: str = "Categorical",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self._begin(distributions.Categorical, logits, probs, name, dtype)
 
     @property
@@ -461,6 +493,7 @@ class Multinomial(_Choice):
         allow_nan_stats: bool = True,
         name: str = "Multinomial",
     ) -> None:
+        _refuse(self, validate_args, allow_nan_stats)
         self.total_count = int(total_count)
 
         def kind(**parameters: Any) -> distributions.Distribution:
@@ -498,9 +531,11 @@ def kl_divergence(
     ...     print(session.run(tf.distributions.kl_divergence(normal(0.0, 1.0), normal(1.0, 1.0))))
     0.5
     """
+    refuse("kl_divergence", **{"allow_nan_stats=False": not allow_nan_stats})
     rule = _rules.get((type(distribution_a), type(distribution_b)))
     if rule is not None:
-        return rule(distribution_a, distribution_b)
+        with _name_scope(name, "kl_divergence"):
+            return rule(distribution_a, distribution_b)
     count = len(distribution_a._given)
     make_a, make_b = distribution_a._make, distribution_b._make
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from twofold.dtypes import float32, int32
 from twofold.ops.base import ops
+from twofold.runtime.tracing import here
 from twofold.static.define import (
     Number,
     array_of,
     as_dtype,
     as_tensor,
+    convert_to_tensor,
+    is_tensor_like,
     numbers,
     operation,
     sizes,
@@ -24,14 +29,14 @@ def _zeros_like(tensor: Any, dtype: Any = None) -> Any:
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Zeros in the shape of ``tensor``.
+    """Zeros in the shape of ``tensor``; ``optimize`` changes nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.zeros_like([1.0, 2.0])))
     [0. 0.]
     """
-    return _zeros_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
+    return _zeros_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
 
 
 @operation("OnesLike")
@@ -40,14 +45,14 @@ def _ones_like(tensor: Any, dtype: Any = None) -> Any:
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Ones in the shape of ``tensor``.
+    """Ones in the shape of ``tensor``; ``optimize`` changes nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.ones_like([1.0, 2.0])))
     [1. 1.]
     """
-    return _ones_like(tensor, None if dtype is None else as_dtype(dtype), name=name)
+    return _ones_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
 
 
 @operation("Fill")
@@ -93,8 +98,9 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 
 
 @operation("Eye")
-def _eye(rows: Number, columns: Number, dtype: Any) -> Any:
-    return ops.eye(int(numbers(rows)), int(numbers(columns)), dtype=dtype)
+def _eye(rows: Number, columns: Number, batch: Number, dtype: Any) -> Any:
+    made = ops.eye(int(numbers(rows)), int(numbers(columns)), dtype=dtype)
+    return made if batch is None else ops.expand(made, (*sizes(batch), *made.shape))
 
 
 def eye(
@@ -104,7 +110,7 @@ def eye(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Any:
-    """The identity matrix.
+    """The identity matrix, or an array of the shape ``batch_shape`` of them.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -112,9 +118,8 @@ def eye(
     [[1. 0.]
      [0. 1.]]
     """
-    return _eye(
-        num_rows, num_rows if num_columns is None else num_columns, as_dtype(dtype), name=name or "eye"
-    )
+    columns = num_rows if num_columns is None else num_columns
+    return _eye(num_rows, columns, batch_shape, as_dtype(dtype), name=name or "eye")
 
 
 @operation("Range")
@@ -225,7 +230,7 @@ def _top_k(input: Any, k: Number) -> Any:
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
-    """The ``k`` largest elements of each row and their places.
+    """The ``k`` largest elements of each row and their places, always sorted.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -233,3 +238,23 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     (array([3., 2.], dtype=float32), array([0, 2], dtype=int32))
     """
     return tuple(_top_k(input, k, name=name))
+
+
+@operation("Reshape")
+def _counted_parts(parts: Any, num: Number) -> Any:
+    return ops.reshape(parts, (int(numbers(num)),))
+
+
+def _check_parts(parts: Any, num: Any) -> Any:
+    """The parts of ``split``; raises ValueError unless there are ``num``, or that is None and they are counted."""
+    shape = as_tensor(parts).type_.shape if is_tensor_like(parts) else numpy.shape(parts) or (parts,)
+    count = shape[0] if len(shape) == 1 else None
+    if count is not None and count < 0:
+        if num is None:
+            raise ValueError(f"split: the number of parts is unknown, at {here()}. Give num.")
+        return _counted_parts(parts, num)
+    if num is not None and count not in (None, int(num)):
+        raise ValueError(
+            f"split: {count} parts, and num is {num}, at {here()}. Leave num out, or make it {count}."
+        )
+    return parts

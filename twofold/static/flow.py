@@ -13,58 +13,22 @@ from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
 from twofold.frontend.control import carried_names
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import apply, ops
-from twofold.runtime.calls import LoopCall, call_branch, predicate_of
-from twofold.runtime.closing import close
+from twofold.ops.base import apply
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static.array import concat, expand_dims
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_dtype, convert_to_tensor
-from twofold.static.graph import Operation, Tensor, describe, get_default_graph, operation_of
+from twofold.static.flows import Choice, Repeat, Sizes, While
+from twofold.static.graph import Graph, Operation, Tensor, describe, get_default_graph, operation_of
+from twofold.static.infer import Source
 from twofold.static.shapes import TensorShape, shape_text
 
 
 def failed(operation: str, error: TwofoldError) -> TwofoldError:
     """An error worded for a call on the user's line."""
     return at_operation(error, operation, [], here())
-
-
-class Flow:
-    """How a replay computes an operation from its bodies."""
-
-    def __init__(self, bodies: Sequence[Body]) -> None:
-        self.bodies = list(bodies)
-        self.draws = any(body.draws for body in bodies)
-
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        """The outputs of ``operation``, declared by ``replay``."""
-        raise NotImplementedError
-
-    def sources(self, given: Sequence[Any]) -> list[Any]:
-        """The sources of the operation: what it is given, then what its bodies capture."""
-        captured = dict.fromkeys(source for body in self.bodies for source in body.captured)
-        return [*given, *[source for source in captured if source not in given]]
-
-
-class Choice(Flow):
-    """Input 0 selects a body; only that one is computed."""
-
-    def __init__(self, bodies: Sequence[Body], names: Sequence[str]) -> None:
-        super().__init__(bodies)
-        self.names = names
-
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        choice = replay.symbolic(replay.value_of(operation.sources[0]))
-        choice = apply("reshape", choice, attrs=((),))
-
-        def run(body: Body, k: int) -> Callable[[], list[Any]]:
-            names = [f"result {place}" for place in range(len(body.results))]
-            return lambda: list(zip(body.replay(replay, ()), names))
-
-        functions = [run(body, k) for k, body in enumerate(self.bodies)]
-        return call_branch(operation.type.lower(), choice, functions, self.names, ())
 
 
 def common_type(a: TensorType, b: TensorType) -> TensorType:
@@ -84,27 +48,26 @@ def choose(
     Where a function writes variables or calls Python, the choice is computed first, in a run of its own.
     """
     graph = operation_of(choice).graph
-    shapes: list[Any] = []
-    bodies = []
+    shapes: list[Any] = [None] * len(functions)
+    bodies: list[Any] = [None] * len(functions)
     with graph.name_scope(scope):
-        for function in functions:
+        # Of a choice by truth the function for True is declared first, as in TensorFlow, though it is number 1.
+        order = range(len(functions)) if choice.dtype is not bool_ else reversed(range(len(functions)))
+        for k in order:
 
-            def run(function: Callable[[], Any] = function) -> list[Any]:
-                values, _, shape = flatten(function(), "result")
-                shapes.append(shape)
+            def run(k: int = k) -> list[Any]:
+                values, _, shapes[k] = flatten(functions[k](), "result")
                 return [_as_value(value) for value in values]
 
-            bodies.append(trace_body(graph, run, (), ()))
+            bodies[k] = trace_body(graph, run, (), ())
         types = _merged_types(operation, bodies, names, shapes)
         flow = Choice(bodies, names)
-        effects = any(body.with_effects() for body in bodies)
-        sources = [source_of(choice)] if effects else flow.sources([source_of(choice)])
-        made = graph.add("Merge", "Merge", types, sources)
-        if effects:
+        if any(body.with_effects() for body in bodies):
+            made = graph.add("Merge", "Merge", types, [source_of(choice)])
             made.branches = tuple(tuple(body.results) for body in bodies)
             made.host = frozenset({0})
         else:
-            made.flow = flow
+            made = flow.declare(graph, "Merge", "Merge", types, [source_of(choice)])
     return unflatten(shapes[0], made.outputs) if made.outputs else made
 
 
@@ -132,48 +95,6 @@ def _merged_types(
                 raise failed(operation, DTypeError(what, "Make them one dtype with tf.cast."))
             types[place] = common_type(types[place], y.type_)
     return types
-
-
-class While(Flow):
-    """Bodies ``condition`` and ``body`` over ``count`` carried values; input ``count`` may limit the rounds."""
-
-    def __init__(self, condition: Body, body: Body, names: Sequence[str], limited: bool) -> None:
-        super().__init__([condition, body])
-        self.condition, self.body, self.names, self.limited = condition, body, names, limited
-
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        count = len(self.names)
-        carried = [replay.symbolic(replay.value_of(source)) for source in operation.sources[:count]]
-        call = LoopCall("while_loop", carried, self.names)
-        if self.limited:
-            most = replay.symbolic(replay.value_of(operation.sources[count]))
-            call.most = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
-        call.carried = carried = self._with_rows(replay, carried)
-        (start,) = self.condition.replay(replay, carried)
-
-        def step(*values: Any) -> list[Any]:
-            new = call.check_carried(self.body.replay(replay, values))
-            (go_on,) = self.condition.replay(replay, new)
-            return [*new, predicate_of("while_loop", go_on, "the condition")]
-
-        return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
-
-    def _with_rows(self, replay: Any, carried: list[Any]) -> list[Any]:
-        """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
-        places = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
-        if not places:
-            return carried
-        found = close(lambda *values: self.body.replay(replay, values), [value.type_ for value in carried])
-        types = [node.type for node in found.graph.outputs]
-        return [
-            replay.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in places else value
-            for k, value in enumerate(carried)
-        ]
-
-
-def is_unwritten(type: TensorType) -> bool:
-    """Whether a value is a tensor array without elements, see ``static.tensor_array``."""
-    return len(type.shape) == 2 and type.shape[1] == 0
 
 
 def while_loop(
@@ -223,18 +144,36 @@ def while_loop(
             return arrays.flows(_returned("while_loop", found, structure, names))
 
         repeated = trace_body(graph, declare, types, labels)
-        for part in (condition, repeated):
-            part.refuse_effects("while_loop")
         outputs = _loop_types(types, starts, repeated, names)
         limit = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
-        flow = While(condition, repeated, names, bool(limit))
-        made = graph.add("While", "Exit", outputs, flow.sources([source_of(v) for v in (*starts, *limit)]))
-    made.flow = flow
+        given = [source_of(value) for value in (*starts, *limit)]
+        made = _repeated(graph, condition, repeated, names, given, outputs, arrays.growing())
     results = list(made.outputs)
     if not back_prop:
         results = [apply("stop_gradient", value) for value in results]
     whole = unflatten(structure, arrays.put(results))
     return whole[0] if len(whole) == 1 and not return_same_structure else whole
+
+
+def _repeated(
+    graph: Graph,
+    condition: Body,
+    body: Body,
+    names: Sequence[str],
+    given: list[Source],
+    outputs: Sequence[TensorType],
+    growing: Sequence[int],
+) -> Operation:
+    limited = len(given) > len(names)
+    if not growing or any(part.with_effects() for part in (condition, body)):
+        return While(condition, body, names, limited).declare(graph, "While", "Exit", outputs, given)
+    counts = [tensor_type(int64)] * len(growing)
+    sizes = Sizes(condition, body, names, limited, growing)
+    counted = sizes.declare(graph, "TensorArraySizes", None, counts, given)
+    whole = [*given, *[(counted, k) for k in range(len(growing))]]
+    made = While(condition, body, names, limited, growing).declare(graph, "While", "Exit", outputs, whole)
+    made.host = frozenset(range(len(given), len(whole)))
+    return made
 
 
 def _returned(operation: str, found: Any, structure: Any, names: Sequence[str]) -> list[Any]:
@@ -320,6 +259,10 @@ class Arrays:
     def __init__(self, values: Sequence[Any]) -> None:
         self._arrays = {k: value for k, value in enumerate(values) if hasattr(value, "with_flow")}
 
+    def growing(self) -> list[int]:
+        """The places of those that may grow."""
+        return [k for k, array in self._arrays.items() if array.dynamic_size]
+
     @staticmethod
     def flows(values: Sequence[Any]) -> list[Any]:
         """The values with arrays as their flows."""
@@ -336,40 +279,6 @@ def _compatible(a: TensorType, b: TensorType) -> bool:
     if a.shape == UNKNOWN_RANK or b.shape == UNKNOWN_RANK:
         return True
     return len(a.shape) == len(b.shape) and all(m == n or m < 0 or n < 0 for m, n in zip(a.shape, b.shape))
-
-
-class Repeat(Flow):
-    """A body over the rows of arrays: inputs are carried values, then the arrays."""
-
-    def __init__(self, operation: str, body: Body, names: Sequence[str], arrays: int, reverse: bool) -> None:
-        super().__init__([body])
-        self.operation, self.body, self.names, self.arrays, self.reverse = (
-            operation,
-            body,
-            names,
-            arrays,
-            reverse,
-        )
-
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        count = len(self.names)
-        values = [
-            replay.symbolic(replay.value_of(source)) for source in operation.sources[: count + self.arrays]
-        ]
-        call = LoopCall(self.operation, values[:count], self.names)
-        call.rows = values[count:]
-        call.descending = self.reverse
-        lengths = {row.type_.shape[0] for row in call.rows}
-        if len(lengths) != 1:
-            what = f"the first axes are of sizes {sorted(lengths)}"
-            raise ShapeError(what, "Give arrays of one length.")
-        (call.limit,) = lengths
-
-        def step(*given: Any) -> list[Any]:
-            found = self.body.replay(replay, given)
-            return [*call.check_carried(found[:count]), *found[count:]]
-
-        return call.run(step)[:-1]
 
 
 def repeat(
@@ -400,7 +309,6 @@ def repeat(
 
     with graph.name_scope(scope):
         body = trace_body(graph, declare, types, [f"arg{k}" for k in range(len(types))])
-        body.refuse_effects(operation)
         outputs = _carried_types(operation, types, carried, body, names)
         length = next((n for n in lengths if n >= 0), lengths[0] if lengths[0] < -1 else new_unknown_size())
         for source in body.results[len(carried) :]:
@@ -408,8 +316,7 @@ def repeat(
             shape = UNKNOWN_RANK if type.shape == UNKNOWN_RANK else (length, *type.shape)
             outputs.append(tensor_type(type.dtype, shape))
         flow = Repeat(operation, body, names, len(arrays), reverse)
-        made = graph.add("Scan", None, outputs, flow.sources([source_of(v) for v in (*carried, *arrays)]))
-    made.flow = flow
+        made = flow.declare(graph, "Scan", None, outputs, [source_of(v) for v in (*carried, *arrays)])
     return list(made.outputs)
 
 
@@ -443,6 +350,8 @@ def map_fn(
     name: str | None = None,
 ) -> Any:
     """``fn`` of each slice of ``elems`` along the first axis, stacked; both may be nested structures.
+
+    ``parallel_iterations``, ``swap_memory`` and ``infer_shape`` change nothing.
 
     ``dtype`` gives the dtypes of the results, where they are not those of ``elems``; it is checked.
 
@@ -523,6 +432,8 @@ def scan(
 ) -> Any:
     """All running results of ``fn(accumulated, slice)`` along the first axis of ``elems``, stacked.
 
+    ``parallel_iterations``, ``swap_memory`` and ``infer_shape`` change nothing.
+
     Without ``initializer`` the first slice is the first result. With ``reverse`` the last slice comes first.
 
     >>> import twofold.static as tf
@@ -544,6 +455,8 @@ def foldl(
 ) -> Any:
     """The last result of ``scan``.
 
+    ``parallel_iterations`` and ``swap_memory`` change nothing.
+
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.foldl(lambda total, x: total - x, tf.constant([10, 1, 2]))))
@@ -562,6 +475,8 @@ def foldr(
     name: str | None = None,
 ) -> Any:
     """The last result of ``scan`` from the last slice to the first.
+
+    ``parallel_iterations`` and ``swap_memory`` change nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from twofold import _core
 from twofold.errors import GradientError
 from twofold.frontend.transforms import second_derivatives
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
-from twofold.static.define import as_tensor, convert_to_tensor
+from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
+from twofold.static.derivatives import Derivative, operations_between
 from twofold.static.graph import Operation, Slot, Tensor, describe, owner_of
 from twofold.static.infer import Source
 
 _BLOCKING = "StopGradient"
 
 
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+def as_list(value: Any) -> list[Any]:
+    """One value or several; views of a dictionary and generators count as several, as a list does."""
+    if is_tensor_like(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return [value]
+    return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
 
 
 def _source(value: Any, what: str) -> Source:
@@ -33,38 +36,36 @@ def _source(value: Any, what: str) -> Source:
     return found
 
 
-def _reached(root: Operation, blocked: set[Source]) -> set[Source]:
-    """All tensors that ``root`` depends on through floating values."""
-    reached: set[Source] = set()
+def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> set[Source]:
+    """All tensors that one depends on through floating values; notes the loops on the host on the way."""
+    root = source[0]
+    reached = {source}
     seen = {root}
-    stack = [root]
+    stack = [] if source in blocked else [root]
     while stack:
         operation = stack.pop()
-        if operation.type == _BLOCKING or operation.python is not None:
+        if operation.hosted:
+            hosted.append(operation)
+        elif operation.type == _BLOCKING or operation.python is not None or operation.updates:
             continue
         for source in (*operation.sources, *[item for branch in operation.branches for item in branch]):
             owner, index = source
-            if owner.outputs[index].type_.dtype.kind != "f" or source in blocked:
+            if owner.outputs[index].type_.dtype.kind != "f":
                 continue
             reached.add(source)
-            if owner not in seen:
+            if owner not in seen and source not in blocked:
                 seen.add(owner)
                 stack.append(owner)
     return reached
 
 
-def _differentiate(
-    ys: Sequence[Tensor], seeds: Sequence[Any], xs: Sequence[Tensor], paths: Sequence[Sequence[int]]
-) -> list[Tensor]:
-    """The gradients of the sum of ``ys``; ``paths`` says for each which ``xs`` it reaches."""
-    total: list[Any] = [None] * len(xs)
-    for y, seed, reached in zip(ys, seeds, paths):
-        if not reached:
-            continue
-        parts = _core.gradients(y, seed, tuple(xs[k] for k in reached))
-        for k, part in zip(reached, parts):
-            total[k] = part if total[k] is None else apply("add", total[k], part)
-    return total
+def _refuse(loop: Operation, targets: list[Source]) -> None:
+    if targets:
+        raise GradientError(
+            f"gradients: no derivative passes through {loop.name} ({loop.where}), a loop that writes variables or "
+            f"calls Python, at {here()}",
+            "Take these out of the loop, or stop the gradient before it.",
+        )
 
 
 def gradients(
@@ -79,8 +80,11 @@ def gradients(
 ) -> list[Any]:
     """For each of ``xs`` the derivative of the sum of all elements of all ``ys``; None where there is no path.
 
-    ``grad_ys`` weights the elements of ``ys``. No derivative passes through ``stop_gradients``. Raises GradientError
-    for integer ``ys``, TypeError for what is no tensor.
+    ``colocate_gradients_with_ops``, ``gate_gradients`` and ``aggregation_method`` change nothing.
+
+    ``grad_ys`` weights the elements of ``ys``. ``stop_gradients`` are taken for constants: no derivative passes
+    through them, but those by them exist. The derivative by a variable is that by all its reads; none passes through
+    an update. Raises GradientError for integer ``ys`` and loops with effects, TypeError for what is no tensor.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -88,10 +92,10 @@ def gradients(
     ...     print(session.run(tf.gradients(x * x, x)[0]))
     6.0
     """
-    roots = [_source(y, "one of ys") for y in _as_list(ys)]
-    targets = [_source(x, "one of xs") for x in _as_list(xs)]
-    given = _as_list(grad_ys) if grad_ys is not None else [None] * len(roots)
-    blocked = {_source(item, "one of stop_gradients") for item in _as_list(stop_gradients or [])}
+    roots = [_source(y, "one of ys") for y in as_list(ys)]
+    targets = [_source(x, "one of xs") for x in as_list(xs)]
+    given = as_list(grad_ys) if grad_ys is not None else [None] * len(roots)
+    blocked = {_source(item, "one of stop_gradients") for item in as_list(stop_gradients or [])}
     paths = []
     for owner, index in roots:
         root = owner.outputs[index]
@@ -99,7 +103,10 @@ def gradients(
             raise GradientError(
                 f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
             )
-        reached = _reached(owner, blocked) | {(owner, index)}
+        hosted: list[Operation] = []
+        reached = _reached((owner, index), blocked, hosted)
+        for loop in hosted:
+            _refuse(loop, [target for target in targets if target in _reached((loop, 0), blocked, [])])
         paths.append([k for k, target in enumerate(targets) if target in reached])
     wanted = sorted({k for path in paths for k in path})
     if not wanted:
@@ -110,13 +117,13 @@ def gradients(
     sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None]]
     graph = roots[0][0].graph
     made = graph.add("Gradients", name, [owner.outputs[index].type_ for owner, index in chosen], sources)
-    slots = iter([Slot(len(roots) + len(chosen) + k) for k in range(len(sources) - len(roots) - len(chosen))])
-    made.body = _differentiate
-    made.arguments = (
-        [Slot(k) for k in range(len(roots))],
-        [None if seed is None else next(slots) for seed in seeds],
-        [Slot(len(roots) + k) for k in range(len(chosen))],
+    made.flow = Derivative(
+        len(roots),
+        len(chosen),
+        [seed is not None for seed in seeds],
         [[places[k] for k in path] for path in paths],
+        sorted(blocked, key=lambda source: (source[0].number, source[1])),
+        operations_between(roots, blocked),
     )
     return [made.outputs[places[k]] if k in places else None for k in range(len(targets))]
 
@@ -135,6 +142,8 @@ def hessians(
 ) -> list[Any]:
     """For each of ``xs`` the second derivatives of the sum of ``ys``, of the shape of ``x`` twice.
 
+    ``colocate_gradients_with_ops``, ``gate_gradients`` and ``aggregation_method`` change nothing.
+
     Raises GradientError for ``ys`` that are not floating scalars, or that ``gradients`` made.
 
     >>> import twofold.static as tf
@@ -144,8 +153,8 @@ def hessians(
     [[ 6.  0.]
      [ 0. 12.]]
     """
-    roots = [_source(y, "one of ys") for y in _as_list(ys)]
-    targets = [_source(x, "one of xs") for x in _as_list(xs)]
+    roots = [_source(y, "one of ys") for y in as_list(ys)]
+    targets = [_source(x, "one of xs") for x in as_list(xs)]
     for owner, index in roots:
         root = owner.outputs[index]
         if root.dtype.kind != "f" or root.type_.shape:

@@ -15,19 +15,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy
+
 from twofold import _core
-from twofold.errors import ArgumentError, GraphError
+from twofold.dtypes import DType, string
+from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
+from twofold.static.elements import check_kind
+from twofold.static.graph_def import GraphDef, graph_def_of
+from twofold.static.placement import check_device, placed
 from twofold.static.shapes import shape_text
+from twofold.static.string_table import decode
 
 Tensor = _core.Tensor
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-
-
-class InvalidArgumentError(GraphError):
-    """A run lacks a placeholder's value, or a check of the running graph failed (``Assert``)."""
 
 
 class GraphKeys:
@@ -86,12 +89,15 @@ class Operation:
         "branches",
         "constant",
         "control_inputs",
+        "device",
         "draws",
         "flow",
         "graph",
         "host",
+        "hosted",
         "inputs",
         "keywords",
+        "looks",
         "name",
         "number",
         "number_of",
@@ -100,10 +106,10 @@ class Operation:
         "python",
         "reads_state",
         "sources",
-        "string",
         "type",
         "updates",
         "variable",
+        "wished",
     )
 
     def __init__(self, graph: Graph, type: str, name: str) -> None:
@@ -118,15 +124,20 @@ class Operation:
         self.sources: tuple[tuple[Operation, int], ...] = ()
         self.outputs: list[Tensor] = []
         self.control_inputs: tuple[Operation, ...] = ()
+        self.device = ""
         self.updates: tuple[Any, ...] = ()
         self.reads_state = False
         self.draws = False
         self.host: frozenset[int] = frozenset()  # inputs whose numbers the body must know, such as a shape
+        self.wished: frozenset[int] = (
+            frozenset()
+        )  # inputs whose numbers it must know outside of compiled loops
+        self.looks: str | None = None  # at an array that grows: at its "elements" or at its "size"
         self.constant: Any = None
         self.variable: Any = None
         self.observe: Callable[..., None] | None = None
         self.python: Callable[..., Any] | None = None
-        self.string: Any = None
+        self.hosted = False  # whether ``python`` is given the run first
         self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
         self.flow: Any = None  # of a choice or loop: what computes it from closed bodies
@@ -185,6 +196,8 @@ class Graph:
         self._names: dict[str, int] = {}
         self._scope = ""
         self._controls: list[tuple[Operation, ...]] = []
+        self._devices: list[Any] = []
+        self._unfeedable: set[Any] = set()
         self._collections: dict[str, list[Any]] = {}
         self._finalized = False
         self.running = 0
@@ -240,17 +253,12 @@ class Graph:
 
     def as_graph_element(self, item: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation that ``item`` is or names; raises TypeError, ValueError or KeyError."""
-        convert = getattr(item, "_as_graph_element", None)
-        if convert is not None:
-            item = convert()
-        if isinstance(item, str):
-            return self.get_tensor_by_name(item) if ":" in item else self.get_operation_by_name(item)
-        if isinstance(item, (Tensor, Operation)):
+        item = getattr(item, "_as_graph_element", lambda: item)()
+        is_tensor = ":" in item if isinstance(item, str) else isinstance(item, Tensor)
+        check_kind(item, isinstance(item, (str, Tensor, Operation)), is_tensor, allow_tensor, allow_operation)
+        if not isinstance(item, str):
             return item
-        raise TypeError(
-            f"a value of type {type(item).__name__} is neither a tensor nor an operation. Fetch "
-            "one of those, or its name."
-        )
+        return self.get_tensor_by_name(item) if is_tensor else self.get_operation_by_name(item)
 
     # Names
 
@@ -385,6 +393,8 @@ class Graph:
         made.outputs = outputs
         seen = {id(operation): operation for group in self._controls for operation in group}
         made.control_inputs = tuple(seen.values())
+        if self._devices:
+            made.device = placed(self._devices, made)
         for index, tensor in enumerate(outputs):
             key = _core.value_key(tensor)
             _OWNERS[key] = made
@@ -394,20 +404,29 @@ class Graph:
         self._by_name[made.name] = made
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Does nothing."""
+        """Make feeding a value for ``tensor`` an error."""
+        self._unfeedable.add(_core.value_key(tensor))
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether a tensor may be fed: every one may."""
-        return True
+        """Whether a value may be fed for ``tensor``: unless ``prevent_feeding`` says otherwise."""
+        return _core.value_key(tensor) not in self._unfeedable
 
-    def as_graph_def(self) -> list[tuple[str, str, list[str]]]:
-        """Name, type and input names of every operation (TensorFlow: a protocol buffer)."""
-        return [(op.name, op.type, [name_of(tensor) for tensor in op.inputs]) for op in self._operations]
+    def as_graph_def(self) -> GraphDef:
+        """The operations as a message."""
+        return graph_def_of(self._operations)
+
+    def device(self, name: Any) -> Any:
+        """Inside, operations are for this device; see ``tf.device``."""
+        check_device("device", name)
+        return self._on(name)
 
     @contextmanager
-    def device(self, name: Any) -> Iterator[None]:
-        """Does nothing: everything runs on the CPU."""
-        yield
+    def _on(self, name: Any) -> Iterator[None]:
+        self._devices.append(name)
+        try:
+            yield
+        finally:
+            self._devices.pop()
 
 
 class _Local(threading.local):
@@ -491,10 +510,30 @@ def name_of(tensor: Tensor) -> str:
     return f"{found[0].name}:{found[1]}"
 
 
+def check_one_graph(what: str, values: Any) -> None:
+    """Raise ValueError if tensors among ``values`` belong to several graphs."""
+    given = [getattr(value, "_as_graph_element", lambda value=value: value)() for value in values or ()]
+    found = [owner_of(value) for value in given if isinstance(value, Tensor)]
+    graphs = {id(owner[0].graph): owner[0] for owner in found if owner is not None}
+    if len(graphs) > 1:
+        names = " and ".join(f"'{operation.name}' ({operation.where})" for operation in graphs.values())
+        raise ValueError(f"{what}: {names} are of different graphs, at {here()}. Give values of one graph.")
+
+
 def describe(tensor: Tensor) -> str:
     """A declared tensor for a message: ``'x:0' float32[?,3] (train.py:12)``."""
     type_ = tensor.type_
     return f"'{name_of(tensor)}' {type_.dtype.name}{shape_text(type_.shape)} ({tensor._where})"
+
+
+def _on_strings(function: Callable[..., Any], slots: Sequence[Any]) -> Callable[..., Any]:
+    """A function of the strings of the slots, element by element; operands beside them are constant strings."""
+    each = numpy.frompyfunc(function, len(slots), 1)
+
+    def mapped(*values: Any) -> Any:
+        return each(*[values[s.index] if isinstance(s, Slot) else decode(s.detach().numpy()) for s in slots])
+
+    return mapped
 
 
 def _is_declared_by_call(tensor: Tensor) -> None:
@@ -509,6 +548,8 @@ def _is_declared_by_call(tensor: Tensor) -> None:
     operators = getattr(op, "operators", ())
     type_ = operators[0].strip("_") if operators else "".join(part.title() for part in op.name.split("_"))
     graph.check_open(type_)
+    if operators:
+        _check_operands(type_, op, inputs, owners)
     made = Operation(graph, type_, graph.unique_name(type_))
     slots: list[Any] = []
     sources: list[tuple[Operation, int]] = []
@@ -516,9 +557,38 @@ def _is_declared_by_call(tensor: Tensor) -> None:
         slots.append(item if found is None else Slot(len(sources)))
         if found is not None:
             sources.append(found)
-    made.body = lambda *values: _core.record(op, attrs, values)
-    made.arguments = tuple(slots)
+    if tensor.type_.dtype is string:
+        made.python = _on_strings(op.on_strings, slots)
+    else:
+        made.body = lambda *values: _core.record(op, attrs, values)
+        made.arguments = tuple(slots)
     graph._enter(made, [tensor], sources)
+
+
+def _check_operands(type: str, op: Any, inputs: Sequence[Any], owners: Sequence[Any]) -> None:
+    """Raise DTypeError where an operator would have to choose between the dtypes of two tensors."""
+    if len(inputs) != 2 or op.kind not in ("elementwise", "contraction"):
+        return
+    shown = [
+        describe(item) if owner is not None else str(getattr(item, "type_", item))
+        for item, owner in zip(inputs, owners)
+    ]
+    try:
+        check_same_dtype(*inputs)
+    except DTypeError as error:
+        raise at_operation(error, type, shown, here()) from None
+
+
+def check_same_dtype(*values: Any) -> list[Any]:
+    """The values; raises DTypeError unless tensors have one dtype, which takes the Python numbers among them, too."""
+    dtypes = [value.dtype for value in values if isinstance(getattr(value, "dtype", None), DType)]
+    if any(dtype is not dtypes[0] for dtype in dtypes):
+        what = f"dtypes {' and '.join(dtype.name for dtype in dtypes)} do not match"
+        raise DTypeError(what, "Make them one dtype with tf.cast.")
+    if dtypes and dtypes[0].kind in "iub" and any(isinstance(value, float) for value in values):
+        what = f"a number with a fraction beside {dtypes[0].name}"
+        raise DTypeError(what, "Cast the tensor with tf.cast, or give a whole number.")
+    return list(values)
 
 
 _core.on_declaration(_is_declared_by_call)

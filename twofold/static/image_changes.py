@@ -289,7 +289,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
     ...     print(tf.image.rgb_to_grayscale(tf.zeros([4, 4, 3])).shape)
     (4, 4, 1)
     """
-    return _as_floats(images, _gray)
+    return _as_floats(images, lambda floats: _gray(floats, name=name))
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
@@ -300,7 +300,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
     ...     print(tf.image.grayscale_to_rgb(tf.zeros([4, 4, 1])).shape)
     (4, 4, 3)
     """
-    return array.concat([images, images, images], -1)
+    return array.concat([images, images, images], -1, name=name or "grayscale_to_rgb")
 
 
 def _channels(image: Any) -> list[Any]:
@@ -427,7 +427,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
     ...     print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)
     (4, 4, 3)
     """
-    return _as_floats(image, lambda floats: _turned_hue(floats, delta))
+    return _as_floats(image, lambda floats: _turned_hue(floats, delta, name=name))
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
@@ -438,7 +438,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     ...     print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)
     (4, 4, 3)
     """
-    return _as_floats(image, lambda floats: _saturated(floats, saturation_factor))
+    return _as_floats(image, lambda floats: _saturated(floats, saturation_factor, name=name))
 
 
 def _between(low: float, high: float, seed: int | None, what: str) -> Any:

@@ -20,7 +20,17 @@ Tensor = _core.Tensor
 _SAMPLES = (1009, 2003)
 _RANKS = 5
 _SMALL = 17
+_FEW = 16
+_REFUSED = (TwofoldError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What a body raises for sizes that it does not take."""
+_SEVERAL = (0, 2, 3, 4, 5, 6, 7, 8, 16, 100, 5001, 30011)
 Source = tuple[Operation, int]
+
+
+def read_of(source: Source) -> Any:
+    """The variable that a tensor is a plain read of, or None."""
+    operation = source[0]
+    return None if operation.updates else operation.variable
 
 
 class Unforeseen(Exception):
@@ -53,8 +63,30 @@ def call_body(
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def known_value(source: Source, sizes: Sizes) -> Any:
-    """The value of a tensor that depends on constants and sizes alone; raises Unforeseen for any other."""
+Open = dict[Source, list[int]]
+"""Names of numbers that only a run will tell, by the tensors that hold them."""
+
+
+def known_value(source: Source, sizes: Sizes, open_: Open | None = None) -> Any:
+    """The value of a tensor that depends on constants and sizes alone; raises Unforeseen for any other.
+
+    With ``open_`` whole numbers that only a run will tell are unknown sizes as well: they get names there.
+    """
+    try:
+        return _known_value(source, sizes, open_)
+    except Unforeseen:
+        owner, index = source
+        type = owner.outputs[index].type_
+        few = len(type.shape) <= 1 and all(0 <= size <= _FEW for size in type.shape)
+        if open_ is None or type.dtype.kind not in "iu" or not few:
+            raise
+    if source not in open_:
+        open_[source] = [new_unknown_size() for _ in range(type.shape[0] if type.shape else 1)]
+    numbers = numpy.array([sizes.get(name, 1) for name in open_[source]], type.dtype.numpy)
+    return _core.from_array(numbers.reshape(type.shape), False)
+
+
+def _known_value(source: Source, sizes: Sizes, open_: Open | None) -> Any:
     operation, index = source
     if operation.constant is not None:
         return operation.constant
@@ -63,7 +95,7 @@ def known_value(source: Source, sizes: Sizes) -> Any:
     if operation.type in ("Shape", "Size", "Rank", "ShapeN"):
         values = [_SizeOf(owner.outputs[k].type_, sizes) for owner, k in operation.sources]
     else:
-        values = [known_value(item, sizes) for item in operation.sources]
+        values = [known_value(item, sizes, open_) for item in operation.sources]
     return call_body(operation, values)[index]
 
 
@@ -124,6 +156,7 @@ def infer(operation: Operation) -> list[TensorType]:
 
 def _infer_rank(operation: Operation, types: Sequence[TensorType]) -> list[TensorType]:
     found: list[list[TensorType]] = []
+    fitting: list[int] = []
     first_error: Exception | None = None
     for rank in range(_RANKS):
         sizes = tuple(new_unknown_size() for _ in range(rank))
@@ -133,52 +166,108 @@ def _infer_rank(operation: Operation, types: Sequence[TensorType]) -> list[Tenso
         ]
         try:
             found.append(_infer_sizes(operation, ranked))
-        except (TwofoldError, ArithmeticError, LookupError, ValueError) as error:  # not of this rank
+            fitting.append(rank)
+        except _REFUSED as error:  # not of this rank
             first_error = first_error or error
     if not found:
         assert first_error is not None
         raise first_error
     outputs = []
     for candidates in zip(*found):
-        same = len(found) > 1 and all(type is candidates[0] for type in candidates)
-        outputs.append(candidates[0] if same else tensor_type(candidates[0].dtype, UNKNOWN_RANK))
+        # a single rank that fits is the rank, unless it is the largest tried: larger ones might fit, too
+        certain = len(found) > 1 or fitting[0] < _RANKS - 1
+        outputs.append(_common(candidates) if certain else tensor_type(candidates[0].dtype, UNKNOWN_RANK))
     return outputs
+
+
+def _common(types: Sequence[TensorType]) -> TensorType:
+    """What types found for several ranks agree on."""
+    first, *rest = types
+    if any(len(other.shape) != len(first.shape) for other in rest):
+        return tensor_type(first.dtype, UNKNOWN_RANK)
+    sizes = [
+        size if all(other.shape[place] == size for other in rest) else new_unknown_size()
+        for place, size in enumerate(first.shape)
+    ]
+    return tensor_type(first.dtype, tuple(sizes))
 
 
 def _infer_sizes(operation: Operation, types: Sequence[TensorType]) -> list[TensorType]:
     unknown = list(dict.fromkeys(size for type in types for size in type.shape if size < -1))
     hosts = [operation.sources[k] for k in sorted(operation.host)]
-    unknown = list(dict.fromkeys([*unknown, *_unknown_sizes(hosts)]))
-    trials = Trials(lambda sizes: _typed(operation, types, sizes))
+    open_ = _open(hosts)
+    followed = [*_unknown_sizes(hosts), *[name for names in open_.values() for name in names]]
+    unknown = list(dict.fromkeys([*unknown, *followed]))
+    trials = Trials(lambda sizes: _typed(operation, types, sizes, open_))
     try:
         low, high = trials.first(_assignments(unknown, [type.shape for type in types]))
     except Unforeseen:
         return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
-    first, second = trials.of(low), trials.of(high)
-    assert first is not None and second is not None
-    small = _tiny(operation, types, unknown) or first
+    except _REFUSED:
+        if not open_:
+            raise
+        return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
+    several = low != high or not followed
+    found = [(sizes, made) for sizes in (low, high) if (made := trials.of(sizes)) is not None]
+    found += _more(operation, types, unknown, open_, bool(followed))
     return [
-        tensor_type(a.dtype, _shape(a.shape, b.shape, low, high, c.shape))
-        for a, b, c in zip(first, second, small)
+        tensor_type(made.dtype, _shape([(sizes, each[k].shape) for sizes, each in found], several))
+        for k, made in enumerate(found[0][1])
     ]
 
 
-def _tiny(operation: Operation, types: Sequence[TensorType], unknown: list[int]) -> list[TensorType] | None:
-    """The types for sizes of 1, which show what depends on the size after all, such as ``x[:10]``."""
-    try:
-        return _typed(operation, types, dict.fromkeys(unknown, 1)) if unknown else None
-    except (TwofoldError, Unforeseen):
-        return None
+def _open(hosts: Sequence[Source]) -> Open:
+    """The numbers among those that a body must know which only a run will tell."""
+    found: Open = {}
+    for source in hosts:
+        try:
+            known_value(source, _Sevens(), found)
+        except (Unforeseen, *_REFUSED):
+            continue
+    return found
 
 
-def _shape(a: Shape, b: Shape, low: Sizes, high: Sizes, small: Shape) -> Shape:
-    if len(a) != len(b) or len(a) != len(small):
+class _Sevens(dict[int, int]):
+    def get(self, name: int, default: Any = None) -> Any:
+        return default if default is not None and default >= 0 else 7
+
+
+def _more(
+    operation: Operation, types: Sequence[TensorType], unknown: list[int], open_: Open, followed: bool
+) -> list[tuple[Sizes, list[TensorType]]]:
+    """Further sizes and types, which show what depends on a size after all, such as ``x[:10]`` or ``shape(x)[0] % 2``.
+
+    Where numbers follow sizes, as in the second, many are tried.
+    """
+    tried: list[Sizes] = [dict.fromkeys(unknown, 1)] if unknown else []
+    if followed:
+        tried += [dict.fromkeys(unknown, size) for size in _SEVERAL]
+        tried += [{name: 3 + 2 * place for place, name in enumerate(unknown)}]
+        tried += [{name: 40 - place for place, name in enumerate(unknown)}]
+        tried += [{**dict.fromkeys(unknown, 6), name: size} for name in unknown for size in (1, 2)]
+    found = []
+    for sizes in tried:
+        try:
+            found.append((sizes, _typed(operation, types, sizes, open_)))
+        except (Unforeseen, *_REFUSED):
+            continue
+    return found
+
+
+def _shape(found: Sequence[tuple[Sizes, Shape]], several: bool) -> Shape:
+    """What shapes for different sizes have in common; with one for one set of sizes no more than their rank."""
+    (first_sizes, first), rest = found[0], found[1:]
+    if any(len(shape) != len(first) for _, shape in rest):
         return UNKNOWN_RANK
-    sizes = []
-    for m, n, s in zip(a, b, small):
-        name = next((name for name in low if low[name] == m and high[name] == n and m != n), None)
-        sizes.append(m if m == n == s else new_unknown_size() if name is None else name)
-    return tuple(sizes)
+    shape = []
+    for place, size in enumerate(first):
+        same = all(other[place] == size for _, other in rest)
+        names = [name for name in first_sizes if all(sizes.get(name) == made[place] for sizes, made in found)]
+        if same and several:
+            shape.append(size)
+        else:
+            shape.append(names[0] if names and not same else new_unknown_size())
+    return tuple(shape)
 
 
 def _guess_dtype(operation: Operation, types: Sequence[TensorType]) -> Any:
@@ -187,15 +276,15 @@ def _guess_dtype(operation: Operation, types: Sequence[TensorType]) -> Any:
         return wanted
     free = [type.dtype for k, type in enumerate(types) if k not in operation.host]
     # where numbers are chosen or scattered by others, these are integers
-    floating = [dtype for dtype in free if dtype.kind in "fc"]
-    return (floating or free or [types[0].dtype])[0]
+    content = [dtype for dtype in free if dtype.kind in "fcS"]
+    return (content or free or [types[0].dtype])[0]
 
 
-def _typed(operation: Operation, types: Sequence[TensorType], sizes: Sizes) -> list[TensorType]:
+def _typed(operation: Operation, types: Sequence[TensorType], sizes: Sizes, open_: Open) -> list[TensorType]:
     values: list[Any] = []
     for k, type in enumerate(types):
         if k in operation.host:
-            values.append(known_value(operation.sources[k], sizes))
+            values.append(known_value(operation.sources[k], sizes, open_))
         else:
             shape = tuple(sizes.get(size, size) for size in type.shape)
             values.append(input_node(k, tensor_type(type.dtype, shape)))

@@ -13,7 +13,10 @@ from twofold.static.random import random_normal, random_uniform, truncated_norma
 
 
 class Initializer:
-    """Base of all initializers; call one with a shape."""
+    """Base of all initializers; call one with a shape.
+
+    ``partition_info`` changes nothing: variables are not divided.
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         raise NotImplementedError
@@ -53,7 +56,7 @@ class Ones(Zeros):
 
 
 class Constant(Initializer):
-    """One value everywhere, or the values of a list.
+    """One value everywhere, or the values of a list; with ``verify_shape`` TypeError for any other shape than theirs.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -62,12 +65,13 @@ class Constant(Initializer):
     """
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
-        self.value, self.dtype = value, dtype
+        self.value, self.dtype, self._verify_shape = value, dtype, verify_shape
 
     def __call__(
         self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: Any = None
     ) -> Any:
-        return constant(self.value, dtype or self.dtype, _sizes(shape))
+        checked = self._verify_shape if verify_shape is None else verify_shape
+        return constant(self.value, dtype or self.dtype, _sizes(shape), verify_shape=checked)
 
 
 class RandomNormal(Initializer):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import DType
+from twofold.errors import GraphError
 from twofold.static.array import strided_slice_of
 from twofold.static.graph import Tensor, local, name_of, operation_of, owner_of
 from twofold.static.session import evaluate
@@ -84,6 +85,31 @@ def _in_place(plain: Callable[..., Any], assigning: Callable[..., Any]) -> Calla
     return method
 
 
+def _of_declared(name: str, get: Callable[[Tensor], Any], doc: str) -> property:
+    """An attribute that declared tensors have; on any other tensor the name is free for an attribute of the user."""
+
+    def getter(self: Tensor) -> Any:
+        found = {} if self._is_symbolic else self.__dict__
+        if name in found:
+            return found[name]
+        try:
+            return get(self)
+        except GraphError as error:  # so that hasattr answers
+            raise AttributeError(str(error)) from None
+
+    def setter(self: Tensor, value: Any) -> None:
+        if self._is_symbolic:
+            raise AttributeError(f"the {name} of a declared tensor cannot be set")
+        self.__dict__[name] = value
+
+    def deleter(self: Tensor) -> None:
+        if self._is_symbolic or name not in self.__dict__:
+            raise AttributeError(name)
+        del self.__dict__[name]
+
+    return property(getter, setter, deleter, doc)
+
+
 def install() -> None:
     """Put everything on the tensor and dtype types."""
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
@@ -95,10 +121,10 @@ def install() -> None:
         "__getitem__": _getitem,
         "__str__": _text,
         "__format__": _formatted,
-        "name": property(name_of, doc="Name in its graph."),
-        "op": property(operation_of, doc="The operation that computes it."),
-        "graph": property(lambda self: operation_of(self).graph, doc="Its graph."),
-        "value_index": property(_value_index, doc="Which output of its operation it is."),
+        "name": _of_declared("name", name_of, "Name in its graph."),
+        "op": _of_declared("op", operation_of, "The operation that computes it."),
+        "graph": _of_declared("graph", lambda self: operation_of(self).graph, "Its graph."),
+        "value_index": _of_declared("value_index", _value_index, "Which output of its operation it is."),
         "eval": evaluate,
         "get_shape": _get_shape,
         "set_shape": _set_shape,

@@ -293,6 +293,11 @@ def _least_squares(matrix: Any, rhs: Any, ridge: Any) -> Any:
     return ops.matmul(turned, FUNCTIONS["linalg.solve"](_raised(left, ridge), rhs))
 
 
+@operation("MatrixSolveLs")
+def _least_norm(matrix: Any, rhs: Any) -> Any:
+    return ops.matmul(FUNCTIONS["linalg.pinv"](matrix), rhs)
+
+
 def _scaled_eye(square: Any, ridge: float) -> Any:
     size = square.shape[-1]
     rows, columns = (ops.reshape(counted(size, square), shape) for shape in ((size, 1), (1, size)))
@@ -309,12 +314,16 @@ def matrix_solve_ls(
 ) -> Any:
     """The solutions of least squares, or those of least norm, by the normal equations.
 
+    With ``fast=False`` by the pseudo-inverse, also of a matrix without full rank and without ``l2_regularizer``.
+
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.round(tf.matrix_solve_ls([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]]))))
     [[1.]
      [2.]]
     """
+    if not fast:
+        return _least_norm(matrix, rhs, name=name)
     return _least_squares(matrix, rhs, float(l2_regularizer), name=name)
 
 

@@ -10,7 +10,8 @@ from twofold.static import math, nn
 from twofold.static.array import _indices
 from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation
 from twofold.static.docstrings import declared as _declared
-from twofold.static.graph import GraphKeys, get_default_graph, operation_of
+from twofold.static.graph import GraphKeys, get_default_graph
+from twofold.static.graph import operation_of as _operation_of
 
 
 class Reduction:
@@ -61,7 +62,7 @@ def _finish(losses: Any, weights: Any, scope: Any, collection: str, reduction: s
 
 def _collected(made: Any, collection: str) -> Any:
     if collection:
-        operation_of(made).graph.add_to_collection(collection, made)
+        _operation_of(made).graph.add_to_collection(collection, made)
     return made
 
 

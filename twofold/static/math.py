@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold.dtypes import float32, float64, int32, int64
+from twofold.dtypes import float32, float64, int32, int64, string
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
-from twofold.static.define import Number, Tensors, as_dtype, axis_of, numbers, operation
+from twofold.runtime.tracing import here
+from twofold.static.define import Number, Tensors, as_dtype, axis_of, convert_to_tensor, numbers, operation
 from twofold.static.docstrings import declared as _declared
-from twofold.static.texts import as_number
+from twofold.static.graph import check_same_dtype as _check_same_dtype
+from twofold.static.graph import describe as _describe
+from twofold.static.graph import get_default_graph as _default_graph
+from twofold.static.string_functions import string_join as _string_join
+from twofold.static.string_table import holds_strings as _holds_strings
 
 
 def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[..., Any]:
@@ -27,6 +32,7 @@ def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[...,
 
 def _binary(type: str, function: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
     def body(x: Any, y: Any) -> Any:
+        _check_same_dtype(x, y)
         return function(x, y)
 
     body.__name__ = body.__qualname__ = type.lower()
@@ -71,7 +77,7 @@ stop_gradient = _unary(
     "StopGradient", lambda input: ops.stop_gradient(input), "The value, through which no gradient flows."
 )
 
-add = _binary("Add", lambda x, y: apply("add", x, y), "Sum of two tensors.")
+_add = _binary("Add", lambda x, y: apply("add", x, y), "Sum of two tensors.")
 subtract = sub = _binary("Sub", lambda x, y: apply("subtract", x, y), "Difference of two tensors.")
 multiply = mul = _binary("Mul", lambda x, y: apply("multiply", x, y), "Product element by element.")
 realdiv = _binary("RealDiv", lambda x, y: apply("divide", x, y), "Quotient of floating tensors.")
@@ -90,8 +96,8 @@ atan2 = _binary("Atan2", lambda x, y: ops.atan2(x, y), "The angle of a point.")
 squared_difference = _binary(
     "SquaredDifference", lambda x, y: ops.square(apply("subtract", x, y)), "(x - y) squared."
 )
-_equal = _binary("Equal", lambda x, y: apply("equal", x, y), "Whether elements are equal.")
-_not_equal = _binary("NotEqual", lambda x, y: ops.not_equal(x, y), "Whether elements differ.")
+equal = _binary("Equal", lambda x, y: apply("equal", x, y), "Whether elements are equal.")
+not_equal = _binary("NotEqual", lambda x, y: ops.not_equal(x, y), "Whether elements differ.")
 less = _binary("Less", lambda x, y: ops.less(x, y), "x < y.")
 less_equal = _binary("LessEqual", lambda x, y: ops.less_equal(x, y), "x <= y.")
 greater = _binary("Greater", lambda x, y: ops.greater(x, y), "x > y.")
@@ -101,14 +107,17 @@ logical_or = _binary("LogicalOr", lambda x, y: ops.logical_or(x, y), "Or.")
 logical_xor = _binary("LogicalXor", lambda x, y: ops.logical_xor(x, y), "Exclusive or.")
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Any:
-    """Whether elements, or texts, are equal."""
-    return _equal(as_number(x), as_number(y), name=name)
+def add(x: Any, y: Any, name: str | None = None) -> Any:
+    """Sum of two tensors; of strings, the first followed by the second.
 
-
-def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    """Whether elements, or texts, differ."""
-    return _not_equal(as_number(x), as_number(y), name=name)
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.add([1, 2], 3)), session.run(tf.add("Hello", [" you", " World"])))
+    [4 5] [b'Hello you' b'Hello World']
+    """
+    if any(_holds_strings(value) or getattr(value, "dtype", None) is string for value in (x, y)):
+        return _string_join([x, y], name=name or "Add")
+    return _add(x, y, name=name)
 
 
 def _true_quotient(x: Any, y: Any) -> Any:
@@ -252,6 +261,7 @@ def _matmul(a: Any, b: Any, transpose_a: Number = False, transpose_b: Number = F
         raise ArgumentError(
             f"operands of {a.ndim} and {b.ndim} axes", "Give matrices; tf.expand_dims adds an axis."
         )
+    _check_same_dtype(a, b)
     left = ops.transpose(a, -2, -1) if transpose_a else a
     return ops.matmul(left, ops.transpose(b, -2, -1) if transpose_b else b)
 
@@ -268,6 +278,8 @@ def matmul(
     name: str | None = None,
 ) -> Any:
     """Matrix product of the last two axes, after transposing either operand.
+
+    ``a_is_sparse`` and ``b_is_sparse`` change nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -328,20 +340,25 @@ def add_n(inputs: Tensors) -> Any:
     ...     print(session.run(tf.add_n([tf.constant([1, 2]), tf.constant([10, 20])])))
     [11 22]
     """
-    total = inputs[0]
-    for value in inputs[1:]:
+    total, *rest = _check_same_dtype(*inputs)
+    for value in rest:
         total = apply("add", total, value)
     return total
 
 
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
-    """Sum of a list of tensors.
+    """Sum of a list of tensors, which are checked to be of ``shape`` and ``tensor_dtype`` if these are given.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.accumulate_n([tf.constant([1, 2]), tf.constant([10, 20])])))
     [11 22]
     """
+    for value in map(convert_to_tensor, inputs):
+        if not value.get_shape().is_compatible_with(shape):
+            raise ValueError(f"accumulate_n: {_describe(value)} is not of shape {shape}, at {here()}.")
+        if tensor_dtype is not None and value.dtype is not as_dtype(tensor_dtype):
+            raise TypeError(f"accumulate_n: {_describe(value)} is not of {tensor_dtype}, at {here()}.")
     return add_n(inputs, name=name)
 
 
@@ -398,8 +415,9 @@ def clip_by_global_norm(
     ([array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0))
     """
     given = [value for value in t_list if value is not None]
-    norm = global_norm(given) if use_norm is None else use_norm
-    return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
+    with _default_graph().name_scope(name or "clip_by_global_norm"):
+        norm = global_norm(given) if use_norm is None else use_norm
+        return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
 
 
 @operation("ScaleByNorm")

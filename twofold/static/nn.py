@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, ops
 from twofold.ops.random import draw_uniform
+from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.array import _indices, gather
+from twofold.static.array import _indices, concat, gather, reshape, shape
 from twofold.static.array import top_k as top_k
 from twofold.static.convolution import atrous_conv2d as atrous_conv2d
 from twofold.static.convolution import conv1d as conv1d
@@ -21,6 +22,7 @@ from twofold.static.convolution import depthwise_conv2d as depthwise_conv2d
 from twofold.static.convolution import separable_conv2d as separable_conv2d
 from twofold.static.define import (
     Number,
+    Tensors,
     as_tensor,
     axis_of,
     convert_to_tensor,
@@ -29,7 +31,7 @@ from twofold.static.define import (
     operation,
     sizes,
 )
-from twofold.static.math import _unary
+from twofold.static.math import _unary, clip_by_norm
 from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid
 from twofold.static.math import softplus as softplus
@@ -252,12 +254,18 @@ def l2_loss(t: Any) -> Any:
 
 
 @operation("BiasAdd")
-def _bias_add(value: Any, bias: Any) -> Any:
-    return ops.add(value, bias)
+def _bias_add(value: Any, bias: Any, first: Number) -> Any:
+    axis = 1 if first else -1
+    if getattr(bias, "ndim", 0) != 1 or value.ndim < 2 or value.shape[axis] != bias.shape[0]:
+        raise ShapeError(
+            f"a bias of shape {tuple(getattr(bias, 'shape', ()))} for values of shape {tuple(value.shape)}",
+            "Give one number for each channel.",
+        )
+    return ops.add(value, ops.reshape(bias, (-1, *(1,) * (value.ndim - 2))) if first else bias)
 
 
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Any:
-    """``bias`` added along the last axis.
+    """``bias`` added to the channels: along the last axis or, with a ``data_format`` as "NCHW", the second.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -265,7 +273,10 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
     [[11. 22.]
      [13. 24.]]
     """
-    return _bias_add(value, bias, name=name)
+    if data_format is not None and data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
+        raise ValueError(f"bias_add: data_format {data_format!r}, at {here()}. Use 'NHWC' or 'NCHW'.")
+    first = data_format is not None and data_format.startswith("NC")
+    return _bias_add(value, bias, first, name=name)
 
 
 def _dropped(value: Any, rate: Any, shape: Any, key: int, counter: Any) -> Any:
@@ -296,7 +307,8 @@ def dropout(
         raise ValueError("dropout: give exactly one of keep_prob and rate.")
     if rate is None:
         rate = 1.0 - keep_prob if isinstance(keep_prob, (int, float)) else math.subtract(1.0, keep_prob)
-    rate = float(rate) if isinstance(rate, (int, float)) else as_tensor(rate)
+    # a scalar, whatever is known of it: otherwise a rate of unknown rank would hide the shape of the result
+    rate = float(rate) if isinstance(rate, (int, float)) else reshape(as_tensor(rate), [])
     if isinstance(rate, float) and not 0 <= rate <= 1:
         raise ValueError(f"dropout: a probability of {1 - rate} is outside 0 to 1. Use one inside.")
     keywords = {"value": convert_to_tensor(x), "rate": rate, "shape": noise_shape, "key": next_key(seed)}
@@ -311,7 +323,10 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Any:
-    """Rows of ``params`` by number.
+    """Rows of ``params`` by number, scaled down to norms of at most ``max_norm`` if that is given.
+
+    ``params`` may be a table in several parts, of which "mod" takes rows in turn and "div" one after the other.
+    ``validate_indices`` changes nothing: numbers are always checked.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -320,11 +335,47 @@ def embedding_lookup(
     [[4. 5.]
      [0. 1.]]
     """
-    if isinstance(params, (list, tuple)):
-        if len(params) != 1:
-            raise NotImplementedError("embedding_lookup: partitioned tables are not offered. Give one table.")
-        params = params[0]
-    return gather(params, ids, name=name or "embedding_lookup")
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(
+            f"embedding_lookup: partition_strategy {partition_strategy!r}, at {here()}. Use 'mod' or 'div'."
+        )
+    tables = list(params) if isinstance(params, (list, tuple)) else [params]
+    given = convert_to_tensor(ids)
+    if len(tables) > 1:
+        rows = _rows_of_parts(given, [shape(table)[0] for table in tables], partition_strategy == "div")
+        found = gather(concat(tables, 0), rows, name=name or "embedding_lookup")
+    else:
+        found = gather(tables[0], given, name=name or "embedding_lookup")
+    if max_norm is None:
+        return found
+    return clip_by_norm(found, max_norm, list(range(given.type_.ndim, found.type_.ndim)))
+
+
+@operation("EmbeddingRows")
+def _rows_of_parts(ids: Any, counts: Tensors, div: Number) -> Any:
+    """The places of rows in all parts of a table behind each other."""
+    parts, counts = len(counts), [ops.cast(count, ids.dtype) for count in counts]
+    if not div:
+        part, row = ops.remainder(ids, parts), ops.floor_divide(ids, parts)
+    else:
+        total: Any = counts[0]
+        for count in counts[1:]:
+            total = ops.add(total, count)
+        each, extra = ops.floor_divide(total, parts), ops.remainder(total, parts)
+        part = ops.maximum(
+            ops.floor_divide(ids, ops.add(each, 1)),
+            ops.floor_divide(ops.subtract(ids, extra), ops.maximum(each, 1)),
+        )
+        larger = ops.less(part, extra)
+        row = ops.where(
+            larger,
+            ops.remainder(ids, ops.add(each, 1)),
+            ops.remainder(ops.subtract(ids, extra), ops.maximum(each, 1)),
+        )
+    start: Any = ops.multiply(ids, 0)
+    for k, count in enumerate(counts[:-1]):
+        start = ops.add(start, ops.where(ops.greater(part, k), count, 0))
+    return ops.add(start, row)
 
 
 @operation("Moments", several=True)
@@ -338,7 +389,7 @@ def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> Any:
-    """Mean and variance over ``axes``.
+    """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

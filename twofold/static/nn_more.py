@@ -9,10 +9,19 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.static import array, math, nn
+from twofold.static.control import name_scope
 from twofold.static.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
 from twofold.static.define import Number, axis_of, convert_to_tensor, counted, full_of, numbers, operation
 from twofold.static.flow import failed
-from twofold.static.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
+from twofold.static.normalization_layers import fused_batch_norm as fused_batch_norm
+from twofold.static.pooling import (
+    average_pooling1d,
+    average_pooling2d,
+    average_pooling3d,
+    max_pooling1d,
+    max_pooling2d,
+    max_pooling3d,
+)
 from twofold.static.segments import unsorted_segment_mean, unsorted_segment_sqrt_n, unsorted_segment_sum
 from twofold.static.sparse import SparseTensor
 
@@ -123,9 +132,10 @@ def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Any, Any]:
     """Mean and variance from what ``sufficient_statistics`` returns."""
-    away = mean_ss / counts
-    mean = away if shift is None else away + shift
-    return mean, variance_ss / counts - math.square(away)
+    with name_scope(name, "normalize"):
+        away = mean_ss / counts
+        mean = away if shift is None else away + shift
+        return mean, variance_ss / counts - math.square(away)
 
 
 def weighted_moments(
@@ -144,37 +154,13 @@ def weighted_moments(
     (np.float32(2.0), np.float32(1.0))
     """
     kept = bool(keep_dims if keepdims is None else keepdims)
-    value = convert_to_tensor(x)
-    weights = convert_to_tensor(frequency_weights, value.dtype) + array.zeros_like(value)
-    total = math.reduce_sum(weights, axes, True)
-    mean = math.reduce_sum(weights * value, axes, True) / total
-    variance = math.reduce_sum(weights * math.square(value - mean), axes, True) / total
-    return (mean, variance) if kept else (array.squeeze(mean, axes), array.squeeze(variance, axes))
-
-
-def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: float = 0.001,
-    data_format: str = "NHWC",
-    is_training: bool = True,
-    name: str | None = None,
-) -> tuple[Any, Any, Any]:
-    """Images normalised by channel, and mean and (in training, unbiased) variance of the batch."""
-    if data_format != "NHWC":
-        what = f"data_format is {data_format!r}"
-        raise failed("fused_batch_norm", ArgumentError(what, "Transpose to NHWC first."))
-    value = convert_to_tensor(x)
-    if not is_training:
-        made = nn.batch_normalization(value, mean, variance, offset, scale, epsilon, name)
-        return made, convert_to_tensor(mean), convert_to_tensor(variance)
-    centre, spread = nn.moments(value, [0, 1, 2])
-    made = nn.batch_normalization(value, centre, spread, offset, scale, epsilon, name)
-    count = math.cast(array.size(value) // array.shape(value)[3], value.dtype)
-    return made, centre, spread * (count / math.maximum(count - 1.0, 1.0))
+    with name_scope(name, "weighted_moments"):
+        value = convert_to_tensor(x)
+        weights = convert_to_tensor(frequency_weights, value.dtype) + array.zeros_like(value)
+        total = math.reduce_sum(weights, axes, True)
+        mean = math.reduce_sum(weights * value, axes, True) / total
+        variance = math.reduce_sum(weights * math.square(value - mean), axes, True) / total
+        return (mean, variance) if kept else (array.squeeze(mean, axes), array.squeeze(variance, axes))
 
 
 def batch_norm_with_global_normalization(
@@ -224,24 +210,32 @@ def pool(
     strides: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
+    dilations: Any = None,
 ) -> Any:
-    """The largest element ("MAX") or mean ("AVG") of windows over two or three spatial axes, channels last."""
+    """The largest element ("MAX") or mean ("AVG") of windows over one, two or three spatial axes."""
     count = len(window_shape)
+    rate = dilation_rate if dilations is None else dilations
+    apart = [1] * count if rate is None else list(rate)
     functions: dict[tuple[str, int], Any] = {
-        ("MAX", 2): max_pool,
-        ("AVG", 2): avg_pool,
-        ("MAX", 3): max_pool3d,
-        ("AVG", 3): avg_pool3d,
+        ("MAX", 1): max_pooling1d,
+        ("AVG", 1): average_pooling1d,
+        ("MAX", 2): max_pooling2d,
+        ("AVG", 2): average_pooling2d,
+        ("MAX", 3): max_pooling3d,
+        ("AVG", 3): average_pooling3d,
     }
-    apart = [1] * count if dilation_rate is None else list(dilation_rate)
     if (pooling_type, count) not in functions or any(rate != 1 for rate in apart):
         what = f"{pooling_type!r} over {count} axes with dilations {apart}"
         raise failed(
-            "pool", ArgumentError(what, "Use 'MAX' or 'AVG' over two or three axes, without dilation.")
+            "pool", ArgumentError(what, "Use 'MAX' or 'AVG' over one to three axes, without dilation.")
         )
-    steps = [1, *(strides or [1] * count), 1]
     return functions[pooling_type, count](
-        convert_to_tensor(input), [1, *window_shape, 1], steps, padding, name=name
+        convert_to_tensor(input),
+        list(window_shape),
+        list(strides or [1] * count),
+        padding,
+        data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count],
+        name=name,
     )
 
 
@@ -305,7 +299,7 @@ def embedding_lookup_sparse(
     [[5.]]
     """
     ids = SparseTensor.from_value(sp_ids)
-    rows = nn.embedding_lookup(params, ids.values)
+    rows = nn.embedding_lookup(params, ids.values, partition_strategy, max_norm=max_norm)
     places, count = ids.indices[:, 0], ids.dense_shape[0]
     if combiner not in (None, "sum", "mean", "sqrtn"):
         what = f"combiner is {combiner!r}"
@@ -318,7 +312,8 @@ def embedding_lookup_sparse(
     weights = math.cast(SparseTensor.from_value(sp_weights).values, rows.dtype)
     total = unsorted_segment_sum(rows * array.expand_dims(weights, -1), places, count)
     if combiner == "sum":
-        return total
+        return array.identity(total, name=name)
     amounts = math.square(weights) if combiner == "sqrtn" else weights
     over = unsorted_segment_sum(amounts, places, count)
-    return math.divide_no_nan(total, array.expand_dims(math.sqrt(over) if combiner == "sqrtn" else over, -1))
+    divisor = array.expand_dims(math.sqrt(over) if combiner == "sqrtn" else over, -1)
+    return math.divide_no_nan(total, divisor, name=name)

@@ -8,13 +8,16 @@ from typing import Any
 from twofold.runtime.tracing import here
 from twofold.static.control import group
 from twofold.static.define import as_tensor, constant
-from twofold.static.gradients import gradients
+from twofold.static.gradients import as_list, gradients
 from twofold.static.graph import GraphKeys, Operation, get_default_graph
-from twofold.static.variables import Variable, assign_add, trainable_variables, update
+from twofold.static.variables import Variable, assign, assign_add, trainable_variables, update
 
 
 class Optimizer:
-    """Base of all optimisers: gradients of a loss, and what they do to the variables."""
+    """Base of all optimisers: gradients of a loss, and what they do to the variables.
+
+    No run sees half of an update, with or without ``use_locking``.
+    """
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
 
@@ -38,7 +41,9 @@ class Optimizer:
         grad_loss: Any = None,
     ) -> Operation:
         """An operation that takes one step; raises ValueError where no variable influences ``loss``."""
-        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        pairs = self.compute_gradients(
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        )
         if all(gradient is None for gradient, _ in pairs):
             names = ", ".join(variable.name for _, variable in pairs)
             raise ValueError(
@@ -55,20 +60,28 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Variable]]:
-        """Pairs of gradient (None without a path) and variable; of all trainable variables unless given."""
+        """Pairs of gradient (None without a path) and variable; of all trainable variables unless given.
+
+        Every ``gate_gradients`` gives the same: updates come after all gradients. ``aggregation_method`` and
+        ``colocate_gradients_with_ops`` change nothing.
+        """
+        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+            fix = "Give GATE_NONE, GATE_OP or GATE_GRAPH."
+            raise ValueError(f"compute_gradients: gate_gradients is {gate_gradients!r}, at {here()}. {fix}")
         loss = loss() if callable(loss) and not hasattr(loss, "type_") else loss
-        chosen = (
-            trainable_variables()
-            if var_list is None
-            else list(var_list)
-            if isinstance(var_list, (list, tuple))
-            else [var_list]
-        )
+        chosen = trainable_variables() if var_list is None else as_list(var_list)
         if not chosen:
             raise ValueError(
                 f"minimize: there are no variables to change, at {here()}. Declare a trainable tf.Variable first."
             )
-        found = gradients(loss, chosen, grad_loss)
+        found = gradients(
+            loss,
+            chosen,
+            grad_loss,
+            gate_gradients=gate_gradients == self.GATE_OP,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
         return list(zip(found, chosen))
 
     def apply_gradients(
@@ -86,7 +99,9 @@ class Optimizer:
                 self._slot(variable, slot, value)
         self._prepare(pairs[0][1])
         with graph.name_scope(name or self._name) as scope:
-            updates: list[Any] = [self._apply(gradient, variable) for gradient, variable in pairs]
+            updates: list[Any] = [
+                _constrained(variable, self._apply(gradient, variable)) for gradient, variable in pairs
+            ]
             updates += self._finish()
             if global_step is not None:
                 updates.append(assign_add(global_step, 1))
@@ -120,16 +135,13 @@ class Optimizer:
                     variable.type_.shape,
                     name=f"{variable.op.name}/{self._name}/Initializer",
                 )
-                label = (
-                    self._name
-                    if slot in ("momentum", "accumulator")
-                    else f"{self._name}_{slot}"
-                    if slot == "v"
-                    else self._name
-                )
-                found = Variable(initial, False, name=f"{variable.op.name}/{label}")
+                found = Variable(initial, False, name=f"{variable.op.name}/{self._slot_label(slot)}")
             self._slots[variable, slot] = found
         return found
+
+    def _slot_label(self, slot: str) -> str:
+        """The last part of the name of what is kept."""
+        return f"{self._name}_{slot}" if slot == "v" else self._name
 
     def _prepare(self, first: Variable) -> None:
         """Make what all variables share."""
@@ -153,3 +165,11 @@ class Optimizer:
             {key: as_tensor(value) for key, value in numbers.items()},
             f"update_{variable.op.name}/{type}",
         )
+
+
+def _constrained(variable: Variable, changed: Operation) -> Any:
+    """The change of a variable and, after it, what its constraint makes of it."""
+    if variable.constraint is None:
+        return changed
+    with variable.graph.control_dependencies([changed]):
+        return assign(variable, variable.constraint(variable.read_value()))

@@ -154,6 +154,8 @@ def _ftrl(p: Any, v: Any, z: Any, g: Any, lr: Any, power: Any, l1: Any, l2: Any,
 class FtrlOptimizer(Optimizer):
     """Follow the regularised leader, with rates for each coordinate (McMahan et al. 2013).
 
+    ``accum_name`` and ``linear_name`` name what is kept beside each variable.
+
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     w = tf.Variable(1.0)
@@ -178,6 +180,7 @@ class FtrlOptimizer(Optimizer):
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
         super().__init__(use_locking, name)
+        self._labels = {"accumulator": accum_name or name, "linear": linear_name or name}
         self._initial = initial_accumulator_value
         self._numbers = {
             "lr": learning_rate,
@@ -189,6 +192,9 @@ class FtrlOptimizer(Optimizer):
 
     def _slot_values(self) -> dict[str, float]:
         return {"accumulator": self._initial, "linear": 0.0}
+
+    def _slot_label(self, slot: str) -> str:
+        return self._labels[slot]
 
     def _apply(self, gradient: Any, variable: Variable) -> Operation:
         slots = ("accumulator", "linear")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy
 
 from twofold import _core
-from twofold.dtypes import int64
+from twofold.dtypes import int64, string
 from twofold.errors import GraphError
-from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.tracing import here
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.graph import Operation, describe
 from twofold.static.infer import Source
 from twofold.static.replay import Demand, Replay, Request, Walk
-from twofold.static.shapes import shape_text
+from twofold.static.shapes import fits, shape_text
+from twofold.static.string_table import decode, encode, holds_strings
 
 Tensor = _core.Tensor
 
@@ -35,6 +35,8 @@ class Plan:
         "observers",
         "reads",
         "request",
+        "states",
+        "strings",
         "walk",
         "written",
     )
@@ -51,44 +53,54 @@ class Plan:
         operations = self.walk.operations
         self.draws = self.walk.draws
         self.reads = tuple(self.walk.reads)
+        self.states = tuple(self.walk.states)
         self.numbers = self.walk.numbers
         self.written = tuple(dict.fromkeys(variable for op in operations for variable in op.updates))
         self.observers = [operation for operation in operations if operation.observe is not None]
-        self.arrays = len(request.fetches) + sum(len(operation.sources) for operation in self.observers)
+        self.arrays = len(request.fetches) + len(request.kept)
+        self.arrays += sum(len(operation.sources) for operation in self.observers)
         types = [owner.outputs[index].type_ for owner, index in request.feeds]
-        types += [variable.type_ for variable in self.reads]
+        types += [variable.type_ for variable in (*self.reads, *self.states)]
         types += [operation.outputs[0].type_ for operation in self.numbers]
         types += [tensor_type(int64)] if self.draws else []
         self.function = _core.function(
             tuple(_core.placeholder(type) for type in types), (), False, self.specialise
         )
         self.fetch = self.function.fetch
+        seen = [source for operation in self.observers for source in operation.sources]
+        shown = [*request.fetches, *request.kept, *seen]
+        self.strings = [
+            k for k, (owner, index) in enumerate(shown) if owner.outputs[index].type_.dtype is string
+        ]
+        if self.strings:
+            self.fetch = self._fetch_strings
+
+    def _fetch_strings(self, feeds: Sequence[Any], arrays: int) -> list[Any]:
+        """``fetch`` where some of the arrays are of strings."""
+        found = list(self.function.fetch(tuple(feeds), arrays))
+        for k in self.strings:
+            found[k] = decode(found[k])
+        return found
 
     @property
     def needs_nothing(self) -> bool:
         """Whether a run is no more than feeds in and arrays out."""
-        return not (self.reads or self.numbers or self.written or self.observers or self.draws)
+        return not (self.reads or self.states or self.numbers or self.written or self.observers or self.draws)
 
     def specialise(self, types: tuple[TensorType, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The graph for inputs of ``types``; raises GraphError for a feed that does not fit its tensor."""
         for (owner, index), type in zip(self.request.feeds, types):
             check_feed(owner.outputs[index], type)
-        return Replay(self.walk, self.reads, self.written, types).run()
+        return Replay(self.walk, self.written, types).run()
 
-    def observe(self, arrays: Sequence[Any]) -> None:
-        """Give the observers what they asked to see; they may raise."""
-        place = len(self.request.fetches)
+    def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
+        """Give the observers what they asked to see, except those ``done`` before; they may raise."""
+        place = len(self.request.fetches) + len(self.request.kept)
         for operation in self.observers:
             assert operation.observe is not None
-            operation.observe(*arrays[place : place + len(operation.sources)])
+            if operation not in done:
+                operation.observe(*arrays[place : place + len(operation.sources)])
             place += len(operation.sources)
-
-
-def fits(sizes: Shape, declared: Shape) -> bool:
-    """Whether real sizes fit declared ones, of which some may be unknown."""
-    if declared == UNKNOWN_RANK:
-        return True
-    return len(sizes) == len(declared) and all(b < 0 or a == b for a, b in zip(sizes, declared))
 
 
 def check_feed(tensor: Tensor, type: TensorType) -> None:
@@ -112,6 +124,8 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
     dtype = tensor.dtype
     if isinstance(value, Tensor):
         return value
+    if dtype is string and (holds_strings(value) or not numpy.size(value)):
+        return encode(value)
     try:
         array = numpy.asarray(value)
     except ValueError:
@@ -160,8 +174,11 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
         )
     found = []
     for tensor, value in zip(operation.outputs, results):
+        if tensor.dtype is string and (holds_strings(value) or not numpy.size(value)):
+            found.append(encode(value))
+            continue
         array = numpy.asarray(value)
-        if array.dtype != tensor.dtype.numpy:
+        if array.dtype != tensor.dtype.numpy or tensor.dtype is string:
             raise GraphError(
                 f"{operation.name} ({operation.where}): the function returned {array.dtype} "
                 f"where Tout says {tensor.dtype.name}",

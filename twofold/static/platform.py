@@ -76,14 +76,14 @@ FLAGS = Flags()
 
 
 def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
-    def define(flag_name: str, default_value: Any, docstring: str | None = None, **options: Any) -> None:
+    def define(flag_name: str, default_value: Any, docstring: str | None = None) -> None:
         FLAGS.define(flag_name, default_value, docstring, convert)
 
     define.__doc__ = f"Add a flag that is {words}."
     return define
 
 
-def _define_switch(flag_name: str, default_value: Any, docstring: str | None = None, **options: Any) -> None:
+def _define_switch(flag_name: str, default_value: Any, docstring: str | None = None) -> None:
     """Add a flag that is true or false."""
     FLAGS.define_switch(flag_name, default_value, docstring)
 

@@ -68,7 +68,8 @@ def _same(name: str, padding: Any) -> bool:
     return str(padding).upper() == "SAME"
 
 
-def _channels_first(name: str, data_format: Any, count: int) -> bool:
+def channels_first(name: str, data_format: Any, count: int) -> bool:
+    """Whether a format of ``count`` spatial axes has the channels before them; raises ValueError for no format."""
     last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count]
     known = {last: False, "NC" + last[1:-1]: True, "channels_last": False, "channels_first": True}
     if data_format not in known:
@@ -102,7 +103,7 @@ def _function(name: str, pool: Callable[..., Any], count: int, format: str, doc:
         name: str | None = None,
         input: Any = None,
     ) -> Any:
-        first = _channels_first(own, data_format, count)
+        first = channels_first(own, data_format, count)
         sizes = [
             _window(own, given, count, first, what)
             for given, what in ((ksize, "ksize"), (strides, "strides"))
@@ -132,7 +133,7 @@ def _layer(name: str, pool: Callable[..., Any], count: int, doc: str) -> Callabl
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Any:
-        first = _channels_first(own, data_format, count)
+        first = channels_first(own, data_format, count)
         sizes = [
             _window(own, given, count, first, what)
             for given, what in ((pool_size, "pool_size"), (strides, "strides"))

@@ -1,12 +1,12 @@
 """Queues that threads fill while others take from them, and what fills them: queue runners.
 
-Elements are kept in Python, in the queue itself, whichever session puts them there. Text is not accepted.
+Elements are kept in Python, in the queue itself, whichever session puts them there.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -14,7 +14,6 @@ import numpy
 from twofold.dtypes import int32
 from twofold.errors import ArgumentError
 from twofold.ir.types import TensorType, tensor_type
-from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static import array
 from twofold.static.bodies import source_of
@@ -23,8 +22,10 @@ from twofold.static.datasets import OutOfRangeError
 from twofold.static.define import as_dtype, convert_to_tensor, numbers
 from twofold.static.flow import failed
 from twofold.static.graph import Operation, Tensor, get_default_graph, need_session
+from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 from twofold.static.shapes import TensorShape
+from twofold.static.string_table import stack
 
 RUNNERS = "queue_runners"
 """The collection of all queue runners."""
@@ -33,6 +34,8 @@ _PATIENCE = 0.05  # seconds between looks at Ctrl-C and at coordinators
 
 class FIFOQueue:
     """Up to ``capacity`` elements, which leave in the order they came.
+
+    ``shared_name`` is for several processes and changes nothing.
 
     A run that puts elements into a full queue, or takes some from an empty one, waits for other threads. After
     ``close`` the first raises CancelledError, the second OutOfRangeError.
@@ -54,6 +57,7 @@ class FIFOQueue:
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
+        refuse(type(self).__name__, names=names)
         kinds = [as_dtype(dtype) for dtype in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
         given = [None] * len(kinds) if shapes is None else _each_shape(shapes, len(kinds))
         self.name, self._capacity = name, capacity
@@ -125,7 +129,7 @@ class FIFOQueue:
         types = [_stacked(type, size) for type in self._types]
 
         def take() -> list[Any]:
-            return [numpy.stack(parts) for parts in zip(*self._take(count, fewer))]
+            return [stack(parts) for parts in zip(*self._take(count, fewer))]
 
         made = self._operation("QueueDequeueMany", (), types, take, name)
         return made.outputs[0] if len(types) == 1 else list(made.outputs)
@@ -197,7 +201,15 @@ class FIFOQueue:
 
 
 class RandomShuffleQueue(FIFOQueue):
-    """Elements leave in random order; while the queue is open, ``min_after_dequeue`` of them stay."""
+    """Elements leave in random order; while the queue is open, ``min_after_dequeue`` of them stay.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     queue = tf.RandomShuffleQueue(4, 1, [tf.int32], shapes=[[]], seed=0)
+    ...     session.run(queue.enqueue_many([[1, 2, 3]]))
+    ...     print(session.run(queue.dequeue()) in (1, 2, 3), session.run(queue.size()))
+    True 2
+    """
 
     def __init__(
         self,
@@ -243,10 +255,33 @@ def _stacked(type: TensorType, size: int) -> TensorType:
 
 
 class QueueRunner:
-    """Operations that fill a queue, each run again and again in a thread of its own."""
+    """Operations that fill a queue, each run again and again in a thread of its own.
 
-    def __init__(self, queue: FIFOQueue, enqueue_ops: Sequence[Any], *rest: Any, **options: Any) -> None:
+    A thread ends at an error among ``queue_closed_exception_types`` (OutOfRangeError and CancelledError unless
+    given). Raises ArgumentError for ``close_op`` and ``cancel_op``: the runner closes the queue itself.
+    """
+
+    def __init__(
+        self,
+        queue: FIFOQueue,
+        enqueue_ops: Sequence[Any],
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: Any = None,
+        queue_runner_def: Any = None,
+        import_scope: Any = None,
+    ) -> None:
+        refuse(
+            "QueueRunner",
+            close_op=close_op,
+            cancel_op=cancel_op,
+            queue_runner_def=queue_runner_def,
+            import_scope=import_scope,
+        )
         self.queue, self.enqueue_ops = queue, list(enqueue_ops)
+        self.queue_closed_exception_types = tuple(
+            queue_closed_exception_types or (OutOfRangeError, CancelledError)
+        )
         self._working = 0
         self._lock = threading.Lock()
 
@@ -275,7 +310,7 @@ class QueueRunner:
         try:
             while coord is None or not coord.should_stop():
                 session.run(operation)
-        except (OutOfRangeError, CancelledError):
+        except self.queue_closed_exception_types:
             pass
         except Exception as error:
             if coord is None:
@@ -321,7 +356,10 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` rounds (None: for ever)."""
+    """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` rounds (None: for ever).
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
     queue = FIFOQueue(capacity, [int32], [[]], name=name or "input_producer")
     random, left = numpy.random.default_rng(next_key(seed)), num_epochs
 
@@ -348,7 +386,10 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Any]:
-    """The next slices of tensors along their first axis, one of each."""
+    """The next slices of tensors along their first axis, one of each.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
     tensors = [convert_to_tensor(value) for value in tensor_list]
     count = array.shape(tensors[0])[0]
     place = range_input_producer(count, num_epochs, shuffle, seed, capacity, name=name).dequeue()
@@ -364,8 +405,9 @@ def _batched(
     shapes: Any,
     fewer: bool,
 ) -> Any:
-    values, _, structure = flatten(tensors, "tensors")
-    given = [convert_to_tensor(value) for value in values]
+    named = isinstance(tensors, Mapping)
+    values = list(tensors.values()) if named else tensors if isinstance(tensors, (list, tuple)) else [tensors]
+    given = [convert_to_tensor(value) for value in values]  # a list among them is stacked, as in TensorFlow
     known = [tensor.get_shape() for tensor in given]
     if many:
         known = [TensorShape(None if shape.dims is None else shape.dims[1:]) for shape in known]
@@ -375,7 +417,10 @@ def _batched(
     fill = queue.enqueue_many(given) if many else queue.enqueue(given)
     add_queue_runner(QueueRunner(queue, [fill] * threads))
     found = queue.dequeue_up_to(size) if fewer else queue.dequeue_many(size)
-    return unflatten(structure, found if isinstance(found, list) else [found])
+    results = found if isinstance(found, list) else [found]
+    if named:
+        return dict(zip(tensors, results))
+    return results if isinstance(tensors, (list, tuple)) else results[0]
 
 
 def batch(
@@ -390,7 +435,10 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``batch_size`` values of ``tensors`` at a time, which a queue runner computes ahead."""
+    """``batch_size`` values of ``tensors`` at a time, which a queue runner computes ahead.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
     if dynamic_pad:
         raise failed("batch", ArgumentError("dynamic_pad is not offered", "Use tf.data's padded_batch."))
 
@@ -413,7 +461,10 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``batch`` in random order: ``min_after_dequeue`` elements wait to be drawn from."""
+    """``batch`` in random order: ``min_after_dequeue`` elements wait to be drawn from.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
 
     def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
         return RandomShuffleQueue(

@@ -1,8 +1,4 @@
-"""Lines of text files, and the numbers in them.
-
-A text inside a graph is an int64 that numbers it: the core knows numbers only. Texts can be compared with
-``tf.equal``, also with ``tf.constant("text")``, and taken apart with ``decode_csv``.
-"""
+"""Lines of text files as ``tf.string`` tensors, and the fields in them."""
 
 from __future__ import annotations
 
@@ -13,21 +9,21 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int32, int64
-from twofold.errors import ArgumentError
+from twofold.dtypes import int32, string
+from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import tensor_type
 from twofold.static.datasets import OutOfRangeError
-from twofold.static.define import array_of, as_dtype
+from twofold.static.define import array_of, as_dtype, convert_to_tensor
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, get_default_graph
+from twofold.static.host_calls import in_python
 from twofold.static.queues import FIFOQueue, QueueRunner, add_queue_runner
 from twofold.static.random import next_key
-from twofold.static.selection import in_python
-from twofold.static.texts import TEXTS
+from twofold.static.string_functions import as_string_tensor, known_sizes
 
 
 def string_input_producer(
-    string_tensor: Sequence[str],
+    string_tensor: Any,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -36,26 +32,40 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> FIFOQueue:
-    """A queue of texts, such as names of files, in another order in each of ``num_epochs`` rounds (None: for ever)."""
-    texts = list(string_tensor)
-    if not texts or not all(isinstance(text, (str, bytes)) for text in texts):
-        what = f"the texts are {texts!r}"
-        raise failed("string_input_producer", ArgumentError(what, "Give a list of at least one text."))
-    queue = FIFOQueue(capacity, [int64], [[]], name=name or "input_producer")
+    """A queue of strings, such as names of files: a vector of them in a new order in each epoch.
+
+    Args:
+        string_tensor: a vector of strings.
+        num_epochs: how often each string comes (None: without end).
+        shuffle: whether each epoch has an order of its own.
+        seed: of the orders.
+        capacity: of the queue.
+        shared_name: not used within one process.
+        name: the name of the operation.
+        cancel_op: not offered; raises unless None.
+    """
+    if cancel_op is not None:
+        raise failed("string_input_producer", ArgumentError("cancel_op is given", "Close the queue instead."))
+    if isinstance(string_tensor, (list, tuple)) and not string_tensor:
+        raise failed("string_input_producer", ArgumentError("there are no strings", "Give at least one."))
+    strings = convert_to_tensor(string_tensor)
+    if strings.dtype is not string:
+        what = f"the values are of {strings.dtype.name}"
+        raise failed("string_input_producer", DTypeError(what, "Give a list of strings."))
+    queue = FIFOQueue(capacity, [string], [[]], name=name or "input_producer")
     random, left = numpy.random.default_rng(next_key(seed)), num_epochs
 
-    def put() -> Any:
+    def put(values: Any) -> Any:
         nonlocal left
         if left is not None and left <= 0:
             raise OutOfRangeError("all rounds are done", "Catch this error to end.")
         left = None if left is None else left - 1
-        order = random.permutation(len(texts)) if shuffle else range(len(texts))
-        queue.put([[TEXTS.number_of(texts[k])] for k in order])
+        order = random.permutation(len(values)) if shuffle else range(len(values))
+        queue.put([[values[k]] for k in order])
         return numpy.int32(0)
 
-    made = get_default_graph().add("InputProducer", name, [tensor_type(int32)], ())
-    made.python = put
-    add_queue_runner(QueueRunner(queue, [made]))
+    (done,) = in_python("InputProducer", put, [strings], [(int32, ())], name)
+    add_queue_runner(QueueRunner(queue, [done.op]))
     return queue
 
 
@@ -84,16 +94,16 @@ class TextLineReader:
         self._lock = threading.Lock()
 
     def read(self, queue: FIFOQueue, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """``file:line`` and the text of the next line; a run raises OutOfRangeError after the last file."""
+        """``file:line`` and the next line; a run raises OutOfRangeError after the last file."""
 
         def line() -> list[Any]:
             with self._lock:
                 while (found := next(self._lines, None)) is None:
-                    (number,) = queue.take()
-                    self._lines = self._numbered(TEXTS.text_of(number))
-            return [TEXTS.number_of(text) for text in found]
+                    (path,) = queue.take()
+                    self._lines = self._numbered(path.decode())
+            return list(found)
 
-        made = get_default_graph().add("ReaderRead", name, [tensor_type(int64)] * 2, ())
+        made = get_default_graph().add("ReaderRead", name, [tensor_type(string)] * 2, ())
         made.python = line
         return made.outputs[0], made.outputs[1]
 
@@ -113,47 +123,67 @@ def decode_csv(
     na_value: str = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:
-    """The fields of a line: numbers of the dtypes of ``record_defaults``, which stand for empty fields, or texts.
+    """The fields of lines: tensors of the dtypes of ``record_defaults``, which stand for empty fields.
 
-    An empty default makes a field necessary. A run raises ValueError for too few or too many fields, an empty one
-    without a default, and text where a number is expected.
+    Args:
+        records: a ``tf.string`` tensor; each field has its shape.
+        record_defaults: for each field a list of one value, or of none, which makes the field necessary.
+        field_delim: the character between fields.
+        use_quote_delim: whether quotation marks keep delimiters inside a field.
+        name: the name of the operation.
+        na_value: a further string that counts as empty.
+        select_cols: the columns to return, in ascending order (None: all).
+
+    Raises:
+        ValueError: in a run, for too few or too many fields, an empty one without a default, and a string where a
+            number is expected.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(*session.run(tf.decode_csv(tf.constant("1,a,2.5"), [[0], [""], [0.0]])))
+    1 b'a' 2.5
     """
     defaults = [_default(value) for value in record_defaults]
-    results: list[Any] = [(int64 if dtype is None else dtype, ()) for dtype, _ in defaults]
+    lines = as_string_tensor("decode_csv", records)
+    results: list[Any] = [(dtype, known_sizes(lines)) for dtype, _ in defaults]
 
-    def decode(number: Any) -> list[Any]:
-        text = TEXTS.text_of(number)
-        quote = '"' if use_quote_delim else None
-        rows = csv.reader(
-            [text],
-            delimiter=field_delim,
-            quotechar=quote,
-            quoting=csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE,
-        )
-        fields = next(rows, [])
+    quoting = (
+        {"quotechar": '"', "quoting": csv.QUOTE_MINIMAL} if use_quote_delim else {"quoting": csv.QUOTE_NONE}
+    )
+
+    def decode(line: bytes) -> list[Any]:
+        text = line.decode()
+        fields: list[str] = next(csv.reader([text], delimiter=field_delim, **quoting), [])
         chosen = fields if select_cols is None else [fields[k] for k in select_cols]
         if len(chosen) != len(defaults):
             what = f"{len(chosen)} fields for {len(defaults)} defaults in {text!r}"
             raise failed("decode_csv", ArgumentError(what, "Give one default for each field."))
         return [_field(field.strip(), *default, na_value) for field, default in zip(chosen, defaults)]
 
-    return in_python("DecodeCSV", decode, [records], results, name)
+    def decode_all(given: Any) -> list[Any]:
+        array = numpy.asarray(given, dtype=object)
+        rows = [decode(line) for line in array.flat]
+        kinds = [object if dtype is string else dtype.numpy for dtype, _ in defaults]
+        columns = [numpy.array([row[k] for row in rows], kind) for k, kind in enumerate(kinds)]
+        return [column.reshape(array.shape) for column in columns]
+
+    return in_python("DecodeCSV", decode_all, [lines], results, name)
 
 
 def _default(value: Any) -> tuple[Any, Any]:
-    """The dtype (None: text) of a field, and what it is where it is empty."""
+    """The dtype of a field, and what it is where it is empty (None: an error)."""
     if isinstance(value, Tensor):
         return (
             (value.dtype, None) if value.op.constant is None else _default(value.op.constant.detach().numpy())
         )
     if isinstance(value, (str, bytes)):
-        return None, value
+        return string, value
     items = list(numpy.ravel(value)) if isinstance(value, numpy.ndarray) else list(value)
     if items and isinstance(items[0], (str, bytes)):
-        return None, items[0]
+        return string, items[0]
     if not isinstance(value, (numpy.ndarray, list, tuple)) or len(items) > 1:
         what = f"a default is {value!r}"
-        raise failed("decode_csv", ArgumentError(what, "Give a list of one number or text."))
+        raise failed("decode_csv", ArgumentError(what, "Give a list of one number or string."))
     array = array_of(value)
     return as_dtype(array.dtype), (items[0] if items else None)
 
@@ -162,11 +192,11 @@ def _field(field: str, dtype: Any, default: Any, missing: str) -> Any:
     if field in ("", missing):
         if default is None:
             raise failed("decode_csv", ArgumentError("an empty field has no default", "Give one."))
-        return TEXTS.number_of(default) if dtype is None else dtype.numpy.type(default)
-    if dtype is None:
-        return TEXTS.number_of(field)
+        return default if dtype is string else dtype.numpy.type(default)
+    if dtype is string:
+        return field
     try:
         return dtype.numpy.type(int(field) if dtype.kind in "iu" else float(field))
     except ValueError:
         what = f"{field!r} is no {dtype.name}"
-        raise failed("decode_csv", ArgumentError(what, "Give the field a default of text.")) from None
+        raise failed("decode_csv", ArgumentError(what, "Give the field a string as its default.")) from None

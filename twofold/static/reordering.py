@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -21,6 +22,7 @@ from twofold.static.define import (
     operation,
     sizes,
 )
+from twofold.static.layer_options import refuse
 
 
 @operation("ReverseSequence")
@@ -59,9 +61,13 @@ def reverse_sequence(
     return _reverse_sequence(given, _indices(seq_lengths), time, 0 if batch is None else batch, name=name)
 
 
-def _need_last(data_format: str) -> None:
-    if data_format != "NHWC":
-        raise ArgumentError(f"data_format is {data_format!r}", "Transpose to NHWC first.")
+def _with_last(data_format: Any, change: Callable[[Any], Any], images: Any) -> Any:
+    """What ``change`` makes of images with the channels last, in the format that they came in."""
+    if data_format not in ("NHWC", "NCHW"):
+        raise ArgumentError(f"data_format is {data_format!r}", "Use 'NHWC' or 'NCHW'.")
+    if data_format == "NHWC":
+        return change(images)
+    return ops.movedim(change(ops.movedim(images, 1, -1)), -1, 1)
 
 
 @operation("SpaceToDepth")
@@ -73,14 +79,17 @@ def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC")
     ...     print(session.run(tf.squeeze(tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2))))
     [1 2 3 4]
     """
-    _need_last(data_format)
     size = int(numbers(block_size))
-    batch, height, width, depth = input.shape
-    if height % size or width % size:
-        raise ArgumentError(f"images of {height} x {width} in blocks of {size}", "Pad the images.")
-    apart = ops.reshape(input, (batch, height // size, size, width // size, size, depth))
-    moved = ops.permute(apart, (0, 1, 3, 2, 4, 5))
-    return ops.reshape(moved, (batch, height // size, width // size, size * size * depth))
+
+    def change(images: Any) -> Any:
+        batch, height, width, depth = images.shape
+        if height % size or width % size:
+            raise ArgumentError(f"images of {height} x {width} in blocks of {size}", "Pad the images.")
+        apart = ops.reshape(images, (batch, height // size, size, width // size, size, depth))
+        moved = ops.permute(apart, (0, 1, 3, 2, 4, 5))
+        return ops.reshape(moved, (batch, height // size, width // size, size * size * depth))
+
+    return _with_last(data_format, change, input)
 
 
 @operation("DepthToSpace")
@@ -93,14 +102,19 @@ def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC")
     [[1 2]
      [3 4]]
     """
-    _need_last(data_format)
     size = int(numbers(block_size))
-    batch, height, width, depth = input.shape
-    if depth % (size * size):
-        raise ArgumentError(f"{depth} channels for blocks of {size}", f"Give a multiple of {size * size}.")
-    apart = ops.reshape(input, (batch, height, width, size, size, depth // (size * size)))
-    moved = ops.permute(apart, (0, 1, 3, 2, 4, 5))
-    return ops.reshape(moved, (batch, height * size, width * size, depth // (size * size)))
+
+    def change(images: Any) -> Any:
+        batch, height, width, depth = images.shape
+        if depth % (size * size):
+            raise ArgumentError(
+                f"{depth} channels for blocks of {size}", f"Give a multiple of {size * size}."
+            )
+        apart = ops.reshape(images, (batch, height, width, size, size, depth // (size * size)))
+        moved = ops.permute(apart, (0, 1, 3, 2, 4, 5))
+        return ops.reshape(moved, (batch, height * size, width * size, depth // (size * size)))
+
+    return _with_last(data_format, change, input)
 
 
 @operation("SpaceToBatchND")
@@ -361,10 +375,13 @@ def strided_slice(
 ) -> Any:
     """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
 
+    Raises ArgumentError for ``var``: slices of variables are not assigned to.
+
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.strided_slice([1, 2, 3, 4], [0], [4], [2])))
     [1 3]
     """
+    refuse("strided_slice", var=var)
     masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
     return _strided_slice(input_, begin, end, strides, masks, name=name)

@@ -5,7 +5,8 @@ same bits. What is known before anything runs (constants, sizes) is computed on 
 
 Variables: a plain read sees the value from before the run. Operations that write variables are replayed in
 the order of their declaration, each on what the one before it left. Declared under ``control_dependencies``, an
-operation reads what the updates among its control inputs left.
+operation reads what the updates among its control inputs left. A fetch of a variable is its value after the run,
+see ``Session.run``.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.errors import GraphError, TwofoldError
+from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
+from twofold.ops.base import apply
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
-from twofold.static.graph import DERIVATIVES, InvalidArgumentError, Operation, describe, local
-from twofold.static.infer import Source, Unforeseen, call_body, known_value
+from twofold.static.graph import DERIVATIVES, Operation, describe, local
+from twofold.static.infer import Source, Unforeseen, call_body, known_value, read_of
+from twofold.static.placement import HERE, trouble
+from twofold.static.shapes import fits, shape_text
 
 Tensor = _core.Tensor
 _COPY = REGISTRY["positive"]
@@ -47,23 +51,64 @@ class Demand(Exception):
 
 
 class Request:
-    """What a run computes: tensors to fetch, operations to run, tensors that are fed."""
+    """What a run computes: tensors to fetch, operations to run, tensors that are fed.
+
+    A part of a run besides: ``done`` are operations whose effects earlier parts had, ``consumer`` the operation that
+    the fetched tensors are inputs of, ``kept`` further tensors that later parts are fed, and ``begin`` the number of
+    the first operation of a loop's body, whose control inputs from outside have run. ``soft``: the processor stands
+    for other devices.
+    """
 
     def __init__(
-        self, fetches: Sequence[Source], operations: Sequence[Operation], feeds: Sequence[Source]
+        self,
+        fetches: Sequence[Source],
+        operations: Sequence[Operation],
+        feeds: Sequence[Source],
+        done: frozenset[Operation] = frozenset(),
+        consumer: Operation | None = None,
+        kept: Sequence[Source] = (),
+        begin: int = 0,
+        soft: bool = False,
     ) -> None:
         self.fetches = tuple(fetches)
         self.operations = tuple(operations)
         self.feeds = tuple(feeds)
+        self.done = done
+        self.consumer = consumer
+        self.kept = tuple(kept)
+        self.begin = begin
+        self.soft = soft
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells one request from another."""
+        return (
+            self.fetches,
+            self.operations,
+            self.feeds,
+            self.done,
+            self.consumer,
+            self.kept,
+            self.begin,
+        )
 
     def roots(self) -> list[Operation]:
         """The operations that must run."""
         fed = set(self.feeds)
-        return [owner for owner, index in self.fetches if (owner, index) not in fed] + list(self.operations)
+        owners = [source[0] for source in (*self.fetches, *self.kept) if source not in fed]
+        return owners + [operation for operation in self.operations if not self.is_past(operation)]
+
+    def is_past(self, operation: Operation) -> bool:
+        """Whether an operation that something must wait for has run before."""
+        return operation in self.done or operation.number < self.begin
 
 
 class Walk:
-    """The operations above a request, in order of declaration, and the variables they read and write."""
+    """The operations above a request, in order of declaration, and the variables they read and write.
+
+    ``reads`` are the variables whose values from before the run are needed, ``states`` those whose values at the
+    beginning of this part of the run are.
+    """
 
     def __init__(self, request: Request, known: dict[Source, Any]) -> None:
         self.request = request
@@ -71,12 +116,17 @@ class Walk:
         self.fed = set(request.feeds)
         self.operations: list[Operation] = []
         self.reads: dict[Any, None] = {}
+        self.states: dict[Any, None] = {}
         self.numbers: list[Operation] = []
+        self.chosen: dict[Operation, list[Source]] = {}
         self.draws = False
+        self._effects: dict[Operation, tuple[frozenset[Operation], bool]] = {}
         self._collect()
+        self._find_reads()
 
     def _collect(self) -> None:
         seen: set[int] = set()
+        demands: list[Demand] = []
         stack: list[tuple[Operation, Operation | None]] = [(root, None) for root in self.request.roots()]
         while stack:
             operation, above = stack.pop()
@@ -90,18 +140,49 @@ class Walk:
             )
             if operation.number_of is not None:
                 self.numbers.append(operation)
-            if operation.reads_state:
-                self.reads.update(dict.fromkeys(operation.updates))
-            if operation.variable is not None and not operation.updates:
-                self.reads[operation.variable] = None
-            stack += [
-                (source[0], operation) for source in self.sources_of(operation) if source not in self.fed
-            ]
-            stack += [(control, operation) for control in operation.control_inputs]
+            try:
+                sources = self.chosen[operation] = self._needed_by(operation)
+            except Demand as demand:
+                demands.append(demand)
+                sources = list(operation.sources)
+            stack += [(source[0], operation) for source in sources if source not in self.fed]
+            stack += [(c, operation) for c in operation.control_inputs if not self.request.is_past(c)]
+        if demands:
+            raise min(demands, key=lambda demand: demand.operation.number)
         self.operations.sort(key=lambda operation: operation.number)
 
-    def sources_of(self, operation: Operation) -> list[Source]:
-        """The inputs of an operation; of a choice only those of the branch that is taken."""
+    def _find_reads(self) -> None:
+        written: set[Any] = set()
+        for operation in self.operations:
+            if operation.reads_state:
+                self.states.update(dict.fromkeys(v for v in operation.updates if v not in written))
+            written.update(operation.updates)
+            for source in self.chosen[operation]:
+                self._find_read(operation, source)
+        for source in self.request.fetches:
+            variable = self.held(source)
+            if self.request.consumer is not None:
+                self._find_read(self.request.consumer, source)
+            elif variable is None:
+                self._find_read(None, source)
+            elif variable not in written:
+                self.states[variable] = None
+        if not self.request.done:
+            self.reads.update(self.states)
+            self.states = {}
+
+    def _find_read(self, operation: Operation | None, source: Source) -> None:
+        variable = read_of(source)
+        if variable is None or source in self.fed:
+            return
+        update, past = (None, False) if operation is None else self.seen_after(operation, variable)
+        if operation is not None and operation.flow is not None:
+            self.reads[variable] = None
+        if update is None:
+            (self.states if past else self.reads)[variable] = None
+
+    def _needed_by(self, operation: Operation) -> list[Source]:
+        """The inputs that an operation needs computed; of a choice those of the branch that is taken."""
         if operation.python is not None:
             if (operation, 0) not in self.fed:
                 raise Demand(operation, None)
@@ -128,11 +209,61 @@ class Walk:
             raise Demand(operation, source) from None
         return value.detach().numpy() if isinstance(value, Tensor) else value
 
+    def held(self, source: Source) -> Any:
+        """The variable whose memory a tensor is, as TensorFlow has it: a reference, its identity, an update."""
+        operation, index = source
+        while operation.type == "Identity" and source not in self.fed and operation.sources:
+            source = operation.sources[0]
+            operation, index = source
+        if source in self.fed:
+            return None
+        variable = operation.updates[index] if operation.updates else operation.variable
+        return None if variable is None or variable.use_resource else variable
+
+    def seen_after(self, operation: Operation, variable: Any) -> tuple[Operation | None, bool]:
+        """The last update of ``variable`` that ``operation`` waits for; whether it waits for an earlier part."""
+        updates: list[Operation] = []
+        past = False
+        for control in operation.control_inputs:
+            effects, earlier = self._effects_of(control)
+            past = past or earlier
+            updates += [effect for effect in effects if variable in effect.updates]
+        return max(updates, key=lambda effect: effect.number, default=None), past
+
+    def _effects_of(self, control: Operation) -> tuple[frozenset[Operation], bool]:
+        if control not in self._effects:
+            found: list[Operation] = []
+            past = False
+            seen: set[Operation] = set()
+            stack = [control]
+            while stack:
+                operation = stack.pop()
+                if self.request.is_past(operation):
+                    past = past or operation in self.request.done
+                    continue
+                if operation in seen:
+                    continue
+                seen.add(operation)
+                if operation.updates:
+                    found.append(operation)
+                sources = self.chosen.get(operation, operation.sources)
+                past = past or any(owner in self.request.done for owner, _ in sources)
+                stack += [source[0] for source in sources if source not in self.fed]
+                stack += operation.control_inputs
+            self._effects[control] = (frozenset(found), past)
+        return self._effects[control]
+
     def _check(self, operation: Operation, above: Operation) -> None:
         if operation.type == ARGUMENT and (operation, 0) not in self.fed:
             raise GraphError(
                 f"{above.name} ({above.where}) is inside the body of a loop and has a value only there, at {here()}",
                 "Let the body return it, as a loop variable or a stacked result.",
+            )
+        if operation.device and trouble(operation.device, self.request.soft):
+            raise InvalidArgumentError(
+                f"Cannot assign a device for operation {operation.name} ({operation.where}): it is for "
+                f"{operation.device}, and the only device is {HERE}, at {here()}",
+                "Leave tf.device out, or make the session with tf.ConfigProto(allow_soft_placement=True).",
             )
         if operation.type == "Placeholder" and any(
             (operation, k) not in self.fed for k in range(len(operation.outputs))
@@ -147,23 +278,23 @@ class Walk:
 class Replay:
     """One replay, for the types of the inputs: feeds, variables read, numbers given, the number of the run."""
 
-    def __init__(
-        self, walk: Walk, reads: Sequence[Any], written: Sequence[Any], types: Sequence[TensorType]
-    ) -> None:
+    def __init__(self, walk: Walk, written: Sequence[Any], types: Sequence[TensorType]) -> None:
         self.walk = walk
         self.written = written
         self.inputs = tuple(_core.placeholder(type) for type in types)
         feeds = len(walk.request.feeds)
         self.fed = dict(zip(walk.request.feeds, self.inputs))
-        self.before = dict(zip(reads, self.inputs[feeds:]))
-        self.state: dict[Any, Any] = dict(self.before)
-        self.numbers = dict(zip(walk.numbers, self.inputs[feeds + len(reads) :]))
+        self.before = dict(zip(walk.reads, self.inputs[feeds:]))
+        states = feeds + len(walk.reads)
+        self.state: dict[Any, Any] = {**self.before, **dict(zip(walk.states, self.inputs[states:]))}
+        self.started = dict(self.state)
+        self.numbers = dict(zip(walk.numbers, self.inputs[states + len(walk.states) :]))
         self.counter = self.inputs[-1] if walk.draws else None
         self.values: dict[Operation, list[Any]] = {}
+        self.depth = 0  # of bodies of compiled loops and choices
         self.targets = {
             source for op in _all_inside(walk.operations) if op.type in DERIVATIVES for source in op.sources
         }
-        self._effects: dict[Operation, set[Operation]] = {}
 
     def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(inputs, outputs): fetches, what observers see, then new values of the variables written."""
@@ -171,10 +302,12 @@ class Replay:
         try:
             for operation in self.walk.operations:
                 self.values[operation] = self.outputs_of(operation)
-            outputs = [self._fetch(source) for source in self.walk.request.fetches]
+            request = self.walk.request
+            outputs = [self._fetch(source) for source in request.fetches]
+            outputs += [self._copied(source[0], self.value_of(source)) for source in request.kept]
             for operation in self.walk.operations:
                 if operation.observe is not None:
-                    outputs += [self._fetch(source) for source in operation.sources]
+                    outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
             outputs += [self.symbolic(self.state[variable]) for variable in self.written]
         finally:
             local.replaying -= 1
@@ -191,7 +324,7 @@ class Replay:
         for k in range(count):
             if fed[k] is not None:
                 made[k] = fed[k]
-            elif (operation, k) in self.targets:
+            elif (operation, k) in self.targets and made[k] is not None:
                 made[k] = self.symbolic(made[k])
         return made
 
@@ -199,29 +332,52 @@ class Replay:
         if operation.constant is not None:
             return [operation.constant]
         if operation.variable is not None and not operation.updates:
-            return [self.before[operation.variable]]
+            return [self.before.get(operation.variable)]
         if operation in self.numbers:
             return [self.numbers[operation]]
         if operation.branches:
-            return [self.value_of(source) for source in self.walk.sources_of(operation)]
+            return [self.read(operation, source) for source in self.walk.chosen[operation]]
         if operation.flow is not None:
             return self._flow(operation)
         values = [self._input(operation, k, source) for k, source in enumerate(operation.sources)]
         states = [self.state[variable] for variable in operation.updates] if operation.reads_state else []
         _core.declare_at(operation.outputs[0])
+        made = self._called(operation, values, states)
         try:
-            made = call_body(operation, values, self._varied_counter(), states)
-        except TwofoldError as error:
-            raise type(error)(
-                f"{operation.name}, declared at {operation.where}: {error.what}, at {here()}", error.fix
-            ) from None
-        made = [value if isinstance(value, Tensor) else _core.from_array(value, False) for value in made]
-        for value in made:
-            if not value._is_symbolic:
-                value._realise()  # so that nothing stays behind in the trace of the define-by-run program around
+            for value in made:
+                if not value._is_symbolic:
+                    value._realise()  # so that nothing stays behind in the trace of the program around
+        except TwofoldError:
+            # constants that do not fit each other, perhaps in a branch that no run takes: it raises if it runs
+            given = [self.symbolic(value) if isinstance(value, Tensor) else value for value in values]
+            made = self._called(operation, given, states)
+        if operation.updates:
+            self._check_written(operation, made)
+        if operation.updates and self.targets:
+            made = [apply("stop_gradient", self.symbolic(value)) for value in made]
         for variable, value in zip(operation.updates, made):
             self.state[variable] = value
         return made
+
+    def _called(self, operation: Operation, values: Sequence[Any], states: Sequence[Any]) -> list[Any]:
+        """What the body of an operation returns, as tensors."""
+        try:
+            made = call_body(operation, values, self._varied_counter(), states)
+        except TwofoldError as error:
+            raise invalid(type(error))(
+                f"{operation.name}, declared at {operation.where}: {error.what}, at {here()}", error.fix
+            ) from None
+        return [value if isinstance(value, Tensor) else _core.from_array(value, False) for value in made]
+
+    @staticmethod
+    def _check_written(operation: Operation, made: Sequence[Any]) -> None:
+        for variable, value, output in zip(operation.updates, made, operation.outputs):
+            if not fits(value.type_.shape, output.type_.shape):
+                raise InvalidArgumentError(
+                    f"{operation.name} ({operation.where}): a value {value.type_.dtype.name}"
+                    f"{shape_text(value.type_.shape)} does not fit variable {variable.describe()}, at {here()}",
+                    "Assign a value of its shape, or use tf.assign(..., validate_shape=False).",
+                )
 
     def _varied_counter(self) -> Any:
         return None if self.counter is None else varied(self.counter)
@@ -234,29 +390,42 @@ class Replay:
             if error.located and f", declared at {operation.where}" in error.what:
                 raise
             fix = error.fix
-            worded = type(error)(f"{operation.name}, declared at {operation.where}: {error.what}", fix)
+            worded = invalid(type(error))(
+                f"{operation.name}, declared at {operation.where}: {error.what}", fix
+            )
             worded.located = True
             raise worded from None
         return made
 
     def _input(self, operation: Operation, place: int, source: Source) -> Any:
-        if place in operation.host:
-            return self._number(operation, source)
-        owner = source[0]
-        if (
-            owner.variable is not None
-            and not owner.updates
-            and operation.control_inputs
-            and source not in self.fed
-        ):
-            return self._seen_after(operation, owner.variable)
-        return self.value_of(source)
+        if place in operation.host or (place in operation.wished and not self.depth):
+            return self.number(operation, source)
+        return self.read(operation, source)
+
+    def read(self, operation: Operation, source: Source) -> Any:
+        """An input of an operation; of a variable what the updates that it waits for left."""
+        variable = read_of(source)
+        if variable is None or not operation.control_inputs or source in self.fed:
+            return self.value_of(source)
+        update, past = self.walk.seen_after(operation, variable)
+        if update is None:
+            return self.started[variable] if past else self.before[variable]
+        return self.values[update][update.updates.index(variable)]
+
+    def reads_of(self, variable: Any) -> list[Any]:
+        """All values of a variable that an operation may have read by now."""
+        found = [held[variable] for held in (self.before, self.started) if variable in held]
+        for operation in self.walk.operations:
+            if variable in operation.updates and operation in self.values:
+                found.append(self.values[operation][operation.updates.index(variable)])
+        return found
 
     def value_of(self, source: Source) -> Any:
         """The value of a tensor that was computed before."""
         return self.fed[source] if source in self.fed else self.values[source[0]][source[1]]
 
-    def _number(self, operation: Operation, source: Source) -> Any:
+    def number(self, operation: Operation, source: Source) -> Any:
+        """The numbers of an input, which a part of the run before this one may have to compute."""
         if source in self.walk.known:
             return self.walk.known[source]
         value = self.value_of(source)
@@ -264,33 +433,20 @@ class Replay:
             raise Demand(operation, source)
         return value
 
-    def _seen_after(self, operation: Operation, variable: Any) -> Any:
-        effects: set[Operation] = set()
-        for control in operation.control_inputs:
-            effects |= self._effects_of(control)
-        updates = sorted(
-            (effect for effect in effects if variable in effect.updates), key=lambda effect: effect.number
-        )
-        if not updates:
-            return self.before[variable]
-        return self.values[updates[-1]][updates[-1].updates.index(variable)]
-
-    def _effects_of(self, operation: Operation) -> set[Operation]:
-        if operation not in self._effects:
-            found = {operation} if operation.updates else set()
-            self._effects[operation] = found
-            for below in (*[owner for owner, _ in operation.sources], *operation.control_inputs):
-                found |= self._effects_of(below)
-        return self._effects[operation]
-
     def symbolic(self, value: Any) -> Any:
         """``value`` as a declared one, so that it is computed when the graph runs."""
         return value if value._is_symbolic else _core.declare(_COPY, (), (value,))
 
     def _fetch(self, source: Source) -> Any:
-        """A value to hand out; the memory of a variable is never handed out itself."""
-        owner = source[0]
-        value = self.value_of(source)
+        """A value to hand out."""
+        consumer = self.walk.request.consumer
+        if consumer is not None:
+            return self._copied(source[0], self.read(consumer, source))
+        variable = self.walk.held(source)
+        return self._copied(source[0], self.value_of(source) if variable is None else self.state[variable])
+
+    def _copied(self, owner: Operation, value: Any) -> Any:
+        """``value``, as a copy where it is the memory of a variable, which is never handed out itself."""
         if owner.variable is not None or owner.updates or not value._is_symbolic:
             return _core.declare(_COPY, (), (value,))
         return value

@@ -160,7 +160,10 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any]:
-    """``dynamic_rnn`` forwards and backwards: ``((outputs, outputs), (state, state))``, each at its own step."""
+    """``dynamic_rnn`` forwards and backwards: ``((outputs, outputs), (state, state))``, each at its own step.
+
+    ``parallel_iterations`` and ``swap_memory`` change nothing.
+    """
     time, batch = (0, 1) if time_major else (1, 0)
 
     def backwards(value: Any) -> Any:

@@ -17,6 +17,7 @@ from twofold.static.control import device as placed
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flow import failed
 from twofold.static.graph import describe, get_default_graph
+from twofold.static.layer_options import refuse
 from twofold.static.scopes import VariableScope, get_variable, variable_scope
 from twofold.static.shapes import TensorShape, shape_of_sizes
 
@@ -48,7 +49,6 @@ class RNNCell:
         name: str | None = None,
         dtype: Any = None,
         _reuse: bool | None = None,
-        **options: Any,
     ) -> None:
         self.trainable, self.dtype = trainable, dtype
         self._name, self._reuse = name, _reuse
@@ -260,6 +260,8 @@ class LSTMCell(RNNCell):
         **options: Any,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse, **options)
+        for label, shards in (("num_unit_shards", num_unit_shards), ("num_proj_shards", num_proj_shards)):
+            refuse("LSTMCell", **{label: None if shards == 1 else shards})
         self._units = int(num_units)
         self._use_peepholes, self._cell_clip, self._initializer = use_peepholes, cell_clip, initializer
         self._num_proj, self._proj_clip = num_proj, proj_clip
@@ -409,6 +411,8 @@ class _Wrapper(RNNCell):
 
 class DropoutWrapper(_Wrapper):
     """A cell whose inputs, outputs and states are dropped at random, anew in each step.
+
+    ``input_size`` and ``dtype`` are for ``variational_recurrent``, which raises.
 
     Of an LSTM's state only the output ``h`` is dropped. ``variational_recurrent`` (one mask for all steps) is not
     offered. Raises ValueError for a probability outside 0 to 1.

@@ -13,12 +13,13 @@ import numpy
 from twofold.dtypes import float32, int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
+from twofold.runtime.tracing import here
 from twofold.static import array, math, nn
 from twofold.static.array import _indices
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.flow import failed
+from twofold.static.host_calls import in_python
 from twofold.static.random import next_key
-from twofold.static.selection import in_python
 
 PUBLISHED = (
     "log_uniform_candidate_sampler",
@@ -142,11 +143,20 @@ def _true_and_sampled(
 
 
 def _logits(
-    called: str, given: tuple[Any, ...], counts: tuple[int, int, int], sampled: Any, hides: bool, name: str
+    called: str,
+    given: tuple[Any, ...],
+    counts: tuple[int, int, int],
+    sampled: Any,
+    hides: bool,
+    strategy: str,
+    name: str,
+    seed: int | None = None,
 ) -> tuple[Any, Any]:
     """The logits of true and sampled classes, and the probabilities that they should have."""
     weights, biases, labels, inputs = given
     wanted, classes, true = counts
+    if strategy not in ("mod", "div"):
+        raise ValueError(f"{called}: partition_strategy {strategy!r}, at {here()}. Use 'mod' or 'div'.")
     if isinstance(weights, (list, tuple)):
         if len(weights) != 1:
             what = f"weights in {len(weights)} parts"
@@ -155,7 +165,7 @@ def _logits(
     numbers = math.cast(_indices(labels), int64)
     if numbers.type_.ndim == 1:
         numbers = array.expand_dims(numbers, -1)
-    sample = sampled or log_uniform_candidate_sampler(numbers, true, wanted, True, classes)
+    sample = sampled or log_uniform_candidate_sampler(numbers, true, wanted, True, classes, seed)
     sample = [math.stop_gradient(value) for value in sample]
     tensors = [convert_to_tensor(value) for value in (inputs, weights, biases)]
     made = _true_and_sampled(*tensors, numbers, sample[0], *sample[1:], bool(hides), name=name)
@@ -178,7 +188,9 @@ def nce_loss(
 ) -> Any:
     """For each row, the loss of telling its true classes from sampled ones (log-uniform unless given)."""
     given, counts = (weights, biases, labels, inputs), (num_sampled, num_classes, num_true)
-    logits, wanted = _logits("nce_loss", given, counts, sampled_values, remove_accidental_hits, name)
+    logits, wanted = _logits(
+        "nce_loss", given, counts, sampled_values, remove_accidental_hits, partition_strategy, name
+    )
     losses = nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
     return math.reduce_sum(losses, 1)
 
@@ -199,7 +211,6 @@ def sampled_softmax_loss(
 ) -> Any:
     """For each row, the softmax cross entropy among its true classes and sampled ones (log-uniform unless given)."""
     given, counts = (weights, biases, labels, inputs), (num_sampled, num_classes, num_true)
-    logits, wanted = _logits(
-        "sampled_softmax_loss", given, counts, sampled_values, remove_accidental_hits, name
-    )
+    options = (sampled_values, remove_accidental_hits, partition_strategy, name, seed)
+    logits, wanted = _logits("sampled_softmax_loss", given, counts, *options)
     return nn.softmax_cross_entropy_with_logits(labels=wanted, logits=logits)

@@ -1,43 +1,33 @@
-"""Checkpoints: the variables of a session in one file.
-
-The format is this library's own: a magic word, a SHA-256 sum, and a NumPy ``.npz`` archive of the variables by
-name. TensorFlow's own checkpoints cannot be read.
-"""
+"""Checkpoints: the variables of a session in TensorFlow's three files, see ``tensor_bundle``."""
 
 from __future__ import annotations
 
+import contextlib
 import glob
-import hashlib
-import io
 import os
-import tempfile
+import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
+from twofold import _core
+from twofold.dtypes import string
 from twofold.errors import GraphError
+from twofold.files import atomic_write
 from twofold.runtime.tracing import here
+from twofold.static.protobuf import nested
+from twofold.static.tensor_bundle import Tensors, clean_bundle, read_bundle, write_bundle
 from twofold.static.variables import Variable, global_variables
 
-_MAGIC = b"TWOFOLD-CHECKPOINT-1\n"
 _STATE = "checkpoint"
+_HOUR = 3600.0
 
 
 def _write(path: str, content: bytes) -> None:
-    """Write a file that is either there whole or not at all."""
-    folder = os.path.dirname(path) or "."
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path) + ".")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+    with atomic_write(path) as file:
+        file.write(content)
 
 
 class CheckpointState:
@@ -49,9 +39,27 @@ class CheckpointState:
 
 
 class Saver:
-    """Saves variables to a file and brings them back; of all global variables unless given.
+    """Saves variables to files and brings them back.
 
-    ``max_to_keep`` limits how many files one Saver leaves (None or 0: no limit).
+    ``name``, ``sharded`` and ``restore_sequentially`` change nothing: there is one device, and no operation.
+
+    Args:
+        var_list: variables, or a dictionary of them by the names they have in the files; all global variables
+            unless given.
+        reshape: whether ``restore`` gives values of another shape with as many elements the variable's shape.
+        sharded: has no effect on values; the variables of one device make one data file.
+        max_to_keep: how many checkpoints stay (None or 0: all).
+        keep_checkpoint_every_n_hours: of the checkpoints that go, one for each such time stays after all.
+        name: the name of the operations in TensorFlow; nothing here.
+        restore_sequentially: has no effect on values.
+        saver_def: not offered; raises unless None.
+        builder: not offered; raises unless None.
+        defer_build: look for the variables at the first use.
+        allow_empty: whether there may be no variables.
+        write_version: 2, the format of today's TensorFlow.
+        pad_step_number: whether steps have eight digits in names.
+        save_relative_paths: whether the state file names checkpoints by their paths from its directory.
+        filename: not offered; raises unless None.
 
     >>> import twofold.static as tf
     >>> import tempfile
@@ -66,23 +74,59 @@ class Saver:
     [1. 2.]
     """
 
+    V2 = 2
+
     def __init__(
         self,
         var_list: Any = None,
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: int | None = 5,
-        **options: Any,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = V2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
     ) -> None:
-        found = var_list if var_list is not None else global_variables()
-        if not found:
-            raise ValueError(f"Saver: there are no variables to save, at {here()}. Declare them first.")
-        if isinstance(found, Mapping):
-            self._variables: dict[str, Variable] = dict(found)
-        else:
-            self._variables = {variable.op.name: variable for variable in found}
-        self._max_to_keep = max_to_keep
+        refused = {"saver_def": saver_def, "builder": builder, "filename": filename}
+        if given := [key for key, value in refused.items() if value is not None]:
+            raise ValueError(f"Saver: {given[0]} is not offered, at {here()}. Leave it out.")
+        if write_version != self.V2:
+            raise ValueError(
+                f"Saver: write_version is {write_version}, at {here()}. Use 2, the present format."
+            )
+        self._given, self._allow_empty, self._reshape = var_list, allow_empty, reshape
+        self._found: dict[str, Variable] | None = None if defer_build else self._named()
+        self._max_to_keep, self._hours = max_to_keep, keep_checkpoint_every_n_hours
+        self._step = "{:08d}" if pad_step_number else "{}"
+        self._relative = save_relative_paths
+        self._kept_at = time.time()
         self.last_checkpoints: list[str] = []
+
+    def _named(self) -> dict[str, Variable]:
+        found = self._given if self._given is not None else global_variables()
+        if not found and not self._allow_empty:
+            raise ValueError(f"Saver: there are no variables to save, at {here()}. Declare them first.")
+        return (
+            dict(found) if isinstance(found, Mapping) else {variable.op.name: variable for variable in found}
+        )
+
+    def build(self) -> None:
+        """Look for the variables now, where ``defer_build`` waited."""
+        self._found = self._named()
+
+    @property
+    def _variables(self) -> dict[str, Variable]:
+        if self._found is None:
+            self.build()
+        assert self._found is not None
+        return self._found
 
     def save(
         self,
@@ -93,77 +137,123 @@ class Saver:
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
         write_state: bool = True,
-        **options: Any,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> str:
-        """Write all variables to ``save_path`` (``-step`` is added) at once or not at all; the path.
+        """Write all variables; a checkpoint of the same path stays as it was until the new one is complete.
 
         A missing directory is made.
-        Raises GraphError for a variable without a value.
+
+        Args:
+            sess: the session that holds the values.
+            save_path: the path, to which endings are added.
+            global_step: a number or tensor, added to the path as ``-step``.
+            latest_filename: name of the state file (``checkpoint``).
+            meta_graph_suffix: ending of the file with the graph.
+            write_meta_graph: whether to write that.
+            write_state: whether to write the state file, which ``latest_checkpoint`` reads.
+            strip_default_attrs: has no effect: there are no attributes in the file with the graph.
+            save_debug_info: not offered; raises if true.
+
+        Returns:
+            The path with the step.
+
+        Raises:
+            GraphError: a variable has no value.
+            ValueError: a variable holds strings.
         """
+        if save_debug_info:
+            raise ValueError(f"Saver.save: save_debug_info is not offered, at {here()}. Leave it out.")
         if global_step is not None:
-            number = (
-                global_step if isinstance(global_step, (int, numpy.integer)) else int(sess.run(global_step))
-            )
-            save_path = f"{save_path}-{number}"
-        arrays = {
-            name: sess._value_of(variable).detach().numpy() for name, variable in self._variables.items()
-        }
+            is_number = isinstance(global_step, (int, numpy.integer))
+            step = global_step if is_number else int(sess.run(global_step))
+            save_path = f"{save_path}-{self._step.format(step)}"
+        tensors: Tensors = {name: self._value(sess, name, v) for name, v in self._variables.items()}
         os.makedirs(os.path.dirname(save_path) or ".", exist_ok=True)
-        stream = io.BytesIO()
-        numpy.savez(stream, **arrays)
-        content = stream.getvalue()
-        _write(save_path, _MAGIC + hashlib.sha256(content).digest() + content)
+        write_bundle(save_path, tensors)
+        if write_meta_graph:
+            content = nested(2, sess.graph.as_graph_def().SerializeToString())
+            _write(f"{save_path}.{meta_graph_suffix}", content)
+        self._remember(save_path, meta_graph_suffix)
+        if write_state:
+            self._write_state(os.path.join(os.path.dirname(save_path), latest_filename or _STATE))
+        return save_path
+
+    @staticmethod
+    def _value(sess: Any, name: str, variable: Variable) -> tuple[Any, numpy.ndarray]:
+        value = sess._value_of(variable)
+        if value.dtype is string:
+            raise ValueError(f"Saver.save: '{name}' holds strings, at {here()}. Leave it out with var_list.")
+        return value.dtype, value.detach().numpy()
+
+    def _remember(self, save_path: str, suffix: str) -> None:
         self.last_checkpoints = [path for path in self.last_checkpoints if path != save_path] + [save_path]
         while self._max_to_keep and len(self.last_checkpoints) > self._max_to_keep:
             old = self.last_checkpoints.pop(0)
-            if os.path.exists(old):
-                os.unlink(old)
-        if write_state:
-            lines = [
-                f"model_checkpoint_path: {save_path}",
-                *[f"all_model_checkpoint_paths: {path}" for path in self.last_checkpoints],
-            ]
-            state = os.path.join(os.path.dirname(save_path), latest_filename or _STATE)
-            _write(state, "\n".join(lines).encode())
-        return save_path
+            made = os.path.getmtime(old + ".index") if checkpoint_exists(old) else 0.0
+            if made - self._kept_at > self._hours * _HOUR:
+                self._kept_at = made
+                continue
+            # the index first: without it the other files are no checkpoint
+            for path in (f"{old}.index", *glob.glob(glob.escape(old) + ".data-*"), f"{old}.{suffix}"):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+    def _write_state(self, state: str) -> None:
+        folder = os.path.dirname(state) or "."
+        paths = [os.path.relpath(path, folder) if self._relative else path for path in self.last_checkpoints]
+        lines = [f'model_checkpoint_path: "{_escaped(paths[-1])}"']
+        lines += [f'all_model_checkpoint_paths: "{_escaped(path)}"' for path in paths]
+        _write(state, ("\n".join(lines) + "\n").encode())
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Give the variables the values of a file.
+        """Give the variables the values of a checkpoint.
 
-        Raises ValueError where there is no file, GraphError for one that is damaged or lacks a variable.
+        Raises ValueError where there is none, GraphError for one that is damaged, lacks a variable, or has another
+        dtype for it.
         """
-        arrays = read_checkpoint(save_path)
-        missing = [name for name in self._variables if name not in arrays]
+        tensors = read_checkpoint(save_path)
+        missing = [name for name in self._variables if name not in tensors]
         if missing:
             raise GraphError(
                 f"restore: {save_path} has no variable '{missing[0]}', at {here()}",
-                f"It has {', '.join(sorted(arrays))}; restore only those with Saver(var_list).",
+                f"It has {', '.join(sorted(tensors))}; restore only those with Saver(var_list).",
             )
-        found = {variable: variable.checked(arrays[name]) for name, variable in self._variables.items()}
+        found = {}
+        for name, variable in self._variables.items():
+            dtype, array = tensors[name]
+            if dtype is not variable.dtype:
+                raise GraphError(
+                    f"restore: '{name}' is {dtype.name} in {save_path} and {variable.describe()}, at {here()}",
+                    "Declare the variable with the dtype of the file.",
+                )
+            shape = variable.type_.shape
+            if self._reshape and min(shape, default=0) >= 0 and array.size == numpy.prod(shape):
+                array = array.reshape(shape)
+            found[variable] = variable.checked(_core.from_array(array, False, dtype.code))
         sess._state.update(found)
 
 
-def read_checkpoint(path: str) -> dict[str, numpy.ndarray]:
-    """The variables in a file; raises ValueError where there is none, GraphError for a damaged one."""
-    if not os.path.isfile(path):
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def read_checkpoint(path: str) -> dict[str, tuple[Any, numpy.ndarray]]:
+    """Dtypes and values of a checkpoint; raises ValueError where there is none, GraphError for a damaged one."""
+    clean_bundle(path)
+    if not checkpoint_exists(path):
         raise ValueError(
             f"restore: there is no checkpoint {path}, at {here()}. Check the path that save() returned."
         )
-    with open(path, "rb") as file:
-        content = file.read()
-    if not content.startswith(_MAGIC):
+    try:
+        return read_bundle(path)
+    except (OSError, ValueError, UnicodeDecodeError) as error:
         raise GraphError(
-            f"restore: {path} is not a checkpoint of this library, at {here()}",
-            "Give a file that Saver.save() wrote.",
-        )
-    body = content[len(_MAGIC) + 32 :]
-    if hashlib.sha256(body).digest() != content[len(_MAGIC) : len(_MAGIC) + 32]:
-        raise GraphError(
-            f"restore: {path} is damaged, as its checksum is wrong, at {here()}",
-            "Restore an older checkpoint.",
-        )
-    with numpy.load(io.BytesIO(body), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+            f"restore: {path} is damaged: {error}, at {here()}", "Restore an older checkpoint."
+        ) from None
+
+
+_LINE = re.compile(r'^\s*(\w+)\s*:\s*"((?:[^"\\]|\\.)*)"\s*$', re.M)
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
@@ -172,17 +262,26 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     if not os.path.isfile(path):
         return None
     with open(path, encoding="utf-8") as file:
-        lines = [line.rstrip("\n").partition(": ") for line in file]
-    paths = [value for key, _, value in lines if key == "all_model_checkpoint_paths"]
-    return CheckpointState(next(value for key, _, value in lines if key == "model_checkpoint_path"), paths)
+        rows = [(key, re.sub(r"\\(.)", r"\1", value)) for key, value in _LINE.findall(file.read())]
+    latest = [_beside(value, checkpoint_dir) for key, value in rows if key == "model_checkpoint_path"]
+    paths = [_beside(value, checkpoint_dir) for key, value in rows if key == "all_model_checkpoint_paths"]
+    return CheckpointState(latest[0], paths) if latest else None
+
+
+def _beside(path: str, folder: str) -> str:
+    """A path of a state file; one that is relative starts at the directory of the file, unless it is there as it is."""
+    joined = os.path.join(folder, path)
+    return joined if os.path.isabs(path) or checkpoint_exists(joined) or not checkpoint_exists(path) else path
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """The newest checkpoint of a directory, or None."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    return None if state is None else state.model_checkpoint_path
+    if state is None or not checkpoint_exists(state.model_checkpoint_path):
+        return None
+    return state.model_checkpoint_path
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this name."""
-    return bool(glob.glob(glob.escape(checkpoint_prefix))) and os.path.isfile(checkpoint_prefix)
+    """Whether there is a checkpoint of this path."""
+    return os.path.isfile(checkpoint_prefix + ".index")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from twofold.dtypes import float32
-from twofold.errors import GraphError
+from twofold.errors import ArgumentError, GraphError
 from twofold.runtime.tracing import here
 from twofold.static import initializers
 from twofold.static.define import as_dtype
-from twofold.static.graph import Graph, get_default_graph
+from twofold.static.graph import Graph, check_one_graph, get_default_graph
+from twofold.static.placement import check_device
 from twofold.static.shapes import TensorShape
 from twofold.static.variables import Variable
 
@@ -29,12 +31,25 @@ AUTO_REUSE = _AutoReuse()
 class VariableScope:
     """A prefix of variable names, whether variables must exist, and their default initializer."""
 
-    def __init__(self, name: str, reuse: Any, initializer: Any, dtype: Any, regularizer: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        reuse: Any,
+        initializer: Any,
+        dtype: Any,
+        regularizer: Any = None,
+        use_resource: bool | None = None,
+        custom_getter: Any = None,
+        constraint: Any = None,
+    ) -> None:
         self.name = name
         self.reuse = reuse
         self.initializer = initializer
         self.dtype = dtype
         self.regularizer = regularizer
+        self.use_resource = use_resource
+        self.custom_getter = custom_getter
+        self.constraint = constraint
         self.original_name_scope = name + "/" if name else ""
 
     def reuse_variables(self) -> None:
@@ -88,7 +103,9 @@ def variable_scope(
 ) -> Iterator[VariableScope]:
     """Inside, ``get_variable`` puts ``name/`` before names; with ``reuse=True`` variables must exist.
 
-    ``tf.AUTO_REUSE`` takes what is there and makes what is not.
+    ``tf.AUTO_REUSE`` takes what is there and makes what is not. The other arguments are defaults of the variables;
+    ``custom_getter`` is called first, with that of the scope around it. Without ``auxiliary_name_scope`` operations
+    keep the name scope from outside. Raises ValueError for a ``partitioner``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default():
@@ -99,14 +116,11 @@ def variable_scope(
     True layer/w:0
     """
     graph = get_default_graph()
+    refuse_parts("variable_scope", partitioner)
+    check_device("variable_scope", caching_device)
+    check_one_graph("variable_scope", values)
     outer = get_variable_scope()
-    if isinstance(name_or_scope, VariableScope):
-        name, part = name_or_scope.name, name_or_scope.name.split("/")[-1]
-        inherited = name_or_scope
-    else:
-        part = name_or_scope if name_or_scope is not None else _unique_part(graph, outer, default_name)
-        name = f"{outer.name}/{part}" if outer.name else part
-        inherited = outer
+    name, part, inherited = _named(graph, outer, name_or_scope, default_name)
     if reuse is None or (reuse is False and outer.reuse is True):
         reuse = inherited.reuse or outer.reuse
     made = VariableScope(
@@ -115,18 +129,44 @@ def variable_scope(
         inherited.initializer if initializer is None else initializer,
         dtype or inherited.dtype,
         regularizer or inherited.regularizer,
+        inherited.use_resource if use_resource is None else use_resource,
+        _around(custom_getter, inherited.custom_getter),
+        inherited.constraint if constraint is None else constraint,
     )
     graph.variable_scopes.append(made)
     counts = graph.variable_scope_counts
     counts[name] = counts.get(name, 0) + 1
     before = dict(counts) if inherited is name_or_scope else None
     try:
-        with graph.name_scope(part or graph.get_name_scope() + "/") as scope:
+        with graph.name_scope(
+            part if part and auxiliary_name_scope else graph.get_name_scope() + "/"
+        ) as scope:
             made.original_name_scope = scope
             yield made
     finally:
         graph.variable_scopes.remove(made)
         _count_anew(graph, name, before)
+
+
+def _named(
+    graph: Graph, outer: VariableScope, name_or_scope: Any, default_name: str | None
+) -> tuple[str, str, VariableScope]:
+    """The name of a scope, its part of the name, and the scope that it has defaults from."""
+    if isinstance(name_or_scope, VariableScope):
+        return name_or_scope.name, name_or_scope.name.split("/")[-1], name_or_scope
+    part = name_or_scope if name_or_scope is not None else _unique_part(graph, outer, default_name)
+    return f"{outer.name}/{part}" if outer.name else part, part, outer
+
+
+def _around(getter: Any, outer: Any) -> Any:
+    """A scope's own getter, given that of the scope around it to call."""
+    if getter is None or outer is None:
+        return outer if getter is None else getter
+
+    def both(made: Callable[..., Any], *args: Any, **arguments: Any) -> Any:
+        return getter(functools.partial(outer, made), *args, **arguments)
+
+    return both
 
 
 def _count_anew(graph: Graph, name: str, before: dict[str, int] | None) -> None:
@@ -172,63 +212,120 @@ def get_variable(
     use_resource: Any = None,
     custom_getter: Any = None,
     constraint: Any = None,
-    **options: Any,
-) -> Variable:
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Any:
     """The variable ``name`` of the present variable scope, made on first use.
 
-    ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform). Raises ValueError for
-    a variable that exists (unless the scope reuses), is missing though it must not, or has another shape.
+    ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform), and gives the shape if it
+    is a value. ``custom_getter(getter, name, **arguments)`` is called in place of what makes or finds the variable.
+    Raises ValueError for a variable that exists (unless the scope reuses), is missing though it must not, or has
+    another shape, and for a ``partitioner``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
     ...     print(tf.get_variable("w", [2, 3]).name)
     layer/w:0
     """
-    graph = get_default_graph()
     scope = get_variable_scope()
+    refuse_parts("get_variable", partitioner)
+    check_device("get_variable", caching_device)
+    given = {
+        "shape": shape,
+        "dtype": dtype or scope.dtype or float32,
+        "initializer": scope.initializer if initializer is None else initializer,
+        "regularizer": scope.regularizer if regularizer is None else regularizer,
+        "reuse": scope.reuse,
+        "trainable": trainable,
+        "collections": collections,
+        "caching_device": caching_device,
+        "partitioner": None,
+        "validate_shape": validate_shape,
+        "use_resource": scope.use_resource if use_resource is None else use_resource,
+        "constraint": scope.constraint if constraint is None else constraint,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
+    }
     full = f"{scope.name}/{name}" if scope.name else name
-    found = graph.variable_store.get(full)
-    if found is not None and scope.reuse:
-        if shape is not None and not found.shape.is_compatible_with(shape):
-            raise ValueError(
-                f"get_variable: variable {found.describe()} is shared with another shape, "
-                f"{TensorShape(shape)}, at {here()}. Use its shape."
-            )
-        return found
+    getter = scope.custom_getter if custom_getter is None else custom_getter
+    return _found_or_made(full, **given) if getter is None else getter(_found_or_made, full, **given)
+
+
+def refuse_parts(what: str, partitioner: Any) -> None:
+    """Raise ArgumentError for a partitioner: variables are not divided."""
+    if partitioner is not None:
+        fix = "Leave it out: all memory here is that of one machine."
+        raise ArgumentError(
+            f"{what}: a partitioner is given, and variables are not divided, at {here()}", fix
+        )
+
+
+def _found_or_made(
+    name: str,
+    shape: Any = None,
+    dtype: Any = float32,
+    initializer: Any = None,
+    regularizer: Any = None,
+    reuse: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    **placement: Any,
+) -> Variable:
+    graph = get_default_graph()
+    refuse_parts("get_variable", partitioner)
+    found = graph.variable_store.get(name)
     if found is not None:
+        _check_found(found, reuse, shape, dtype)
+        return found
+    if reuse is True:
         raise ValueError(
-            f"get_variable: variable {found.describe()} already exists, at {here()}. "
-            "Set reuse=True or reuse=tf.AUTO_REUSE in variable_scope to share it, or choose another name."
+            f"get_variable: variable '{name}' does not exist, at {here()}. Drop reuse=True, or use reuse=tf.AUTO_REUSE."
         )
-    if scope.reuse is True:
-        raise ValueError(
-            f"get_variable: variable '{full}' does not exist, at {here()}. Drop reuse=True, or use reuse=tf.AUTO_REUSE."
-        )
-    graph.variable_store[full] = made = _new_variable(
+    made = _new_variable(
         graph,
-        full,
+        name,
         shape,
-        as_dtype(dtype or scope.dtype or float32),
-        scope.initializer if initializer is None else initializer,
-        trainable is not False,
-        collections,
-        constraint,
+        as_dtype(dtype),
+        initializer,
+        trainable=trainable is not False,
+        collections=collections,
+        caching_device=caching_device,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        constraint=constraint,
+        **placement,
     )
-    penalty = regularizer or scope.regularizer
-    if penalty is not None and (loss := penalty(made)) is not None:
+    graph.variable_store[name] = made
+    if regularizer is not None and (loss := regularizer(made)) is not None:
         graph.add_to_collection("regularization_losses", loss)
     return made
 
 
+def _check_found(found: Variable, reuse: Any, shape: Any, dtype: Any) -> None:
+    if not reuse:
+        raise ValueError(
+            f"get_variable: variable {found.describe()} already exists, at {here()}. "
+            "Set reuse=True or reuse=tf.AUTO_REUSE in variable_scope to share it, or choose another name."
+        )
+    if shape is not None and not found.shape.is_compatible_with(shape):
+        raise ValueError(
+            f"get_variable: variable {found.describe()} is shared with another shape, "
+            f"{TensorShape(shape)}, at {here()}. Use its shape."
+        )
+    if found.dtype is not as_dtype(dtype):
+        raise ValueError(
+            f"get_variable: variable {found.describe()} is shared with another dtype, "
+            f"{as_dtype(dtype).name}, at {here()}. Use its dtype."
+        )
+
+
 def _new_variable(
-    graph: Graph,
-    full: str,
-    shape: Any,
-    dtype: Any,
-    initializer: Any,
-    trainable: bool,
-    collections: Any,
-    constraint: Any,
+    graph: Graph, full: str, shape: Any, dtype: Any, initializer: Any, **options: Any
 ) -> Variable:
     value: Any = initializer
     if initializer is None:
@@ -245,15 +342,13 @@ def _new_variable(
                 f"get_variable: the shape of variable '{full}' is not given, at {here()}. Give shape=[...]."
             )
         value = _initial(initializer, TensorShape(shape), dtype, full)
-    with graph.name_scope(None):
-        return Variable(
-            value,
-            trainable,
-            collections,
-            name=full,
-            dtype=dtype if callable(initializer) else None,
-            constraint=constraint,
+    elif shape is not None:
+        raise ValueError(
+            f"get_variable: shape {TensorShape(shape)} beside a value for variable '{full}', at {here()}. "
+            "The value has a shape; leave out the other."
         )
+    with graph.name_scope(None):
+        return Variable(value, name=full, dtype=dtype if callable(initializer) else None, **options)
 
 
 def _initial(initializer: Callable[..., Any], shape: TensorShape, dtype: Any, full: str) -> Callable[[], Any]:

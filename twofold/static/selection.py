@@ -6,18 +6,15 @@ Python, as by ``py_func``; gradients pass through the elements. Loops cannot hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, int32, int64
+from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
-from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import _indices, chosen, gather, reshape
-from twofold.static.bodies import source_of
 from twofold.static.define import (
     Number,
     Tensors,
@@ -30,25 +27,8 @@ from twofold.static.define import (
 )
 from twofold.static.flow import failed
 from twofold.static.graph import describe
+from twofold.static.host_calls import in_python
 from twofold.static.segments import count_up_to
-
-
-def in_python(
-    type: str,
-    function: Callable[..., Any],
-    inputs: Sequence[Any],
-    results: Sequence[tuple[DType, Sequence[int | None]]],
-    name: str | None,
-) -> list[Any]:
-    """A ``py_func`` whose results have known ranks, and sizes unless they are None."""
-    tensors = [convert_to_tensor(value) for value in inputs]
-    types = [
-        tensor_type(dtype, tuple(new_unknown_size() if size is None else size for size in sizes))
-        for dtype, sizes in results
-    ]
-    made = tensors[0].graph.add(type, name, types, [source_of(tensor) for tensor in tensors])
-    made.python = function
-    return list(made.outputs)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:

@@ -7,12 +7,14 @@ from types import TracebackType
 from typing import Any
 
 from twofold import _core
-from twofold.errors import GraphError
+from twofold.errors import ArgumentError, FailedPreconditionError, GraphError
 from twofold.runtime.tracing import here
+from twofold.static.config import ConfigProto, check_run
 from twofold.static.define import as_tensor
 from twofold.static.graph import (
     Graph,
     Operation,
+    describe,
     get_default_graph,
     local,
     need_session,
@@ -20,8 +22,11 @@ from twofold.static.graph import (
     owner_of,
 )
 from twofold.static.infer import Source
-from twofold.static.plan import Plan, call_python, repaired
+from twofold.static.layer_options import refuse
+from twofold.static.placement import show_placement
+from twofold.static.plan import Plan, repaired
 from twofold.static.replay import Demand, Request
+from twofold.static.staged import Run
 
 Tensor = _core.Tensor
 _MOST_PLANS = 4096
@@ -59,8 +64,6 @@ class _Fetches:
             self.operations.append(element)
             return lambda arrays: None
         operation, index = operation_of(element), 0
-        if operation.string is not None:
-            return lambda arrays: operation.string
         index = owner_of(element)[1]  # type: ignore[index]
         self.sources.append((operation, index))
         place = len(self.sources) - 1
@@ -68,10 +71,19 @@ class _Fetches:
 
 
 def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Feeds with those of tensors that have parts (sparse ones) as feeds of their parts."""
+    """Feeds with those of tuples, and of tensors that have parts (sparse ones), as feeds of their parts."""
     found: dict[Any, Any] = {}
     for key, value in feeds.items():
-        found.update(zip(key.parts, value) if hasattr(key, "parts") else [(key, value)])
+        parts = key.parts if hasattr(key, "parts") else key if isinstance(key, tuple) else None
+        if parts is None:
+            found[key] = value
+            continue
+        values = tuple(value)
+        if len(values) != len(parts):
+            raise ValueError(
+                f"feed: {len(values)} values for {len(parts)} tensors, at {here()}. Feed one value for each."
+            )
+        found.update(_apart(dict(zip(parts, values))))
     return found
 
 
@@ -85,6 +97,21 @@ class BaseSession:
         self._plans: dict[Any, Plan] = {}
         self._closed = False
         self._runs = 0
+        self._soft = self._shown = False
+        if config is not None:
+            self._configure(config)
+        if target:
+            what = f"Session: a target {target!r} is given, and there are no remote sessions, at {here()}"
+            raise ArgumentError(what, "Leave it out.")
+
+    def _configure(self, config: Any) -> None:
+        if not isinstance(config, ConfigProto):
+            raise TypeError(
+                f"Session: config must be a tf.ConfigProto, but got {type(config).__name__}, at {here()}."
+            )
+        config.enter()
+        self._soft = bool(config.allow_soft_placement)
+        self._shown = bool(config.log_device_placement)
 
     @property
     def graph(self) -> Graph:
@@ -103,12 +130,16 @@ class BaseSession:
         self._quick, self._plans = {}, {}
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """The values of ``fetches``: a tensor, variable, operation (None), name, or lists, tuples and dicts of them.
+        """The values of ``fetches``: tensors, variables, operations (None), names; lists, tuples and dicts of them.
 
-        ``feed_dict`` maps tensors or their names to numbers, lists or arrays. All variables are read as they were
-        before the run, and written after it; see ``twofold.static.replay`` for their order. Raises GraphError for
-        a placeholder without a feed, a feed that does not fit, a variable without a value, a fetch from another
-        graph and a closed session.
+        Computations see variables as before the run or, under ``tf.control_dependencies``, as the updates among those
+        left them. Updates, ``py_func`` and queues run in the order of their declaration, each once and after all that
+        it waits for. A fetched variable (itself, or through ``value()``, ``read_value()`` or ``tf.identity``) and a
+        fetched update are the variable after the run, wherever they stand: so are TensorFlow's reference variables,
+        its and our default. With ``use_resource=True`` each is fetched as it was when it was read or written.
+
+        Raises GraphError for a feed that does not fit, a variable without a value, a fetch from another graph and a
+        closed session; InvalidArgumentError for a placeholder without a feed and a failed ``tf.Assert``.
 
         >>> import twofold.static as tf
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -116,6 +147,8 @@ class BaseSession:
         ...     print(session.run(x * 2.0, feed_dict={x: [1.0, 2.0]}))
         [2. 4.]
         """
+        if options is not None or run_metadata is not None:
+            check_run(options, run_metadata)
         if type(fetches) is list:
             key: Any = (
                 (tuple(map(id, fetches)), *map(id, feed_dict)) if feed_dict else (tuple(map(id, fetches)),)
@@ -132,11 +165,8 @@ class BaseSession:
             if rebuild is None:
                 return plan.fetch(tuple(feed_dict.values()) if feed_dict else (), plan.arrays)
             state = self._state
-            feeds = (
-                (*feed_dict.values(), *[state[v] for v in plan.reads])
-                if feed_dict
-                else tuple([state[v] for v in plan.reads])
-            )
+            given = feed_dict.values() if feed_dict else ()
+            feeds = (*given, *[state[v] for v in plan.reads])
             if plan.numbers:
                 feeds += tuple([operation.number_of(state) for operation in plan.numbers])
             if plan.draws:
@@ -173,10 +203,9 @@ class BaseSession:
         feeds = _apart(feed_dict or {})
         sources = [self._feed_source(item) for item in feeds]
         parsed = _Fetches(self, fetches)
-        request = Request(parsed.sources, parsed.operations, sources)
-        self._runs += 1
-        arrays = self._staged(request, tuple(feeds.values()), self._runs, True)
-        plan = self._plan(request, {})
+        run = Run(self, sources, tuple(feeds.values()), self._next_run())
+        arrays = run.result(parsed.sources, parsed.operations)
+        plan = self._plan(Request(parsed.sources, parsed.operations, sources, soft=self._soft), {})
         whole = len(feeds) == len(feed_dict or ())
         if plan.demand is None and whole and self._is_flat(fetches):
             self._remember(fetches, feeds, plan, parsed.rebuild)
@@ -201,70 +230,31 @@ class BaseSession:
         self._quick[key] = (plan, None if plain else rebuild)
 
     def _plan(self, request: Request, known: dict[Source, Any]) -> Plan:
+        """What is kept about a request, given the numbers that are known."""
         numbers = tuple((source, value.tobytes(), value.shape) for source, value in known.items())
-        key = (request.fetches, request.operations, request.feeds, numbers)
+        key = (request.key, numbers)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             plan = self._plans[key] = Plan(request, known)
+            if self._shown and plan.demand is None:
+                show_placement(plan.walk.operations)
         return plan
 
-    def _staged(
-        self,
-        request: Request,
-        values: tuple[Any, ...],
-        number: int,
-        commit: bool,
-        called: dict[Operation, list[Any]] | None = None,
+    def _next_run(self) -> int:
+        """A number that no run had, nor an iteration of a loop in one."""
+        self._runs += 1
+        return self._runs
+
+    def _execute(
+        self, plan: Plan, values: tuple[Any, ...], number: int, before: dict[Any, Tensor] | None = None
     ) -> list[Any]:
-        """Run a request; first what it must know in numbers, and its Python functions, each of them once.
-
-        ``called`` holds what functions returned that other parts of the same run needed before.
-        """
-        known: dict[Source, Any] = {}
-        called = {} if called is None else called
-        while True:
-            plan = self._plan(request, known)
-            if plan.demand is None:
-                arrays = self._execute(plan, values, number)
-            if plan.demand is None:
-                if commit:
-                    plan.observe(arrays)
-                    self._state.update(zip(plan.written, arrays[plan.arrays :]))
-                return arrays
-            operation, source = plan.demand.operation, plan.demand.source
-            if source is not None:
-                inner = Request([source], (), request.feeds)
-                known = {**known, source: _as_array(self._staged(inner, values, number, False, called)[0])}
-                continue
-            if operation not in called:
-                called[operation] = self._called(operation, request, values, number, called)
-            made = called[operation]
-            sources = [(operation, k) for k in range(len(made))]
-            request = Request(request.fetches, request.operations, (*request.feeds, *sources))
-            values = (*values, *made)
-
-    def _called(
-        self,
-        operation: Operation,
-        request: Request,
-        values: tuple[Any, ...],
-        number: int,
-        called: dict[Operation, list[Any]],
-    ) -> list[Any]:
-        """What a Python function of the graph returns; the graph cannot be added to meanwhile."""
-        inner = Request(operation.sources, (), request.feeds)
-        arrays = self._staged(inner, values, number, False, called) if operation.sources else []
-        self._graph.running += 1
-        try:
-            return call_python(operation, arrays[: len(operation.sources)])
-        finally:
-            self._graph.running -= 1
-
-    def _execute(self, plan: Plan, values: tuple[Any, ...], number: int) -> list[Any]:
-        from_state = [self._value_of(variable) for variable in plan.reads]
-        tail = (*from_state, *[operation.number_of(self._state) for operation in plan.numbers])
+        """Arrays, then new values of variables; ``before`` holds the variables from before the run, if they changed."""
+        old = self._state if before is None else {**self._state, **before}
+        reads = [self._value_of(variable, old) for variable in plan.reads]
+        reads += [self._value_of(variable, self._state) for variable in plan.states]
+        tail = (*reads, *[operation.number_of(self._state) for operation in plan.numbers])
         if plan.draws:
             tail += (number,)
         self._graph.running += 1
@@ -276,10 +266,10 @@ class BaseSession:
         finally:
             self._graph.running -= 1
 
-    def _value_of(self, variable: Any) -> Tensor:
-        found = self._state.get(variable)
+    def _value_of(self, variable: Any, state: dict[Any, Tensor] | None = None) -> Tensor:
+        found = (self._state if state is None else state).get(variable)
         if found is None:
-            raise GraphError(
+            raise FailedPreconditionError(
                 f"variable {variable.describe()} has no value in this session, at {here()}",
                 "Run tf.global_variables_initializer() first, or restore it with a Saver.",
             )
@@ -312,6 +302,10 @@ class BaseSession:
                 f"feed: '{element.name}' is an operation, at {here()}",
                 f"Feed a tensor, such as '{element.name}:0'.",
             )
+        if not self.graph.is_feedable(element):
+            raise GraphError(
+                f"feed: {describe(element)} may not be fed, at {here()}", "Leave it out of feed_dict."
+            )
         found = owner_of(element)
         assert found is not None
         return found
@@ -319,8 +313,13 @@ class BaseSession:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values in ``feed_list`` that returns ``fetches``."""
+        """A function of the values in ``feed_list`` that returns ``fetches``.
+
+        With ``accept_options`` it takes ``options`` and ``run_metadata`` of ``run`` by name, too.
+        """
         keys = list(feed_list or [])
+        if accept_options:
+            return lambda *values, **options: self.run(fetches, dict(zip(keys, values)), **options)
         return lambda *values: self.run(fetches, dict(zip(keys, values)))
 
     def as_default(self) -> Any:
@@ -330,10 +329,6 @@ class BaseSession:
     def list_devices(self) -> list[str]:
         """The CPU."""
         return ["/device:CPU:0"]
-
-
-def _as_array(value: Any) -> Any:
-    return _core.from_array(value, False).detach().numpy() if not hasattr(value, "tobytes") else value
 
 
 class _Default:
@@ -373,7 +368,8 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Does nothing: there are no remote containers."""
+        """Does nothing: there are no remote containers; raises ArgumentError for a ``target``."""
+        refuse("Session.reset", target=target or None)
 
 
 class InteractiveSession(BaseSession):
@@ -398,36 +394,3 @@ class InteractiveSession(BaseSession):
 def evaluate(self: Tensor, feed_dict: Any = None, session: Any = None) -> Any:
     """The value of a tensor in ``session`` or the default session."""
     return (session or need_session("eval()")).run(self, feed_dict)
-
-
-class ConfigProto:
-    """Options of a session; they are accepted and have no effect.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(type(tf.Session(config=tf.ConfigProto(log_device_placement=True))).__name__)
-    Session
-    """
-
-    def __init__(self, **options: Any) -> None:
-        self.gpu_options = GPUOptions()
-        self.graph_options = GPUOptions()
-        self.__dict__.update(options)
-
-
-class GPUOptions:
-    """Options of a device that is not there."""
-
-    def __init__(self, **options: Any) -> None:
-        self.__dict__.update(options)
-
-
-class RunOptions(GPUOptions):
-    """Options of one run; they have no effect."""
-
-    FULL_TRACE = 3
-    NO_TRACE = 0
-
-
-class RunMetadata(GPUOptions):
-    """Would hold the profile of a run; stays empty."""

@@ -174,3 +174,10 @@ def shape_text(sizes: Sequence[int]) -> str:
     if tuple(sizes) == UNKNOWN_RANK:
         return " of unknown rank"
     return "[" + ",".join("?" if size < 0 else str(size) for size in sizes) + "]"
+
+
+def fits(sizes: Shape, declared: Shape) -> bool:
+    """Whether real sizes fit declared ones, of which some may be unknown."""
+    if declared == UNKNOWN_RANK:
+        return True
+    return len(sizes) == len(declared) and all(b < 0 or a == b for a, b in zip(sizes, declared))

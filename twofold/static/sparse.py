@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import float32, int64
-from twofold.errors import ShapeError
+from twofold.dtypes import float32, int64, string
+from twofold.errors import DTypeError, ShapeError
 from twofold.ops.base import ops
 from twofold.static import array, math
+from twofold.static.control import Assert, control_dependencies
 from twofold.static.define import (
     Number,
     axis_of,
     constant,
     convert_to_tensor,
+    define,
     full_of,
     is_tensor_like,
     numbers,
@@ -27,9 +29,10 @@ from twofold.static.define import (
 )
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, need_session
+from twofold.static.host_calls import in_python
 from twofold.static.segments import flat_places
-from twofold.static.selection import in_python
 from twofold.static.shapes import TensorShape
+from twofold.static.string_functions import as_string_tensor, strings
 from twofold.static.variables import is_nested
 
 
@@ -110,11 +113,17 @@ class SparseTensor:
     @property
     def rank(self) -> int:
         """The number of axes."""
-        known = [self.dense_shape.type_.shape[0], self.indices.type_.shape[1]]
-        if max(known) < 0:
+        known = self.known_rank
+        if known is None:
             what = "the number of axes is not known"
             raise failed("SparseTensor", ShapeError(what, "Give indices or dense_shape a known size."))
-        return max(known)
+        return known
+
+    @property
+    def known_rank(self) -> int | None:
+        """The number of axes, or None where neither ``indices`` nor ``dense_shape`` says it."""
+        found = max(self.dense_shape.type_.shape[0], self.indices.type_.shape[1])
+        return None if found < 0 else found
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """The value in ``session`` or the default session."""
@@ -172,11 +181,30 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 def _dense(indices: Any, values: Any, default: Any, shape: Number) -> Any:
     wanted = sizes(shape)
     count = int(numpy.prod(wanted))
-    base = full_of(0, (count,), values.dtype, values)
-    base = ops.add(base, ops.cast(default, values.dtype) if hasattr(default, "dtype") else default)
+    base = ops.broadcast_to(default, (count,))
     places = flat_places(indices, wanted) if indices.ndim == 2 else ops.reshape(indices, (-1,))
     given = ops.broadcast_to(values, places.shape)
-    return ops.reshape(ops.index_copy(ops.cast(base, values.dtype), 0, places, given), wanted)
+    return ops.reshape(ops.index_copy(base, 0, places, given), wanted)
+
+
+def _in_order(indices: Any, shape: Number) -> Any:
+    places = flat_places(indices, sizes(shape)) if indices.ndim == 2 else ops.reshape(indices, (-1,))
+    count = places.shape[0]
+    later, earlier = ops.narrow(places, 0, 1, count - 1), ops.narrow(places, 0, 0, count - 1)
+    return ops.all(ops.greater(later, earlier)) if count > 1 else ops.all(ops.equal(places, places))
+
+
+def _ordered(indices: Any, shape: Any, validate: bool) -> Any:
+    """Inside, operations wait for a check that coordinates come in order and none twice."""
+    if not validate:
+        return control_dependencies([])
+    given = convert_to_tensor(indices)
+    good = define("SparseToDense/order", _in_order, (), {"indices": given, "shape": shape}, None, _SHAPE)
+    words = "sparse indices are out of order or repeated:"
+    return control_dependencies([Assert(good.outputs[0], [words, given])])
+
+
+_SHAPE = frozenset({"shape"})
 
 
 def sparse_to_dense(
@@ -189,19 +217,26 @@ def sparse_to_dense(
 ) -> Any:
     """A dense tensor with values (or one for all) at coordinates, ``default_value`` elsewhere.
 
+    With ``validate_indices`` a run raises InvalidArgumentError for coordinates out of order or repeated.
+
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.sparse_to_dense([0, 2], [4], 7)))
     [7 0 7 0]
     """
     values = convert_to_tensor(sparse_values)
-    return _dense(_int64(sparse_indices), values, default_value, output_shape, name=name)
+    default = convert_to_tensor(default_value, values.dtype)
+    places = _int64(sparse_indices)
+    with _ordered(places, output_shape, validate_indices):
+        return _dense(places, values, default, output_shape, name=name)
 
 
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = 0, validate_indices: bool = True, name: str | None = None
 ) -> Any:
     """A sparse tensor as a dense one, with ``default_value`` where it has no element.
+
+    With ``validate_indices`` a run raises InvalidArgumentError for coordinates out of order or repeated.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -211,7 +246,9 @@ def sparse_tensor_to_dense(
      [0. 0.]]
     """
     given = SparseTensor.from_value(sp_input)
-    return _dense(given.indices, given.values, default_value, given.dense_shape, name=name)
+    default = convert_to_tensor(default_value, given.dtype)
+    with _ordered(given.indices, given.dense_shape, validate_indices):
+        return _dense(given.indices, given.values, default, given.dense_shape, name=name)
 
 
 @operation("SparseTensorDenseMatMul")
@@ -402,5 +439,52 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
                 made[place] = numpy.inf if guess else 0.0
         return made
 
-    results = [(float32, (None,) * (max(one.rank, two.rank) - 1))]
+    if one.dtype is not two.dtype:
+        what = f"sequences of {one.dtype.name} against sequences of {two.dtype.name}"
+        raise failed("edit_distance", DTypeError(what, "Give both one dtype."))
+    rank = one.known_rank or two.known_rank
+    results: Any = [(float32, None if rank is None else (None,) * (rank - 1))]
     return in_python("EditDistance", distances, [*one.parts, *two.parts], results, name)[0]
+
+
+def string_split(
+    source: Any, delimiter: str = " ", skip_empty: bool = True, name: str | None = None
+) -> SparseTensor:
+    """The parts of each string between delimiters, as a sparse tensor: a row for each string.
+
+    Args:
+        source: a ``tf.string`` vector.
+        delimiter: the bytes that each separate parts; an empty one separates every byte.
+        skip_empty: leave out empty parts.
+        name: the name of the operation.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     found = session.run(tf.string_split(["a b", "c"]))
+    >>> found.values.tolist(), found.indices.tolist(), found.dense_shape.tolist()
+    ([b'a', b'b', b'c'], [[0, 0], [0, 1], [1, 0]], [2, 2])
+    """
+    tensor = as_string_tensor("string_split", source)
+    separators = delimiter.encode() if isinstance(delimiter, str) else bytes(delimiter)
+
+    def split(lines: Any) -> list[Any]:
+        rows = [_parts(line, separators, skip_empty) for line in lines]
+        indices = [(row, column) for row, parts in enumerate(rows) for column in range(len(parts))]
+        values = numpy.array([part for parts in rows for part in parts] or [b""], object)[: len(indices)]
+        width = max(map(len, rows), default=0)
+        places = numpy.array(indices, numpy.int64).reshape(-1, 2)
+        return [places, values, numpy.array([len(rows), width], numpy.int64)]
+
+    results: Any = [(int64, (None, 2)), (string, (None,)), (int64, (2,))]
+    return SparseTensor(*in_python("StringSplit", split, [tensor], results, name))
+
+
+def _parts(line: bytes, separators: bytes, skip_empty: bool) -> list[bytes]:
+    if not separators:
+        return [line[k : k + 1] for k in range(len(line))]
+    for separator in separators[1:]:
+        line = line.replace(bytes([separator]), separators[:1])
+    return [part for part in line.split(separators[:1]) if part or not skip_empty]
+
+
+strings.split = string_split

@@ -289,8 +289,18 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None)
     return _broadcast_args(shape_x, shape_y, name=name)
 
 
-def make_template(name_: str, func_: Any, create_scope_now_: bool = False, **kwargs: Any) -> Any:
+def make_template(
+    name_: str,
+    func_: Any,
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Any:
     """``func_`` in a variable scope of its own: it makes its variables when first called, and shares them then.
+
+    The scope gets its name, ``name_`` made unique or exactly ``unique_name_``, at the first call; with
+    ``create_scope_now_`` at once. ``custom_getter_`` is called as that of ``variable_scope``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -301,14 +311,22 @@ def make_template(name_: str, func_: Any, create_scope_now_: bool = False, **kwa
     8.0
     """
     scopes: list[VariableScope] = []
+    called = False
+    if create_scope_now_:
+        with variable_scope(unique_name_, name_, custom_getter=custom_getter_) as made:
+            scopes.append(made)
 
     def template(*args: Any, **more: Any) -> Any:
+        nonlocal called
         if scopes:
-            with variable_scope(scopes[0], reuse=True):
-                return func_(*args, **{**kwargs, **more})
-        with variable_scope(None, name_) as made:
+            with variable_scope(scopes[0], reuse=called):
+                found = func_(*args, **{**kwargs, **more})
+                called = True
+                return found
+        with variable_scope(unique_name_, name_, custom_getter=custom_getter_) as made:
             found = func_(*args, **{**kwargs, **more})
         scopes.append(made)
+        called = True
         return found
 
     return template

@@ -6,18 +6,25 @@ Before the first write the shape of the elements is not known: the flow is then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
+from twofold import _core
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, GraphError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.static.array import identity
 from twofold.static.bodies import source_of
 from twofold.static.define import Slot, as_dtype, convert_to_tensor, numbers
-from twofold.static.flow import failed, is_unwritten
+from twofold.static.flow import failed
+from twofold.static.flows import is_unwritten
 from twofold.static.graph import Tensor, describe, get_default_graph
+from twofold.static.layer_options import refuse
 from twofold.static.shapes import TensorShape
 
 
@@ -28,7 +35,7 @@ def zeros_like_rows(base: Any, element: TensorType) -> Any:
 
 
 def _as_rows(flow: Any) -> Any:
-    return ops.reshape(flow, (1, flow.shape[0], -1)) if 0 not in flow.shape else flow
+    return ops.reshape(flow, (1, flow.shape[0], math.prod(tuple(flow.shape)[1:])))
 
 
 def _place(index: Any) -> Any:
@@ -42,7 +49,7 @@ def _write(flow: Any, value: Any, index: Any) -> Any:
         what = f"a value of shape {tuple(value.shape)} for elements of shape {tuple(flow.shape[1:])}"
         raise ShapeError(what, "Write values of one shape.")
     rows = _as_rows(flow)
-    written = apply("scatter_set", rows, _place(index), ops.reshape(value, (1, 1, -1)))
+    written = apply("scatter_set", rows, _place(index), ops.reshape(value, (1, 1, rows.shape[2])))
     return ops.reshape(written, tuple(flow.shape))
 
 
@@ -60,7 +67,10 @@ def _type(value: Any) -> TensorType:
 class TensorArray:
     """``size`` tensors of one dtype and shape; every change returns the array after it.
 
-    ``dynamic_size`` lets writes outside loops make it larger. ``clear_after_read``, ``infer_shape`` and
+    ``clear_after_read``, ``infer_shape`` and ``colocate_with_first_write_call`` change nothing.
+
+    ``dynamic_size`` lets writes make it larger; how large a loop makes it is found by running the loop for its indices
+    alone first. ``element_shape`` is checked. ``clear_after_read``, ``infer_shape`` and
     ``colocate_with_first_write_call`` change nothing: elements may be read as often as wanted.
 
     >>> import twofold.static as tf
@@ -88,7 +98,10 @@ class TensorArray:
     ) -> None:
         self.dtype = as_dtype(dtype)
         self.dynamic_size = bool(dynamic_size)
+        refuse("TensorArray", handle=handle)
         self._element = TensorShape(element_shape)
+        self._size = int(size) if isinstance(size, int) and not self.dynamic_size else None
+        name = tensor_array_name if name is None else name
         self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
 
     def _empty(self, size: Any, name: str | None) -> Tensor:
@@ -105,12 +118,8 @@ class TensorArray:
     def with_flow(self, flow: Tensor) -> TensorArray:
         """The same array with other elements."""
         made = TensorArray.__new__(TensorArray)
-        made.dtype, made.dynamic_size, made._element, made.flow = (
-            self.dtype,
-            self.dynamic_size,
-            self._element,
-            flow,
-        )
+        made.dtype, made.dynamic_size, made.flow = self.dtype, self.dynamic_size, flow
+        made._element, made._size = self._element, self._size
         return made
 
     @property
@@ -129,7 +138,16 @@ class TensorArray:
         graph = source_of(self.flow)[0].graph
         made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors])
         made.body, made.arguments = body, tuple(Slot(k) for k in range(len(tensors)))
+        if self.dynamic_size and body in _GROWING:
+            made.wished = frozenset({2})
         return made.outputs[0]
+
+    def _rows(self) -> int:
+        """The number of elements, as far as it is known."""
+        shape = self.flow.type_.shape
+        if self._size is not None:
+            return self._size
+        return new_unknown_size() if self.dynamic_size or shape == UNKNOWN_RANK else shape[0]
 
     def _element_type(self) -> TensorType:
         shape = self.flow.type_.shape
@@ -141,10 +159,11 @@ class TensorArray:
         if tensor.dtype is not self.dtype:
             what = f"{describe(tensor)} for an array of {self.dtype.name}"
             raise failed("TensorArray.write", GraphError(what, "Cast it with tf.cast."))
-        shape = self.flow.type_.shape
-        size = new_unknown_size() if shape == UNKNOWN_RANK else shape[0]
         known = tensor.type_.shape
-        result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (size, *known))
+        if not self._element.is_compatible_with(tensor.get_shape()):
+            what = f"{describe(tensor)} for elements of shape {self._element}"
+            raise failed("TensorArray.write", ShapeError(what, "Write values of that shape."))
+        result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
         place = convert_to_tensor(index)
         body = _grown if self.dynamic_size else _write
         return self.with_flow(
@@ -154,11 +173,11 @@ class TensorArray:
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Element ``index``; a run raises IndexError for one that is not there."""
         place = convert_to_tensor(index)
-        return self._declare("TensorArrayRead", _read, self._element_type(), [self.flow, place], name)
+        return self._looked("TensorArrayRead", _read, self._element_type(), [self.flow, place], name)
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements along a new first axis."""
-        return self._declare("TensorArrayStack", ops.positive, self.flow.type_, [self.flow], name)
+        return self._looked("TensorArrayStack", ops.positive, self.flow.type_, [self.flow], name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements of ``indices`` along a new first axis."""
@@ -169,7 +188,7 @@ class TensorArray:
         def body(flow: Any, places: Any) -> Any:
             return ops.index_select(flow, 0, places)
 
-        return self._declare("TensorArrayGather", body, result, [self.flow, places], name)
+        return self._looked("TensorArrayGather", body, result, [self.flow, places], name)
 
     def concat(self, name: str | None = None) -> Tensor:
         """The elements behind each other along their own first axis."""
@@ -179,27 +198,22 @@ class TensorArray:
         def body(flow: Any) -> Any:
             return ops.reshape(flow, (-1, *tuple(flow.shape)[2:]))
 
-        return self._declare("TensorArrayConcat", body, tensor_type(self.dtype, rest), [self.flow], name)
+        return self._looked("TensorArrayConcat", body, tensor_type(self.dtype, rest), [self.flow], name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of ``value`` along its first axis."""
-        return self.with_flow(convert_to_tensor(value, self.dtype))
+        made = self.with_flow(identity(convert_to_tensor(value, self.dtype), name=name))
+        made._size = None
+        return made
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` as elements ``indices``."""
         places, rows = convert_to_tensor(indices), convert_to_tensor(value)
-        shape, found = self.flow.type_.shape, rows.type_.shape
-        size = new_unknown_size() if shape == UNKNOWN_RANK else shape[0]
-        result = tensor_type(self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (size, *found[1:]))
-
-        def body(flow: Any, rows: Any, places: Any) -> Any:
-            if is_unwritten(_type(flow)):
-                flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
-            count = rows.shape[0]
-            index = ops.reshape(ops.cast(places, int64), (1, count, 1))
-            written = apply("scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)))
-            return ops.reshape(written, tuple(flow.shape))
-
+        found = rows.type_.shape
+        result = tensor_type(
+            self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
+        )
+        body = _scattered_grown if self.dynamic_size else _scattered
         return self.with_flow(
             self._declare("TensorArrayScatter", body, result, [self.flow, rows, places], name)
         )
@@ -210,7 +224,16 @@ class TensorArray:
         def body(flow: Any) -> Any:
             return ops.full((), flow.shape[0], dtype="int32")
 
-        return self._declare("TensorArraySize", body, _SIZE, [self.flow], name)
+        found = self._declare("TensorArraySize", body, _SIZE, [self.flow], name)
+        source_of(found)[0].looks = "size" if self.dynamic_size else None
+        return found
+
+    def _looked(
+        self, type: str, body: Any, result: TensorType, tensors: Sequence[Tensor], name: str | None
+    ) -> Tensor:
+        found = self._declare(type, body, result, tensors, name)
+        source_of(found)[0].looks = "elements" if self.dynamic_size else None
+        return found
 
     def identity(self) -> TensorArray:
         """The array itself."""
@@ -221,16 +244,55 @@ class TensorArray:
         return get_default_graph().add("NoOp", name, (), ())
 
 
-def _grown(flow: Any, value: Any, index: Any) -> Any:
-    """A write that makes room first, where the number of the element is known while the graph is made concrete."""
+def _scattered(flow: Any, rows: Any, places: Any) -> Any:
     if is_unwritten(_type(flow)):
-        flow = zeros_like_rows(flow, _type(value))
-    if isinstance(index, Tensor) and not index._is_symbolic:
-        missing = int(index.item()) + 1 - flow.shape[0]
-        if missing > 0:
-            rows = ops.zeros((missing, *tuple(flow.shape)[1:]), dtype=_type(flow).dtype)
-            flow = ops.concatenate([flow, rows], 0)
-    return _write(flow, value, index)
+        flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
+    count = rows.shape[0]
+    index = ops.reshape(ops.cast(places, int64), (1, count, 1))
+    written = apply("scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)))
+    return ops.reshape(written, tuple(flow.shape))
+
+
+def _scattered_grown(flow: Any, rows: Any, places: Any) -> Any:
+    if not flow.shape:
+        return ops.maximum(flow, ops.add(ops.amax(ops.cast(places, int64)), 1))
+    last = numpy.max(numbers(places), initial=-1) if _is_known(places) else -1
+    element = tensor_type(_type(rows).dtype, tuple(rows.shape)[1:])
+    return _scattered(with_room(flow, element, int(last) + 1), rows, _bound(places))
+
+
+def _grown(flow: Any, value: Any, index: Any) -> Any:
+    """A write that makes room first, where the index is known; in a loop that counts, what the size is then."""
+    if not flow.shape:
+        return ops.maximum(flow, ops.add(ops.reshape(ops.cast(index, int64), ()), 1))
+    last = int(numbers(index)) if _is_known(index) else -1
+    return _write(with_room(flow, _type(value), last + 1), value, _bound(index))
+
+
+_GROWING = (_grown, _scattered_grown)
+
+
+def _is_known(value: Any) -> bool:
+    return not isinstance(value, Tensor) or not value._is_symbolic
+
+
+def _bound(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else _core.from_array(numpy.asarray(value), False)
+
+
+def with_room(flow: Any, element: TensorType, size: int) -> Any:
+    """The rows of an array with zeros behind them, so that there are at least ``size``."""
+    missing = size - flow.shape[0]
+    if is_unwritten(_type(flow)):
+        return (
+            zeros_like_rows(flow, element)
+            if missing <= 0
+            else ops.zeros((size, *element.shape), dtype=element.dtype)
+        )
+    if missing <= 0:
+        return flow
+    rows = ops.zeros((missing, *tuple(flow.shape)[1:]), dtype=_type(flow).dtype)
+    return ops.concatenate([flow, rows], 0)
 
 
 _SIZE = tensor_type(as_dtype("int32"))

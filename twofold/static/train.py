@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.dtypes import float64, int64
-from twofold.errors import GraphError
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
 from twofold.static.graph import GraphKeys, Operation, get_default_graph
+from twofold.static.layer_options import refuse as _refuse
 from twofold.static.optimizer import Optimizer
 from twofold.static.optimizer_rules import AdadeltaOptimizer as AdadeltaOptimizer
 from twofold.static.optimizer_rules import FtrlOptimizer as FtrlOptimizer
@@ -410,8 +410,7 @@ class ExponentialMovingAverage:
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:
-        if num_updates is not None:
-            raise GraphError("ExponentialMovingAverage: num_updates is not offered", "Leave it out.")
+        _refuse("ExponentialMovingAverage", num_updates=num_updates, zero_debias=zero_debias)
         self._decay, self._name = decay, name
         self._averages: dict[Variable, Variable] = {}
 

@@ -9,11 +9,12 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType
-from twofold.errors import GraphError
+from twofold.errors import GraphError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import METHODS, apply, ops
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static.config import warn_once
 from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define
 from twofold.static.graph import (
     GraphKeys,
@@ -24,15 +25,43 @@ from twofold.static.graph import (
     need_session,
     owner_of,
 )
-from twofold.static.plan import fits
-from twofold.static.shapes import TensorShape, shape_of_sizes, shape_text
+from twofold.static.layer_options import refuse
+from twofold.static.placement import check_device
+from twofold.static.shapes import TensorShape, fits, shape_of_sizes, shape_text, sizes_of_shape
+
+
+class _Resources:
+    """Whether variables are resources unless they say otherwise."""
+
+    default = False
+
+
+resources = _Resources()
+
+
+def enable_resource_variables() -> None:
+    """Make variables resources unless they say otherwise: fetched as they were when read, see ``Session.run``."""
+    resources.default = True
+
+
+def disable_resource_variables() -> None:
+    """Make variables references unless they say otherwise (as they are from the start), see ``Session.run``."""
+    resources.default = False
+
+
+def resource_variables_enabled() -> bool:
+    """Whether variables are resources unless they say otherwise."""
+    return resources.default
 
 
 class Variable:
     """A tensor whose value a session keeps; made by ``initializer`` and changed by ``assign`` and its kin.
 
     ``initial_value`` is anything that becomes a tensor, or a function without arguments that returns it. Raises
-    ValueError without one, and GraphError where the sizes of the initial value are unknown.
+    ValueError without one, and GraphError where the sizes of the initial value are unknown; with
+    ``validate_shape=False`` they may be, and values of any shape be assigned. ``shape`` says less of the sizes than the
+    initial value does. ``use_resource`` fixes what a fetch sees (see ``Session.run``). ``caching_device``,
+    ``synchronization`` and ``aggregation`` are about several machines and change nothing on one.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -45,7 +74,7 @@ class Variable:
     def __init__(
         self,
         initial_value: Any = None,
-        trainable: bool = True,
+        trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
@@ -55,35 +84,39 @@ class Variable:
         expected_shape: Any = None,
         import_scope: Any = None,
         constraint: Callable[[Any], Any] | None = None,
-        **options: Any,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
     ) -> None:
+        refuse("Variable", variable_def=variable_def, import_scope=import_scope)
+        check_device("Variable", caching_device)
+        if expected_shape is not None:
+            warn_once("expected_shape", "TensorFlow has dropped it, too")
         if initial_value is None:
             raise ValueError(
                 f"a variable needs an initial value, at {here()}. Give an array, a number, a tensor or a function."
             )
         graph = get_default_graph()
+        self.use_resource = resources.default if use_resource is None else bool(use_resource)
         wanted = None if dtype is None else as_dtype(dtype)
         full = graph.unique_name(name or "Variable")
         with graph.control_dependencies(None), graph.name_scope(full + "/"):
             value = initial_value() if callable(initial_value) else initial_value
             value = _converted(as_tensor(value), wanted)
             initial = convert_to_tensor(value, wanted, name="initial_value")
-            if any(size < 0 for size in initial.type_.shape):
-                raise GraphError(
-                    f"the initial value {describe(initial)} of variable '{full}' has unknown sizes, at {here()}",
-                    "Give it a value whose sizes are known.",
-                )
-            self.type_: TensorType = tensor_type(initial.dtype, initial.type_.shape)
+            self.type_: TensorType = _type(full, initial, validate_shape, shape)
             made = graph.add("VariableV2", full + "/", [self.type_], ())
             made.variable = self
             self.op = made
             self.initial_value = initial
             self._ref = made.outputs[0]
             self._initializer = update("Assign", [self], _assigned, [initial], {}, full + "/Assign/", False)
-        self.trainable = trainable
+        self.trainable = trainable is not False
+        self.synchronization, self.aggregation = synchronization, aggregation
         self.constraint = constraint
         keys = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
-        if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(keys, self)
 
@@ -157,21 +190,21 @@ class Variable:
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Tensor:
-        """Write ``value``; the result is the new value."""
-        return assign(self, value, name=name)
+    ) -> Any:
+        """Write ``value``; the result is the new value, or with ``read_value=False`` the operation."""
+        return _read_or_not(assign(self, value, name=name), read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Tensor:
-        """Add ``delta``; the result is the new value."""
-        return assign_add(self, delta, name=name)
+    ) -> Any:
+        """Add ``delta``; the result is the new value, or with ``read_value=False`` the operation."""
+        return _read_or_not(assign_add(self, delta, name=name), read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Tensor:
-        """Subtract ``delta``; the result is the new value."""
-        return assign_sub(self, delta, name=name)
+    ) -> Any:
+        """Subtract ``delta``; the result is the new value, or with ``read_value=False`` the operation."""
+        return _read_or_not(assign_sub(self, delta, name=name), read_value)
 
     def set_shape(self, shape: Any) -> None:
         """Raise ValueError unless ``shape`` is compatible."""
@@ -188,6 +221,10 @@ class Variable:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
+def _read_or_not(value: Tensor, read: bool) -> Any:
+    return value if read else owner_of(value)[0]  # type: ignore[index]
+
+
 def _operator(name: str) -> Callable[..., Any]:
     def method(self: Variable, *others: Any) -> Any:
         return getattr(self._ref, name)(*[as_tensor(other) for other in others])
@@ -201,6 +238,27 @@ for _name in METHODS:
     if _name.startswith("__") and _name not in ("__eq__", "__ne__"):
         setattr(Variable, _name, _operator(_name))
 Variable.__array_ufunc__ = None  # type: ignore[attr-defined]
+
+
+def _type(name: str, initial: Tensor, validated: bool, shape: Any) -> TensorType:
+    """The type of a variable, as far as it is fixed."""
+    sizes = initial.type_.shape
+    if not validated:
+        return tensor_type(initial.dtype, UNKNOWN_RANK)
+    if sizes == UNKNOWN_RANK or any(size < 0 for size in sizes):
+        raise GraphError(
+            f"the initial value {describe(initial)} of variable '{name}' has unknown sizes, at {here()}",
+            "Give it a value whose sizes are known, or validate_shape=False.",
+        )
+    if shape is None:
+        return tensor_type(initial.dtype, sizes)
+    wanted = TensorShape(shape)
+    if not wanted.is_compatible_with(list(sizes)):
+        raise ValueError(
+            f"Variable: the initial value {describe(initial)} is not of the shape {wanted}, at {here()}. "
+            "Make them compatible."
+        )
+    return tensor_type(initial.dtype, sizes_of_shape(wanted))
 
 
 def _converted(value: Any, dtype: DType | None) -> Any:
@@ -227,19 +285,30 @@ def update(
     keywords: dict[str, Any],
     name: str | None,
     reads_state: bool = True,
+    types: Sequence[TensorType] | None = None,
 ) -> Operation:
-    """An operation that writes ``variables``: ``body(*their values, *inputs, **keywords)`` gives the new ones."""
+    """An operation that writes ``variables``: ``body(*their values, *inputs, **keywords)`` gives the new ones.
+
+    These must be of ``types``, those of the variables unless given.
+    """
     collected = Arguments()
     positional = tuple(collected.template(item, False) for item in inputs)
     named = {key: collected.template(item, False) for key, item in keywords.items()}
-    made = variables[0].graph.add(type, name, [variable.type_ for variable in variables], collected.sources)
+    outputs = [variable.type_ for variable in variables] if types is None else types
+    made = variables[0].graph.add(type, name, outputs, collected.sources)
     made.body, made.arguments, made.keywords = body, positional, named
     made.updates, made.reads_state = tuple(variables), reads_state
     return made
 
 
 def _update(
-    type: str, variable: Any, body: Callable[..., Any], value: Any, name: str | None, reads_state: bool
+    type: str,
+    variable: Any,
+    body: Callable[..., Any],
+    value: Any,
+    name: str | None,
+    reads_state: bool,
+    validated: bool = True,
 ) -> Operation:
     value = as_tensor(value)
     if not isinstance(value, (Tensor, bool, int, float)):
@@ -250,12 +319,14 @@ def _update(
         found = value.type_
         wanted = variable.type_
         scalar = reads_state and found.shape == ()
-        if found.dtype is not wanted.dtype or not (scalar or may_fit(found.shape, wanted.shape)):
+        fitting = scalar or not validated or may_fit(found.shape, wanted.shape)
+        if found.dtype is not wanted.dtype or not fitting:
             raise GraphError(
                 f"{type}: {describe(value)} does not fit variable {variable.describe()}, at {here()}",
                 "Make dtype and shape equal; tf.cast and tf.reshape convert.",
             )
-    return update(type, [variable], body, [value], {}, name, reads_state)
+    types = None if validated else [value.type_]
+    return update(type, [variable], body, [value], {}, name, reads_state, types)
 
 
 def is_nested(value: Any) -> bool:
@@ -269,7 +340,9 @@ def may_fit(sizes: Sequence[int], wanted: Sequence[int]) -> bool:
     """Whether sizes, of which some may be unknown, can turn out as the wanted ones."""
     if tuple(sizes) == UNKNOWN_RANK:
         return True
-    return len(sizes) == len(wanted) and all(a < 0 or a == b for a, b in zip(sizes, wanted))
+    if tuple(wanted) == UNKNOWN_RANK:
+        return True
+    return len(sizes) == len(wanted) and all(a < 0 or b < 0 or a == b for a, b in zip(sizes, wanted))
 
 
 def _assigned(value: Any) -> Any:
@@ -277,10 +350,19 @@ def _assigned(value: Any) -> Any:
 
 
 def _added(state: Any, delta: Any) -> Any:
+    _check_delta(state, delta)
     return apply("add", state, delta)
 
 
+def _check_delta(state: Any, delta: Any) -> None:
+    sizes = getattr(delta, "shape", ())
+    if tuple(sizes) not in ((), tuple(state.shape)):
+        what = f"a change of shape {tuple(sizes)} for a variable of shape {tuple(state.shape)}"
+        raise ShapeError(what, "Make them equal.")
+
+
 def _subtracted(state: Any, delta: Any) -> Any:
+    _check_delta(state, delta)
     return apply("subtract", state, delta)
 
 
@@ -291,7 +373,10 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Write ``value`` to a variable; the result is the new value. Raises GraphError where the types differ.
+    """Write ``value`` to a variable; the result is the new value.
+
+    Raises GraphError where the types differ, in a run InvalidArgumentError where the shapes turn out to. With
+    ``validate_shape=False`` the value may have any shape, and the variable has it from then on.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -300,7 +385,8 @@ def assign(
     ...     print(session.run(tf.assign(v, 5)))
     5
     """
-    return _update("Assign", variable_of(ref), _assigned, value, name, False).outputs[0]
+    validated = True if validate_shape is None else validate_shape
+    return _update("Assign", variable_of(ref), _assigned, value, name, False, validated).outputs[0]
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:

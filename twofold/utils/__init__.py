@@ -1,5 +1,5 @@
-"""Helpers around programs: data sets and their loading, and computing again instead of keeping."""
+"""Helpers around programs: data sets and their loading, computing again instead of keeping, sharing memory."""
 
-from twofold.utils import checkpoint, data
+from twofold.utils import checkpoint, data, dlpack
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "dlpack"]

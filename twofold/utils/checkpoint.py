@@ -29,7 +29,13 @@ def checkpoint(
 
     ``function`` is declared as a closed graph; random draws inside are the same both times. One that branches on
     values is run as plain Python, and then everything is kept. It must not change tensors from outside in place.
-    The other arguments are those of PyTorch; there is only one way here, so they change nothing.
+
+    Args:
+        use_reentrant: Without effect: of PyTorch's two ways of computing again there is one here.
+        preserve_rng_state: Without effect: draws are repeated in any case.
+        determinism_check: Without effect: both times the same closed graph is computed. "default" or "none".
+        debug: Without effect: it would describe a difference between both times.
+
     Source: Chen et al. 2016, Training Deep Nets with Sublinear Memory Cost.
 
     >>> import twofold as torch
@@ -38,6 +44,8 @@ def checkpoint(
     >>> x.grad
     tensor([ 5.4366, 22.1672])
     """
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"checkpoint: determinism_check is {determinism_check!r}. Use 'default' or 'none'.")
     if not _core.grad_enabled():
         return function(*args, **kwargs)
     leaves, spec = tree_flatten((args, kwargs))
@@ -63,11 +71,17 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+    functions: Any,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
 ) -> Any:
     """The functions (or modules of a ``Sequential``) one after another, in ``segments`` parts under ``checkpoint``.
 
-    The last part is run as it is. Raises ValueError for fewer than one segment.
+    The last part is run as it is. ``use_reentrant`` and ``preserve_rng_state`` as in ``checkpoint``.
+
+    Raises ValueError for fewer than one segment.
     """
     parts = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if segments < 1:
@@ -75,7 +89,8 @@ def checkpoint_sequential(
     size = max(len(parts) // segments, 1)
     last = size * (segments - 1)
     for first in range(0, min(last, len(parts)), size):
-        input = checkpoint(_chain(parts[first : first + size]), input)
+        part = _chain(parts[first : first + size])
+        input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
     return _chain(parts[last:])(input)
 
 

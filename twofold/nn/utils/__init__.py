@@ -71,13 +71,10 @@ def clip_grads_with_norm_(
     >>> weight.grad
     tensor([0.3000, 0.4000])
     """
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         scale = float(max_norm) / (total_norm + 1e-6)
         for gradient in _gradients(parameters):
             gradient._assign(_clipped(gradient, scale))
-    finally:
-        _core.set_grad_enabled(before)
 
 
 def clip_grad_norm_(
@@ -98,11 +95,8 @@ def clip_grad_norm_(
     (tensor(5.), tensor([0.6000, 0.8000]))
     """
     given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         total = get_total_norm(_gradients(given), norm_type, error_if_nonfinite)
-    finally:
-        _core.set_grad_enabled(before)
     clip_grads_with_norm_(given, max_norm, total)
     return total
 
@@ -121,12 +115,9 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     tensor([ 2., -2.])
     """
     limit = float(clip_value)
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         for gradient in _gradients(parameters):
             gradient._assign(gradient.clamp(-limit, limit))
-    finally:
-        _core.set_grad_enabled(before)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

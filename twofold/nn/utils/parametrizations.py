@@ -57,13 +57,10 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
 
 def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, rounds: int, eps: float) -> None:
     """Bring ``u`` and ``v`` closer to the singular vectors of the largest singular value, in place."""
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         for _ in range(rounds):
             u.copy_(FUNCTIONS["normalize"](matrix.detach() @ v, 2.0, 0, eps))
             v.copy_(FUNCTIONS["normalize"](matrix.detach().mT @ u, 2.0, 0, eps))
-    finally:
-        _core.set_grad_enabled(before)
 
 
 class SpectralNorm(Module):

@@ -6,6 +6,7 @@ computed from are parameters of ``module.parametrizations.<name>``.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -94,11 +95,8 @@ class ParametrizationList(ModuleList):
 
 @contextmanager
 def _no_grad() -> Iterator[None]:
-    before = _core.set_grad_enabled(False)
-    try:
+    with _core.GradientMode(False):
         yield
-    finally:
-        _core.set_grad_enabled(before)
 
 
 def _property(name: str) -> property:
@@ -121,7 +119,18 @@ def _own_class(module: Module) -> None:
     def reduce(self: Any, protocol: Any = None) -> Any:
         raise RuntimeError("a module with parametrizations cannot be pickled. Save its state_dict().")
 
-    module.__class__ = type(f"Parametrized{base.__name__}", (base,), {"__reduce_ex__": reduce})
+    def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+        members = {name: value for name, value in vars(type(self)).items() if isinstance(value, property)}
+        made = base.__new__(base)
+        memo[id(self)] = made
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        _own_class(made)
+        for name, value in members.items():
+            setattr(type(made), name, value)
+        return made
+
+    own = {"__reduce_ex__": reduce, "__deepcopy__": deepcopy}
+    module.__class__ = type(f"Parametrized{base.__name__}", (base,), own)
 
 
 def register_parametrization(

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from twofold import _core
+from twofold.frontend.drawing import randn
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter
-from twofold.nn.utils.parametrizations import SpectralNorm, norm_except_dim, output_axis
+from twofold.nn.utils.parametrizations import as_matrix, norm_except_dim, output_axis
+from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
 M = TypeVar("M", bound=Module)
@@ -29,7 +31,7 @@ class _Reweighting:
         parameter = getattr(module, self.name)
         del module._parameters[self.name]
         self.split(module, parameter)
-        setattr(module, self.name, self.compute(module))
+        setattr(module, self.name, self.start(module))
         module.register_forward_pre_hook(self)
 
     def __call__(self, module: Module, inputs: Any) -> None:
@@ -45,19 +47,27 @@ class _Reweighting:
         """The weight."""
         raise NotImplementedError
 
+    def start(self, module: Any) -> Tensor:
+        """The weight before the first forward pass."""
+        return self.compute(module)
+
+    def last(self, module: Any) -> Tensor:
+        """The weight that stays when the hook is taken away."""
+        return self.compute(module)
+
     def parts(self) -> tuple[str, ...]:
         """The names that ``split`` registered."""
         raise NotImplementedError
 
 
 def _hooks(module: Module) -> list[Any]:
-    return [hook for hook, _ in module._forward_pre_hooks.values()]
+    return [hook for hook, *_ in module._forward_pre_hooks.values()]
 
 
 def _detach(module: M, name: str, kind: type[_Reweighting]) -> M:
-    for number, (hook, _) in list(module._forward_pre_hooks.items()):
+    for number, (hook, *_) in list(module._forward_pre_hooks.items()):
         if isinstance(hook, kind) and hook.name == name:
-            weight = hook.compute(module).detach()
+            weight = hook.last(module).detach()
             delattr(module, name)
             for part in hook.parts():
                 delattr(module, part)
@@ -93,12 +103,16 @@ class WeightNorm(_Reweighting):
 
 
 class SpectralNormHook(_Reweighting):
-    """The weight over its largest singular value."""
+    """The weight over its largest singular value, which a power iteration (first v, then u) follows in training."""
 
     words = "spectral_norm"
 
     def __init__(self, name: str, rounds: int, dim: int, eps: float) -> None:
         super().__init__(name)
+        if rounds <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={rounds}"
+            )
         self.rounds, self.dim, self.eps = rounds, dim, eps
 
     def parts(self) -> tuple[str, ...]:
@@ -106,22 +120,42 @@ class SpectralNormHook(_Reweighting):
         return self.name + "_orig", self.name + "_u", self.name + "_v"
 
     def split(self, module: Any, parameter: Parameter) -> None:
-        """The weight under another name, and vectors near the singular ones."""
-        own, first, second = self.parts()
+        """The weight under another name, and random unit vectors."""
+        own, *vectors = self.parts()
         module.register_parameter(own, parameter)
-        self._norm = SpectralNorm(parameter.detach(), self.rounds, self.dim, self.eps)
-        if parameter.ndim > 1:
-            module.register_buffer(first, self._norm._u)
-            module.register_buffer(second, self._norm._v)
+        matrix = as_matrix(parameter.detach(), self.dim)
+        for name, size in zip(vectors, matrix.shape, strict=True):
+            module.register_buffer(name, self._unit(randn(size, dtype=parameter.dtype)))
+
+    def start(self, module: Any) -> Tensor:
+        """The weight as it is: nothing is divided before the first forward pass."""
+        return getattr(module, self.parts()[0]).data
+
+    def _unit(self, vector: Tensor) -> Tensor:
+        return FUNCTIONS["normalize"](vector, 2.0, 0, self.eps)
+
+    def _iterate(self, matrix: Tensor, u: Tensor, v: Tensor) -> None:
+        with _core.GradientMode(False):
+            for _ in range(self.rounds):
+                v.copy_(self._unit(matrix.mT @ u))
+                u.copy_(self._unit(matrix @ v))
 
     def compute(self, module: Any) -> Tensor:
-        """The weight divided; in training after a step of the power iteration."""
-        own, first, second = self.parts()
-        weight = getattr(module, own)
-        if weight.ndim > 1:
-            self._norm._u, self._norm._v = getattr(module, first), getattr(module, second)
-        self._norm.train(module.training)
-        return self._norm(weight)
+        """The weight divided; in training after steps of the power iteration."""
+        weight, u, v = (getattr(module, part) for part in self.parts())
+        matrix = as_matrix(weight, self.dim)
+        if module.training:
+            self._iterate(matrix, u, v)
+            u, v = u.clone(), v.clone()  # a second forward pass writes to both before the backward pass
+        return weight / (u * (matrix @ v)).sum()
+
+    def last(self, module: Any) -> Tensor:
+        """The weight divided, without a step of the iteration."""
+        training, module.training = module.training, False
+        try:
+            return self.compute(module)
+        finally:
+            module.training = training
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:

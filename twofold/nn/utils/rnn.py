@@ -53,9 +53,24 @@ class PackedSequence(_Packed):
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        copy: bool = False,
+        memory_format: Any = None,
+    ) -> PackedSequence:
         """The same with ``data.to(...)``."""
-        data = self.data.to(*args, **kwargs)
+        data = self.data.to(
+            *args,
+            dtype=dtype,
+            device=device,
+            non_blocking=non_blocking,
+            copy=copy,
+            memory_format=memory_format,
+        )
         return self if data is self.data else type(self)(data, *self[1:])
 
     def double(self) -> PackedSequence:

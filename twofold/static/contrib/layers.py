@@ -9,6 +9,7 @@ from twofold.dtypes import float32
 from twofold.ops.base import ops
 from twofold.static import array, initializers, math, nn
 from twofold.static.define import convert_to_tensor, operation
+from twofold.static.graph import get_default_graph
 from twofold.static.layers import dense
 from twofold.static.layers import flatten as _flatten
 from twofold.static.scopes import get_variable_scope
@@ -18,8 +19,15 @@ softmax = nn.softmax
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
-    """All axes but the first as one."""
-    return _flatten(inputs, name=scope)
+    """All axes but the first as one; the result goes into ``outputs_collections``."""
+    return _collected(_flatten(inputs, name=scope), outputs_collections)
+
+
+def _collected(made: Any, collections: Any) -> Any:
+    """What a layer made, entered in collections."""
+    if collections is not None:
+        get_default_graph().add_to_collections(collections, made)
+    return made
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Any:
@@ -101,7 +109,10 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """``tf.layers.dense`` with relu and Glorot's initializer by default; with ``normalizer_fn`` without a bias."""
+    """``tf.layers.dense`` with relu and Glorot's initializer by default; with ``normalizer_fn`` without a bias.
+
+    ``variables_collections`` is a list for all variables, or a dict with lists for "weights" and "biases".
+    """
     first = weights_initializer or get_variable_scope().initializer or xavier_initializer()
     biased = normalizer_fn is None and biases_initializer is not None
     made = dense(
@@ -117,11 +128,12 @@ def fully_connected(
         name=scope,
         default_name="fully_connected",
         reuse=reuse,
+        collections=variables_collections,
     )
-    if normalizer_fn is None:
-        return made
-    made = normalizer_fn(made, **(normalizer_params or {}))
-    return made if activation_fn is None else activation_fn(made)
+    if normalizer_fn is not None:
+        made = normalizer_fn(made, **(normalizer_params or {}))
+        made = made if activation_fn is None else activation_fn(made)
+    return _collected(made, outputs_collections)
 
 
 def one_hot_encoding(labels: Any, num_classes: int, on_value: Any = 1.0, off_value: Any = 0.0) -> Any:

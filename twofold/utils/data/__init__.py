@@ -1,6 +1,6 @@
 """Data sets, samplers, and batches of samples."""
 
-from twofold.utils.data import dataloader, dataset, sampler
+from twofold.utils.data import dataloader, dataset, distributed, sampler
 from twofold.utils.data.dataloader import DataLoader, default_collate, get_worker_info
 from twofold.utils.data.dataset import (
     ChainDataset,
@@ -12,6 +12,7 @@ from twofold.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from twofold.utils.data.distributed import DistributedSampler
 from twofold.utils.data.sampler import (
     BatchSampler,
     RandomSampler,

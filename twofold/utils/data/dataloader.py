@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from twofold import _core
 from twofold.dtypes import float64
 from twofold.frontend.creation import from_numpy, tensor
-from twofold.frontend.drawing import Generator
+from twofold.frontend.drawing import Generator, initial_seed
+from twofold.frontend.options import check_device
 from twofold.ops.base import FUNCTIONS
 from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
 from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -51,9 +54,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
 class DataLoader:
     """Iterates over a data set in batches.
 
-    Samples are loaded in the calling thread: ``num_workers`` and what belongs to it are accepted and have no
-    effect. The order under ``shuffle`` comes from ``generator``, or the default one, so ``manual_seed``
-    repeats it.
+    Samples are loaded in the calling thread, in order. The order under ``shuffle`` comes from ``generator``, or the
+    default one, so ``manual_seed`` repeats it.
+
+    Args:
+        num_workers: 0, or more: then the calling thread counts as one worker with number 0, which ``get_worker_info``
+            describes to the data set and to ``worker_init_fn``, called with 0 at the start of each iteration.
+        pin_memory: Warns, as there is no device that memory is pinned for.
+        timeout: Checked; there is no other thread to wait for. So are ``multiprocessing_context``,
+            ``prefetch_factor`` and ``persistent_workers``, which need workers; ``in_order`` holds in any case.
 
     >>> import twofold as torch
     >>> data = torch.utils.data.TensorDataset(torch.arange(5))
@@ -82,10 +91,13 @@ class DataLoader:
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        check_device(pin_memory_device or None)
+        if pin_memory:
+            what = (
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory"
             )
+            warnings.warn(f"{what} won't be used.", stacklevel=2)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
@@ -98,6 +110,8 @@ class DataLoader:
             )
         self.dataset = dataset
         self.num_workers = num_workers
+        self.worker_init_fn = worker_init_fn
+        self.in_order = in_order
         self.generator = generator
         self.collate_fn = collate_fn
         self._iterable = isinstance(dataset, IterableDataset)
@@ -139,13 +153,31 @@ class DataLoader:
             if len(batch) == self.batch_size or not self.drop_last:
                 yield (self.collate_fn or default_collate)(batch)
 
-    def __iter__(self) -> Iterator[Any]:
+    def _batches(self) -> Iterator[Any]:
         if self._iterable:
             return self._iterated()
         if self.batch_sampler is None:
             convert = self.collate_fn or (lambda sample: sample)
             return (convert(self.dataset[index]) for index in self.sampler)
         return (self._fetch(indices) for indices in self.batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._as_worker() if self.num_workers else self._batches()
+
+    def _as_worker(self) -> Iterator[Any]:
+        """The batches, loaded while ``get_worker_info`` tells of the one worker."""
+        info = WorkerInfo(0, 1, initial_seed(), self.dataset)
+        with _working(info):
+            if self.worker_init_fn is not None:
+                self.worker_init_fn(0)
+            batches = self._batches()
+        while True:
+            with _working(info):
+                try:
+                    batch = next(batches)
+                except StopIteration:
+                    return
+            yield batch
 
     def __len__(self) -> int:
         if self._iterable:
@@ -156,5 +188,56 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
 
-def get_worker_info() -> None:
-    """None: samples are loaded in the calling thread."""
+class WorkerInfo(NamedTuple):
+    """What ``get_worker_info`` tells."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_worker: list[WorkerInfo | None] = [None]
+
+
+@contextlib.contextmanager
+def _working(info: WorkerInfo) -> Iterator[None]:
+    before, _worker[0] = _worker[0], info
+    try:
+        yield
+    finally:
+        _worker[0] = before
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """While a loader with ``num_workers`` loads a sample, its one worker: the calling thread. Otherwise None."""
+    return _worker[0]
+
+
+def _check_workers(
+    num_workers: int,
+    timeout: float,
+    prefetch_factor: int | None,
+    persistent_workers: bool,
+    multiprocessing_context: Any,
+) -> None:
+    """Raise ValueError for settings of workers that do not fit, in PyTorch's words."""
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing: let num_workers > 0."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+    if multiprocessing_context is not None and num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+            f"but got num_workers={num_workers}"
+        )

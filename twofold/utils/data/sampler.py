@@ -12,6 +12,8 @@ from twofold.dtypes import float64
 from twofold.frontend.creation import as_tensor
 from twofold.frontend.drawing import Generator, randint, randperm
 
+_BLOCK = 32
+
 
 class Sampler:
     """Base of samplers: iterating gives indices."""
@@ -63,7 +65,10 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         count, wanted = len(self.data_source), self.num_samples
         if self.replacement:
-            yield from randint(0, count, (wanted,), generator=self.generator).tolist()
+            # in blocks, as a caller may ask for far more than it takes
+            for start in range(0, wanted, _BLOCK):
+                size = (min(_BLOCK, wanted - start),)
+                yield from randint(0, count, size, generator=self.generator).tolist()
             return
         while wanted > 0:
             drawn = randperm(count, generator=self.generator).tolist()[:wanted]

@@ -1,0 +1,199 @@
+// In-place changes: a handle takes another value, and what it shows of another tensor's storage is written there.
+#include "tensor.h"
+
+#include <cstring>
+#include <utility>
+
+#include "guard.h"
+#include "layout.h"
+#include "location.h"
+
+namespace twofold {
+
+void retain_further(Value* old, Value* fresh) {
+  if (!old->slot || !old->slot->retains || old->is_leaf || old == fresh || fresh->slot == old->slot) return;
+  if (!fresh->requires_grad || fresh->is_leaf) return;
+  GradientSlot* slot = slot_of(fresh);
+  slot->intermediate = slot->retains = true;
+  slot->gradient = std::exchange(old->slot->gradient, nullptr);
+  old->slot->retains = false;
+  Recorder::watch(fresh);
+  Recorder::current().forget_prediction();
+}
+
+namespace {
+
+// Copies a result into memory that is shared with somebody outside.
+bool write_into(PyTensor* tensor, ValueRef value) {
+  if (!realise(value.get())) return false;
+  Buffer* target = tensor->value->buffer.get();
+  if (target->read_only) {
+    PyErr_SetString(PyExc_RuntimeError, "an in-place operation on a tensor that shares read-only memory. Clone it first.");
+    return false;
+  }
+  std::memcpy(target->data, value->buffer->data, target->nbytes);
+  BufferRef storage = tensor->value->buffer;
+  Value* old = tensor->value;
+  bool leaf_gradient = old->is_leaf && old->requires_grad;
+  ValueRef fresh(new_value(value->type));
+  fresh->buffer = storage;
+  fresh->requires_grad = leaf_gradient || value->requires_grad;
+  fresh->is_leaf = leaf_gradient || value->is_leaf;
+  fresh->index = value->index;
+  fresh->consumed = value->consumed;
+  fresh->history = leaf_gradient ? nullptr : value->history;
+  fresh->slot = leaf_gradient ? old->slot : value->slot;
+  if (fresh->slot) ++fresh->slot->references;
+  tensor->value = fresh.take();
+  release(old);
+  ++tensor->version;
+  return true;
+}
+
+ValueRef cast_to(ValueRef value, Type* type) {
+  if (value->type->dtype == type->dtype && !value->type->weak) return value;
+  PyObject* source = wrap(std::move(value));
+  PyObject* target = python_type(type);
+  PyObject* made = source && target ? PyObject_CallFunctionObjArgs(hooks.cast, source, target, nullptr) : nullptr;
+  Py_XDECREF(source);
+  if (!made) return ValueRef();
+  ValueRef result = share(reinterpret_cast<PyTensor*>(made)->value);
+  Py_DECREF(made);
+  return result;
+}
+
+// The leaf that a write to the handle would change for its graph; null if there is none.
+const PyTensor* written_leaf(const PyTensor* tensor) {
+  for (; tensor; tensor = tensor->view && tensor->view->operation ? tensor->view->parent : nullptr) {
+    if (is_tracked_leaf(tensor)) return tensor;
+  }
+  return nullptr;
+}
+
+bool check_assignable(PyTensor* tensor, const Value* value) {
+  Value* old = tensor->value;
+  const PyTensor* leaf = Recorder::current().grad_enabled ? written_leaf(tensor) : nullptr;
+  if (leaf) {
+    std::string where = location_text(capture_location());
+    PyErr_Format(PyExc_RuntimeError,
+                 "in-place: a leaf that requires grad is changed in place: %s (%s), at %s. "
+                 "Do it under no_grad(), or on a copy.",
+                 old->type->text().c_str(), location_text(leaf->value->location).c_str(), where.c_str());
+    return false;
+  }
+  if (value->type->shape != old->type->shape) {
+    std::string where = location_text(capture_location());
+    PyErr_Format(PyExc_RuntimeError,
+                 "in-place: the result %s does not have the shape of the tensor %s (%s), at %s. "
+                 "Write the operation out of place.",
+                 value->type->text().c_str(), old->type->text().c_str(), location_text(old->location).c_str(), where.c_str());
+    return false;
+  }
+  return true;
+}
+
+// Lets a backward pass that reads what the storage held find out that it does not hold it any more.
+void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
+  if (old->references == 1 && !old->pending && !old->history) return;  // nobody else has it
+  Storage* storage = storage_of(tensor);
+  Recorder::note(old.get(), Snapshot(storage, true));
+  if (silent) ++storage->silent;
+  else ++storage->writes;
+  storage->current = silent ? share(tensor->value) : ValueRef();
+}
+
+// In-place on a handle with storage of its own.
+bool store(PyTensor* tensor, ValueRef value, bool silent) {
+  bool tracked = Recorder::current().grad_enabled;
+  ValueRef old = share(tensor->value);
+  if (!tracked && old->requires_grad && !old->is_leaf && !(value = with_data(old.get(), value.get()))) return false;
+  if (tensor->value->buffer && !tensor->value->buffer->read_only && tensor->value->buffer->shared_outside()) {
+    if (!write_into(tensor, std::move(value))) return false;
+  } else {
+    if (old->is_leaf && old->requires_grad) {
+      value->requires_grad = value->is_leaf = true;
+      if (old->slot && !value->slot) ++(value->slot = old->slot)->references;
+    }
+    release(std::exchange(tensor->value, value.take()));
+    ++tensor->version;
+  }
+  tensor->silent += silent;
+  retain_further(old.get(), tensor->value);
+  if (!tracked) {
+    note_written(tensor, old, silent);
+  } else if (Storage* storage = std::exchange(tensor->storage, nullptr)) {
+    release_storage(storage);  // the graph knows of the write: what was read before stays right
+  }
+  return true;
+}
+
+// The same without a place in the graph.
+ValueRef plain_value(const ValueRef& value) {
+  if (!value->requires_grad) return value;
+  if (!realise(value.get())) return ValueRef();
+  ValueRef plain(new_value(value->type));
+  plain->buffer = value->buffer;
+  plain->location = value->location;
+  return plain;
+}
+
+// In-place on a view: its parent takes what becomes of it. Beyond a detached handle no gradient is meant.
+bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
+  View* view = tensor->view;
+  PyTensor* target = view->parent;
+  bool has_graph = value->requires_grad;
+  ValueRef written;
+  if (view->operation) {
+    const Layout *source = layout_of(view->parent), *shown = source ? layout_of(tensor) : nullptr;
+    if (!shown) return false;
+    PyObject* handle = wrap(value);
+    PyObject* made = nullptr;
+    if (handle && source->repeats && !shown->repeats) {
+      // One of several places of an element in the parent says nothing of the others: the root is written to.
+      target = view->root;
+      made = PyObject_CallFunctionObjArgs(hooks.write_storage, reinterpret_cast<PyObject*>(tensor), handle, nullptr);
+    } else if (handle) {
+      made = PyObject_CallFunctionObjArgs(hooks.write_view, view->operation->python, view->attributes->tuple, view->inputs,
+                                          reinterpret_cast<PyObject*>(view->parent), handle, nullptr);
+    }
+    Py_XDECREF(handle);
+    if (!made) return false;
+    written = share(reinterpret_cast<PyTensor*>(made)->value);
+    Py_DECREF(made);
+  } else {
+    written = plain_value(value);
+  }
+  const bool before = Recorder::current().grad_enabled;
+  {
+    GradientScope scoped(before && view->operation);
+    if (!written || !assign(target, std::move(written), silent || view->data)) return false;
+  }
+  if (view->data) ++tensor->version;
+  bool same_place = flows(tensor) && (tensor->value->is_leaf || !before);
+  if (same_place) return true;  // read again when it is asked for
+  if (!view->operation && !has_graph) value = share(view->parent->value);
+  else if (has_graph) tensor->detached = false;
+  retain_further(tensor->value, value.get());
+  release(std::exchange(tensor->value, value.take()));
+  view->seen = view->root->version;
+  return true;
+}
+
+}  // namespace
+
+bool assign(PyTensor* tensor, ValueRef value, bool silent) {
+  Recursion level(" in a write to a view of views");
+  if (!level) return false;
+  if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;
+  uint8_t from = value->type->dtype, to = tensor->value->type->dtype;
+  if ((is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {
+    PyErr_Format(PyExc_RuntimeError, "in-place: a result of %s cannot be stored in %s. Convert the tensor first.",
+                 value->type->text().c_str(), tensor->value->type->text().c_str());
+    return false;
+  }
+  value = cast_to(std::move(value), tensor->value->type);
+  if (!value) return false;
+  return tensor->view ? write_through(tensor, std::move(value), silent) : store(tensor, std::move(value), silent);
+}
+
+}  // namespace twofold

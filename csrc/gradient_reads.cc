@@ -1,0 +1,229 @@
+// What a backward pass reads: values of traces, what hooks make of them, and whether they were written over.
+#include <Python.h>
+
+#include <algorithm>
+
+#include "location.h"
+#include "tensor.h"
+#include "walker.h"
+
+namespace twofold {
+
+namespace {
+
+ValueRef own_value(PyObject* tensor) {
+  Value* value = tensor ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
+  return value ? share(value) : ValueRef();
+}
+
+}  // namespace
+
+// A reference of the scope's trace as one of the open trace.
+bool Walker::translate(Scope& scope, Ref ref, Ref* out) {
+  if (!scope.history) {
+    *out = ref;
+    return true;
+  }
+  auto [place, fresh] = scope.translated.try_emplace(ref, 0);
+  if (fresh) {
+    const History& history = *scope.history;
+    const Trace& trace = history.trace->trace;
+    if (ref < 0) {
+      const Leaf& leaf = history.leaves[static_cast<size_t>(~ref)];
+      place->second = leaf.value ? recorder_.leaf_reference(leaf.value.get())
+                                 : recorder_.scalar_reference(trace.leaves[static_cast<size_t>(~ref)], leaf.scalar);
+    } else {
+      size_t index = static_cast<size_t>(ref);
+      if (!history.kept[index]) {
+        PyErr_SetString(PyExc_RuntimeError, "backward: a value that the gradient reads was not kept");
+        return false;
+      }
+      ValueRef value(new_value(trace.entries[index].signature->output));
+      value->buffer = history.kept[index];
+      value->requires_grad = trace.entries[index].requires_grad();
+      value->is_leaf = !value->requires_grad;
+      value->index = ref;
+      if (value->requires_grad) value->history = scope.history;
+      place->second = recorder_.leaf_reference(value.get());
+    }
+    if (PyErr_Occurred()) return false;
+  }
+  *out = place->second;
+  return true;
+}
+
+bool Walker::written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const {
+  const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
+  uint32_t location = 0;
+  Type* type = trace ? trace->type_of_ref(ref) : type_of(ref);
+  if (ref >= 0) {
+    location = (trace ? trace->entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref))).location;
+  } else if (const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get()) {
+    location = leaf->location;
+  }
+  PyErr_Format(PyExc_RuntimeError,
+               "backward: one of the variables needed for gradient computation has been modified by an inplace operation that no graph "
+               "records: %s (%s) was written %u times since it was used. Write to a clone(), or after the backward pass.",
+               type->text().c_str(), location_text(location).c_str(), snapshot.written());
+  return false;
+}
+
+// What a gradient reads, if it was written over: 1 where *out is what stands there now, 0 if nothing was, -1 with an error set.
+int Walker::read_now(Scope& scope, Ref ref, Ref* out) {
+  if (!scope.history) read_.push_back(ref);
+  const Snapshot* snapshot = (scope.history ? scope.history->shown : recorder_.shown()).find(ref);
+  if (!snapshot && ref < 0) {
+    const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
+    snapshot = leaf ? leaf->shown.get() : nullptr;
+  }
+  if (snapshot) {
+    Snapshot::State state = snapshot->state();
+    if (state == Snapshot::kSame) return 0;
+    if (state == Snapshot::kWritten) return written_over(scope, ref, *snapshot), -1;
+    ValueRef now = share(snapshot->now());
+    if (now->pending && now->owner != &recorder_ && !realise(now.get())) return -1;
+    *out = now->pending ? now->index : recorder_.leaf_reference(now.get());
+    return PyErr_Occurred() ? -1 : 1;
+  }
+  if (ref < 0) return 0;
+  Entry entry = scope.history ? scope.history->trace->trace.entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref));
+  if (!entry.signature->operation->is_view || entry.count == 0) return 0;
+  const Ref* source = scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry);
+  std::vector<Ref> inputs(source, source + entry.count);
+  Ref first;
+  int state = read_now(scope, inputs[0], &first);
+  if (state != 1) return state;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (!translate(scope, inputs[i], &inputs[i])) return -1;
+  }
+  inputs[0] = first;
+  recorder_.record_known(entry.signature, inputs.data(), inputs.size(), 0, entry.location, out);
+  return 1;
+}
+
+bool Walker::read(Scope& scope, Ref ref, Ref* out) {
+  int state = read_now(scope, ref, out);
+  return state < 0 ? false : state == 1 || translate(scope, ref, out);
+}
+
+Type* Walker::type_of(Ref ref) const {
+  if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).signature->output;
+  return recorder_.leaves()[static_cast<size_t>(~ref)].value->type;
+}
+
+ValueRef Walker::value_of(Ref ref) {
+  if (ref >= 0) return recorder_.value_of_entry(ref, request_.create);
+  return recorder_.leaves()[static_cast<size_t>(~ref)].value;
+}
+
+// All cotangents that are still to be used, as values, which outlast a run of the open trace.
+std::vector<std::pair<Ref*, ValueRef>> Walker::hold(Scope& scope) {
+  std::vector<std::pair<Ref*, ValueRef>> held;
+  auto hold_one = [&](Ref& ref) {
+    if (ref != kNoRef) held.emplace_back(&ref, value_of(ref));
+  };
+  for (Ref& ref : scope.cotangents) hold_one(ref);
+  for (auto& [order, other] : histories_) {
+    for (Ref& ref : other.cotangents) hold_one(ref);
+  }
+  for (Sum& sum : sums_) hold_one(sum.cotangent);
+  return held;
+}
+
+bool Walker::refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held) {
+  for (auto& [place, value] : held) {
+    if (value->failed) return realise(value.get());
+    *place = value->pending ? value->index : recorder_.leaf_reference(value.get());
+    if (PyErr_Occurred()) return false;
+  }
+  scope.translated.clear();
+  for (auto& [order, other] : histories_) other.translated.clear();
+  return true;
+}
+
+// What hooks kept of the values that a gradient reads, made tensors again.
+bool Walker::unpack(Scope& scope, size_t index, const Ref* inputs, const Gradient& gradient, std::vector<ValueRef>& found) {
+  uint64_t stamp = recorder_.stamp();
+  auto held = hold(scope);
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const Packed& packed : scope.history->packed) {
+      if (packed.entry != static_cast<int32_t>(index) || packed.used != gradient.used[i]) continue;
+      Ref ref = packed.used == -2 ? static_cast<Ref>(index) : inputs[packed.used];
+      Type* type = scope.history->trace->trace.type_of_ref(ref);
+      PyObject* tensor = PyObject_CallOneArg(packed.unpack, packed.object);
+      Value* value = tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
+      if (tensor && !value && !PyErr_Occurred()) {
+        PyErr_Format(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
+                     Py_TYPE(tensor)->tp_name);
+      } else if (value && (value->type->dtype != type->dtype || value->type->shape != type->shape)) {
+        PyErr_Format(PyExc_RuntimeError, "saved_tensors_hooks: %s was packed and %s was unpacked. Return the like of what was packed.",
+                     type->text().c_str(), value->type->text().c_str());
+      } else if (value && realise(value)) {
+        ValueRef place(new_value(type));
+        if (ref >= 0 && scope.history->trace->trace.entries[static_cast<size_t>(ref)].requires_grad()) {
+          place->requires_grad = true;
+          place->is_leaf = false;
+          place->index = ref;
+          place->history = scope.history;
+        } else if (ref < 0 && scope.history->leaves[static_cast<size_t>(~ref)].value) {
+          place = scope.history->leaves[static_cast<size_t>(~ref)].value;
+        }
+        found[i] = at_place_of(place.get(), type, value->buffer);
+      }
+      Py_XDECREF(tensor);
+      if (!found[i]) return false;
+      break;
+    }
+  }
+  return recorder_.stamp() == stamp || refer_again(scope, held);
+}
+
+// Computes a gradient at once, to find the first that holds NaN.
+bool Walker::examine(Scope& scope, const Entry& entry, uint32_t k, Ref* made) {
+  uint64_t stamp = recorder_.stamp();
+  auto held = hold(scope);
+  ValueRef value = value_of(*made);
+  PyObject* tensor = wrap(value);
+  PyObject* place = location_tuple(entry.location);
+  PyObject* result = nullptr;
+  if (tensor && place) {
+    GradientScope scoped(false);
+    result = PyObject_CallFunction(hooks.anomaly, "OsiO", tensor, entry.signature->operation->name.c_str(), static_cast<int>(k), place);
+  }
+  Py_XDECREF(tensor);
+  Py_XDECREF(place);
+  if (!result) return false;
+  Py_DECREF(result);
+  if (recorder_.stamp() == stamp) return true;
+  if (!refer_again(scope, held)) return false;
+  *made = value->pending ? value->index : recorder_.leaf_reference(value.get());
+  return !PyErr_Occurred();
+}
+
+// The hooks see a tensor and may do with it what programs do; asking for its value runs the trace that the
+// cotangents stand in. What they return takes the cotangent's place.
+bool Walker::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
+  uint64_t stamp = recorder_.stamp();
+  auto held = hold(scope);
+  ValueRef before = value_of(scope.cotangents[index]);
+  PyObject* gradient = wrap(before);
+  bool done;
+  {
+    GradientScope scoped(request_.create);
+    done = gradient && run_hooks(slot, &gradient);
+  }
+  ValueRef after = done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
+  if (done && (!after || after->type != before->type)) {
+    done = PyErr_Format(PyExc_RuntimeError, "register_hook: a hook was given a gradient of %s and returned %s. Return its like, or None.",
+                        before->type->text().c_str(), after ? after->type->text().c_str() : Py_TYPE(gradient)->tp_name);
+  }
+  done = done && (recorder_.stamp() == stamp || refer_again(scope, held));
+  if (done && after.get() != before.get()) {
+    done = !after->pending || after->owner == &recorder_ || realise(after.get());
+    if (done) scope.cotangents[index] = after->pending ? after->index : recorder_.leaf_reference(after.get());
+  }
+  Py_XDECREF(gradient);
+  return done && !PyErr_Occurred();
+}
+
+}  // namespace twofold

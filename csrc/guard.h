@@ -1,0 +1,57 @@
+// Entry points that C calls: no C++ exception leaves the core.
+#pragma once
+
+#include <Python.h>
+
+#include <type_traits>
+
+namespace twofold {
+
+// Inside a catch block: sets the Python error that stands for the C++ exception, unless one is set.
+void set_error_of_exception();
+// An error that nobody can be told of, as in a deallocator.
+void report_exception();
+
+template <auto function>
+struct Guarded;
+
+template <class Result, class... Arguments, Result (*function)(Arguments...)>
+struct Guarded<function> {
+  static Result call(Arguments... arguments) {
+    try {
+      return function(arguments...);
+    } catch (...) {
+      if constexpr (std::is_void_v<Result>) {
+        report_exception();
+      } else {
+        set_error_of_exception();
+        if constexpr (std::is_pointer_v<Result>) return nullptr;
+        else return static_cast<Result>(-1);
+      }
+    }
+  }
+};
+
+// The function as C may call it: a null pointer or -1 tells of an error, as the interpreter expects.
+template <auto function>
+inline constexpr auto guarded = &Guarded<function>::call;
+
+// A level of recursion, refused with a RecursionError where the stack would not hold it.
+class Recursion {
+ public:
+  explicit Recursion(const char* where) : entered_(Py_EnterRecursiveCall(where) == 0) {}
+  ~Recursion() { if (entered_) Py_LeaveRecursiveCall(); }
+  Recursion(const Recursion&) = delete;
+  explicit operator bool() const { return entered_; }
+
+ private:
+  const bool entered_;
+};
+
+// As an entry of a table of slots, and of a table of methods that do not take (self, arguments).
+template <auto function>
+void* slot() { return reinterpret_cast<void*>(guarded<function>); }
+template <auto function>
+PyCFunction method() { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(guarded<function>)); }
+
+}  // namespace twofold

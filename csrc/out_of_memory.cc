@@ -1,0 +1,31 @@
+#include "out_of_memory.h"
+
+#include <Python.h>
+
+#include <cstdio>
+
+#include "buffer.h"
+#include "location.h"
+
+namespace twofold {
+namespace {
+
+std::string amount(size_t nbytes) {
+  char text[64];
+  const double size = static_cast<double>(nbytes);
+  if (nbytes >= size_t{1} << 30) std::snprintf(text, sizeof text, "%zu bytes (%.1f GiB)", nbytes, size / (1 << 30));
+  else std::snprintf(text, sizeof text, "%zu bytes (%.1f MiB)", nbytes, size / (1 << 20));
+  return text;
+}
+
+}  // namespace
+
+void raise_out_of_memory(size_t nbytes, const std::string& what, uint32_t location) {
+  std::string text = "out of memory: " + amount(nbytes) + " for " + what;
+  std::string where = location_text(location ? location : capture_location());
+  if (!where.empty()) text += ", at " + where;
+  text += ". Make it smaller, or free other tensors: " + amount(pool_statistics().in_use) + " are in use.";
+  PyErr_SetString(PyExc_MemoryError, text.c_str());
+}
+
+}  // namespace twofold

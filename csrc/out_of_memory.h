@@ -1,0 +1,21 @@
+// Memory that the system did not give: how much was asked for, for what, and by which line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+
+namespace twofold {
+
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(size_t nbytes) : nbytes(nbytes) {}
+  const char* what() const noexcept override { return "out of memory"; }
+  const size_t nbytes;
+};
+
+// Sets the MemoryError; `what` tells what the memory is for, location 0 stands for the line that is running.
+void raise_out_of_memory(size_t nbytes, const std::string& what, uint32_t location);
+
+}  // namespace twofold

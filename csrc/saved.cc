@@ -1,0 +1,81 @@
+// Hooks for saved tensors: what gradients will read is handed to the program, and asked back for when it is read.
+#include <Python.h>
+
+#include <algorithm>
+
+#include "tensor.h"
+
+namespace twofold {
+namespace {
+
+// The same value without a place in the graph.
+ValueRef plain(Type* type, const BufferRef& buffer, uint32_t location) {
+  ValueRef made(new_value(type));
+  made->buffer = buffer;
+  made->location = location;
+  return made;
+}
+
+// Which of its inputs, or its output (-2), the gradients of an entry read.
+bool used_by(const Entry& entry, std::vector<int32_t>& used) {
+  used.clear();
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    if (!entry.flows_to(k)) continue;
+    const Gradient* gradient = gradient_of(entry.signature, k);
+    if (!gradient) return false;
+    if (gradient->state != Gradient::kKnown) continue;
+    for (int32_t one : gradient->used) {
+      if (one != -1 && std::find(used.begin(), used.end(), one) == used.end()) used.push_back(one);
+    }
+  }
+  std::sort(used.begin(), used.end());
+  return true;
+}
+
+ValueRef saved_value(const History& history, Ref ref) {
+  const Trace& trace = history.trace->trace;
+  if (ref >= 0) {
+    const Entry& entry = trace.entries[static_cast<size_t>(ref)];
+    const BufferRef& kept = history.kept[static_cast<size_t>(ref)];
+    return kept ? plain(entry.signature->output, kept, entry.location) : ValueRef();
+  }
+  const ValueRef& leaf = history.leaves[static_cast<size_t>(~ref)].value;
+  return leaf && leaf->buffer ? plain(leaf->type, leaf->buffer, leaf->location) : ValueRef();
+}
+
+}  // namespace
+
+bool pack_saved(History& history, PyObject* pack, PyObject* unpack) {
+  const Trace& trace = history.trace->trace;
+  std::vector<int32_t> used;
+  Recorder& recorder = Recorder::current();
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Entry& entry = trace.entries[i];
+    if (!entry.requires_grad()) continue;
+    if (!used_by(entry, used)) return false;
+    for (int32_t one : used) {
+      ValueRef value = saved_value(history, one == -2 ? static_cast<Ref>(i) : trace.inputs(entry)[one]);
+      if (!value) continue;
+      PyObject* tensor = wrap(std::move(value));
+      bool eager = std::exchange(recorder.eager, false);
+      PyObject* held = std::exchange(recorder.pack, nullptr);
+      PyObject* object = tensor ? PyObject_CallOneArg(pack, tensor) : nullptr;
+      bool done = object && recorder.flush();
+      recorder.pack = held;
+      recorder.eager = eager;
+      Py_XDECREF(tensor);
+      if (object) history.packed.emplace_back(static_cast<int32_t>(i), one, object, Py_NewRef(unpack));
+      if (!done) return false;
+    }
+  }
+  // Nothing else reads them: what the hook returned may take less memory, or none.
+  std::fill(history.kept.begin(), history.kept.end(), BufferRef());
+  for (Leaf& leaf : history.leaves) {
+    Value* value = leaf.value.get();
+    if (!value) continue;
+    leaf.value = value->requires_grad ? at_place_of(value, value->type, BufferRef()) : ValueRef();
+  }
+  return true;
+}
+
+}  // namespace twofold

@@ -1,0 +1,92 @@
+// Handles that come to share the storage of another: `w.data = other`, `set_`, `Parameter(other)`.
+#include "layout.h"
+#include "tensor.h"
+
+namespace twofold {
+namespace {
+
+// The handle that a chain of aliases shows.
+PyTensor* shown_by(PyTensor* tensor) {
+  while (tensor->view && !tensor->view->operation) {
+    follow_storage(tensor->view);
+    tensor = tensor->view->parent;
+  }
+  return tensor;
+}
+
+// Whether nobody but the handle leads to its storage, which it shows whole and in order. Handles that die unseen, such as
+// the first one of `zeros(6).reshape(2, 3)`, are held by the chain of views alone.
+bool owns_alone(PyTensor* tensor) {
+  Py_ssize_t links = 0;
+  PyTensor* at = tensor;
+  for (; at->view; at = at->view->parent) {
+    follow_storage(at->view);
+    if (at != tensor && Py_REFCNT(reinterpret_cast<PyObject*>(at)) > 1) return false;
+    ++links;
+  }
+  if (Py_REFCNT(reinterpret_cast<PyObject*>(at)) > links + 1 || is_shared_outside(at->value)) return false;
+  const Layout* layout = layout_of(tensor);
+  if (!layout) PyErr_Clear();
+  return layout && layout->row_major && at->value->type->size == tensor->value->type->size &&
+         at->value->type->dtype == tensor->value->type->dtype;
+}
+
+void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
+  tensor->view = new_view(shown, nullptr, nullptr, PyTuple_New(0));
+  tensor->view->data = data;
+}
+
+}  // namespace
+
+bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked) {
+  const PyTensor* root = parent->view ? parent->view->root : parent;
+  if (!is_shared_outside(root->value) || (tracked && flows(parent))) return false;
+  constexpr int64_t kFewBytes = 4096;
+  int64_t nbytes = root->value->type->nbytes;
+  return nbytes > kFewBytes && shown->nbytes * 2 <= nbytes;
+}
+
+ValueRef read_storage(PyTensor* tensor) {
+  PyObject* array = PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(tensor));
+  if (!array) return ValueRef();
+  ValueRef value = value_from_array(array, false, tensor->value->type->dtype);
+  Py_DECREF(array);
+  return value;
+}
+
+bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
+  Value* value = current_value(other);
+  if (!value || is_symbolic(value) || !realise(value)) return value && is_symbolic(value);
+  PyTensor* shown = shown_by(other);
+  if (shown == tensor) return true;
+  ValueRef own(new_value(value->type));
+  own->buffer = value->buffer;
+  own->location = value->location;
+  Value* old = tensor->value;
+  if (old->requires_grad && old->is_leaf) {
+    own->requires_grad = true;
+    own->slot = old->slot;
+    if (own->slot) ++own->slot->references;
+  }
+  PyObject* held = reinterpret_cast<PyObject*>(shown);
+  Py_INCREF(held);
+  // Of two handles that live on, a leaf keeps the storage that it has.
+  bool lonely = !other->views && !(data && flows(other)) && (!other->view || owns_alone(other));
+  bool done = leave_storage(tensor);
+  if (done) {
+    release(std::exchange(tensor->value, own.take()));
+    if (lonely) {
+      // The tensor has the storage, so that nothing it does goes through a view; the other becomes the alias.
+      if (other->view) leave_storage(other);
+      tensor->storage = std::exchange(other->storage, nullptr);
+      other->detached = !flows(other);
+      make_alias(other, tensor, data);
+    } else {
+      make_alias(tensor, shown, data);
+    }
+  }
+  Py_DECREF(held);
+  return done;
+}
+
+}  // namespace twofold

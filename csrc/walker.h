@@ -1,0 +1,81 @@
+// One backward pass over traces.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "gradient.h"
+
+namespace twofold {
+
+// One trace that the cotangents pass through: the open one, or one that has run.
+struct Scope {
+  std::shared_ptr<History> history;  // null for the open trace
+  std::vector<Ref> cotangents;       // by entry, references of the open trace
+  std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
+  std::unordered_map<Ref, Ref> translated;
+};
+
+class Walker {
+ public:
+  Walker(Recorder& recorder, const BackwardRequest& request) : recorder_(recorder), request_(request) {}
+
+  bool run(std::vector<FoundGradient>* found);
+
+ private:
+  bool seed(Value* root, Value* given, Ref* out);
+  bool start(Value* root, Ref cotangent);
+  bool replay(std::vector<FoundGradient>* found, Ref seed);
+  bool walk(Scope& scope);
+  void reach(const Value* value);
+  void reach_inputs(Scope& scope);
+  bool is_at(const Value* target, const Scope& scope, Ref ref) const;
+  bool is_target(const Scope& scope, Ref ref) const;
+  bool leads_to_target(Scope& scope, Ref ref);
+  void keep_leading(Scope& scope);
+  bool mark_needed();
+  int reads(const Scope& scope, const Entry& entry, const Ref* inputs, bool all);
+  bool visit(Scope& scope, size_t index);
+  bool cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint32_t k);
+  bool translate(Scope& scope, Ref ref, Ref* out);
+  bool read(Scope& scope, Ref ref, Ref* out);
+  bool unpack(Scope& scope, size_t index, const Ref* inputs, const Gradient& gradient, std::vector<ValueRef>& found);
+  bool examine(Scope& scope, const Entry& entry, uint32_t k, Ref* made);
+  int read_now(Scope& scope, Ref ref, Ref* out);
+  bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
+  bool give(Scope& scope, Ref target, Ref cotangent);
+  bool give_leaf(Value* leaf, Ref target, Ref cotangent);
+  bool give_slot(GradientSlot* slot, Ref target, Ref cotangent);
+  bool add(Ref* sum, Ref term);
+  bool requires_grad(Ref ref) const;
+  Scope& scope_of(const std::shared_ptr<History>& history);
+  bool capture(Scope& scope, size_t index);
+  Type* type_of(Ref ref) const;
+  ValueRef value_of(Ref ref);
+  bool call_hooks(Scope& scope, size_t index, GradientSlot* slot);
+  std::vector<std::pair<Ref*, ValueRef>> hold(Scope& scope);
+  bool refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held);
+
+  struct Sum {
+    GradientSlot* slot;
+    Ref target, cotangent;
+  };
+
+  Recorder& recorder_;
+  const BackwardRequest& request_;
+  Scope open_;
+  std::map<uint64_t, Scope, std::greater<>> histories_;
+  std::vector<Sum> sums_;
+  std::unordered_map<GradientSlot*, size_t> sum_of_;
+  std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
+  bool dead_end_ = false;                            // what stands above a root was used up and forgotten
+  std::vector<uint32_t> reading_;
+  std::vector<Ref> read_;
+  bool crossed_ = false;
+};
+
+}  // namespace twofold

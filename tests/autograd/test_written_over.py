@@ -1,0 +1,230 @@
+"""Leaves made of detached handles, and values that are written over between their use and the backward pass."""
+
+import pytest
+
+import twofold as torch
+
+WRITTEN = "has been modified by an inplace operation"
+
+
+def leaf(*values):
+    return torch.tensor(list(values), requires_grad=True)
+
+
+def detached(x):
+    t = x.detach()
+    t.requires_grad = True
+    return t
+
+
+def data(x):
+    t = x.data
+    t.requires_grad = True
+    return t
+
+
+@pytest.mark.parametrize("made", [detached, data, lambda x: torch.autograd.Variable(x, requires_grad=True)])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_detached_handle_that_became_a_leaf_is_trained(made, kept):
+    x = torch.tensor([1.0, 2.0])
+    t = made(x if kept else x.clone())
+    optimizer = torch.optim.SGD([t], lr=0.25)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (t * t).sum().backward()
+        optimizer.step()
+    assert t.requires_grad and t.is_leaf and t.grad.tolist() == [0.5, 1.0]
+    assert t.tolist() == [0.125, 0.25] and x.tolist() == ([0.125, 0.25] if kept else [1.0, 2.0])
+
+
+def test_old_programs_change_parameters_through_data():
+    w = torch.autograd.Variable(torch.tensor([1.0, 2.0]), requires_grad=True)
+    for _ in range(2):
+        (w * w).sum().backward()
+        w.data.sub_(0.25 * w.grad.data)
+        w.grad.data.zero_()
+    assert w.tolist() == [0.25, 0.5] and w.requires_grad and w.grad.tolist() == [0.0, 0.0]
+
+
+def test_a_view_may_be_a_leaf():
+    x = torch.zeros(3)
+    t = x[1:].requires_grad_()
+    (t * 3).sum().backward()
+    with torch.no_grad():
+        t.sub_(t.grad)
+    assert t.tolist() == [-3.0, -3.0] and t.requires_grad and t.is_leaf
+    assert x.tolist() == [0.0, -3.0, -3.0] and not x.requires_grad
+    with pytest.raises(RuntimeError, match="a leaf that requires grad is changed in place"):
+        t[0].add_(1)
+
+
+def test_a_leaf_shows_what_is_written_to_its_storage():
+    x = torch.zeros(3)
+    t = detached(x)
+    x.add_(2)
+    assert t.tolist() == [2.0, 2.0, 2.0] and t.requires_grad
+    (t * t).sum().backward()
+    assert t.grad.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_a_detached_handle_takes_the_graph_of_what_it_is_given():
+    w, x = leaf(5.0, 6.0), torch.ones(2)
+    d = x.detach()
+    d.mul_(w)
+    d.sum().backward()
+    assert d.requires_grad and not x.requires_grad
+    assert x.tolist() == [5.0, 6.0] and w.grad.tolist() == [1.0, 1.0]
+
+
+def write_without_graph(y):
+    with torch.no_grad():
+        y.fill_(7.0)
+
+
+def write_detached(y):
+    y.detach().fill_(7.0)
+
+
+def write_data(y):
+    y.data.fill_(7.0)
+
+
+@pytest.mark.parametrize("write", [write_without_graph, write_detached, write_data])
+@pytest.mark.parametrize("look", [False, True])
+def test_a_write_that_no_graph_records_keeps_the_place_in_the_graph(write, look):
+    x = leaf(1.0, 2.0)
+    for _ in range(3):
+        x.grad = None
+        y = x + 1
+        if look:
+            y.tolist()
+        write(y)
+        assert y.requires_grad and not y.is_leaf and y.tolist() == [7.0, 7.0]
+        (y * y).sum().backward()
+        assert x.grad.tolist() == [14.0, 14.0]
+
+
+@pytest.mark.parametrize("write", [write_without_graph, write_detached])
+@pytest.mark.parametrize("look", [False, True])
+@pytest.mark.parametrize(
+    "used",
+    [
+        lambda x: (x.exp(),) * 2,
+        lambda x: (lambda y: (y, y * y))(x + 1),
+        lambda x: (lambda y: (y, y[0] * y[1]))(x + 1),
+        lambda x: (lambda b: (b, b * x))(torch.tensor([3.0, 4.0])),
+        lambda x: (lambda b: (b, b[1] * x))(torch.tensor([3.0, 4.0])),
+        lambda x: (lambda y: (y.detach(), y * y))(x + 1),
+        lambda x: (x, x * x),
+    ],
+)
+def test_a_value_that_the_gradient_reads_was_written_over(write, look, used):
+    for step in range(4):
+        x = leaf(1.0, 2.0)
+        y, z = used(x)
+        total = z.sum()
+        if look:
+            total.item()
+            y.tolist()
+        if step % 2:
+            write(y)
+            with pytest.raises(RuntimeError, match=WRITTEN):
+                total.backward()
+        else:
+            total.backward()
+
+
+def test_a_value_that_no_gradient_reads_may_be_written_over():
+    w = leaf(1.0, 2.0)
+    total = (w + 1).sum()
+    write_without_graph(w)
+    total.backward()
+    assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_an_optimiser_writes_over_parameters():
+    w, x = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    total = (w * x).sum()
+    w.sum().backward()
+    torch.optim.SGD([w], lr=0.1).step()
+    with pytest.raises(RuntimeError, match=WRITTEN):
+        total.backward()
+
+
+def test_what_is_written_through_data_is_what_gradients_read():
+    x = leaf(1.0, 2.0)
+    y = x.exp()
+    y.data.zero_()
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    w, b = leaf(1.0, 2.0), torch.tensor([3.0, 4.0])
+    total = (w * b[0]).sum()
+    b.data.mul_(10)
+    b.data.add_(1)
+    total.backward()
+    assert w.grad.tolist() == [31.0, 31.0]
+    w, x = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    for step in range(4):
+        w.grad = x.grad = None
+        y = w * x
+        total = (y * y).sum()
+        if step > 1:
+            y.data.fill_(1.0)
+        total.backward()
+        assert x.grad.tolist() == ([2.0, 4.0] if step > 1 else [6.0, 32.0])
+
+
+def test_a_write_that_the_graph_records_is_right():
+    x = leaf(1.0, 2.0)
+    y = x * x
+    z = y * y
+    y.add_(1)
+    (z.sum() + y.sum()).backward()
+    assert x.grad.tolist() == [6.0, 36.0]
+
+
+def test_versions_count_writes_but_those_through_data():
+    x = torch.zeros(3)
+    counts = [x._version]
+    for write in (
+        lambda: x.add_(1),
+        lambda: x[0].mul_(2),
+        lambda: x.data.add_(1),
+        lambda: x.detach().add_(1),
+    ):
+        write()
+        counts.append(x._version)
+    assert counts == [0, 1, 2, 2, 3]
+    d = x.data
+    d.add_(1)
+    assert d._version == 1 and x._version == 3
+    x.data = torch.ones(3)
+    assert x._version == 3
+
+
+def test_kept_gradients_are_those_of_what_became_of_the_value():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(3)
+    (y * 5).sum().backward()
+    assert y.grad.tolist() == [5.0, 5.0] and x.grad.tolist() == [30.0, 30.0]
+    x, seen = leaf(1.0, 2.0), []
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    before = y * 3
+    write_without_graph(y)
+    (before + y * 4).sum().backward()
+    assert y.grad.tolist() == [7.0, 7.0] and x.grad.tolist() == [14.0, 14.0] and seen == [[7.0, 7.0]]
+
+
+def test_detaching_in_place():
+    w = leaf(1.0, 2.0)
+    y = w * 2
+    y.detach_()
+    assert not y.requires_grad and y.is_leaf and w.requires_grad
+    w.detach_()
+    assert not w.requires_grad
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        (leaf(1.0, 2.0) * 2)[0].detach_()

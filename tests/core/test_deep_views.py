@@ -1,0 +1,60 @@
+"""Long chains of views are read, written and freed without deep recursion or repeated work."""
+
+from __future__ import annotations
+
+from tests.core.in_child import run
+
+CHAINS = """
+import numpy
+import twofold as torch
+
+x = torch.ones(4)
+y = x
+for _ in range(50000):
+    y = y.view(-1)
+x.add_(1)
+assert y.sum().item() == 8.0
+try:
+    y.mul_(2)
+    assert x.sum().item() == 16.0
+except RecursionError:  # each write goes through all of them
+    pass
+del y
+
+shared = numpy.ones(4, numpy.float32)
+z = torch.from_numpy(shared)
+for _ in range(60):  # read twice at each view it would take longer than anyone can wait
+    z = z.view(-1)
+shared[0] = 5
+assert z.sum().item() == 8.0
+
+w = torch.ones(4)
+for _ in range(100000):
+    w = w + 1
+assert w.sum().item() == 400004.0
+"""
+
+SUBINTERPRETER = """
+import sys
+import twofold as torch
+try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    raise SystemExit(0)
+program = (
+    "import sys" + chr(10) + "sys.path[:] = " + repr(sys.path) + chr(10)
+    + "try:" + chr(10) + "    import twofold._core" + chr(10)
+    + "except ImportError:" + chr(10) + "    pass" + chr(10)
+    + "else:" + chr(10) + "    raise SystemExit('imported')" + chr(10)
+)
+interpreters.run_string(interpreters.create(), program)
+assert (torch.ones(2) + 1).sum().item() == 4.0
+"""
+
+
+def test_long_chains_of_views() -> None:
+    run(CHAINS)
+
+
+def test_a_subinterpreter_is_refused() -> None:
+    run(SUBINTERPRETER)

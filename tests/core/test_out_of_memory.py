@@ -1,0 +1,171 @@
+"""Memory and threads that the system refuses: a MemoryError that says what was asked for, never an abort."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.in_child import run
+
+LIMITED = """
+import gc, resource, sys
+import twofold as torch
+
+def limit(mebibytes):
+    used = int(open("/proc/self/statm").read().split()[0]) * 4096
+    resource.setrlimit(resource.RLIMIT_AS, (used + (mebibytes << 20), resource.RLIM_INFINITY))
+
+def lift():
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+
+WHAT_WAS_ASKED_FOR = (
+    LIMITED
+    + """
+torch.ones(2, 2).expand(3, 2, 2).contiguous().add(1).sum().item()  # the kernels, while there is memory
+torch.randn(4, 4).sum().item()
+limit(64)
+big = torch.ones(1, 1)
+for asked in (
+    lambda: torch.randn(50000, 50000),
+    lambda: big.expand(100000, 100000) + 1,
+    lambda: torch.cat([torch.ones(9 << 20)] * 4) * 2,
+):
+    try:
+        asked().sum().item()
+    except MemoryError as error:
+        print(error)
+x = torch.ones(3000, 3000)
+kept = []
+for _ in range(30):
+    x = x + 1
+    kept.append(x)
+try:
+    x.sum().item()
+except MemoryError as error:
+    print(error)
+lift()
+print(x.sum().item(), kept[3][0, 0].item())  # what could not be computed is computed now
+"""
+)
+
+EXHAUSTED = (
+    LIMITED
+    + """
+linear = torch.nn.Linear(100, 100)
+optimizer = torch.optim.SGD(linear.parameters(), lr=0.1, momentum=0.9)
+
+def work():
+    total = torch.ones(100)
+    for _ in range(50):
+        total = total * 2 + 1
+    linear(torch.ones(10, 100)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return total.sum().item()
+
+for _ in range(6):
+    expected = work()
+torch.wait_for_compiler()
+assert work() == expected
+limit(16)
+errors = 0
+hold = []
+
+def exhaust(size):
+    try:
+        while True:
+            hold.append(bytes(size))
+    except MemoryError:
+        pass
+
+def once(round):
+    hold.clear()
+    exhaust(1 << 16)
+    exhaust(1 << 9)
+    for _ in range(min(round, len(hold))):
+        hold.pop()
+    work()
+    x = torch.ones(round + 1)  # types, kernels and traces that were never seen
+    torch.cat([x] * (round + 1)).sum().item()
+
+for round in range(150):
+    try:
+        once(round)
+    except MemoryError:
+        errors += 1
+assert errors
+hold.clear()
+lift()
+optimizer.zero_grad()
+assert work() == expected
+x = torch.arange(5.0)
+assert torch.cat([x, x + 1]).sum().item() == 25.0
+"""
+)
+
+NO_THREADS = (
+    LIMITED
+    + """
+torch.manual_seed(0)
+x = torch.randn(400, 400)
+torch.set_num_threads(1)
+expected = (x @ x).numpy().copy()
+limit(6)  # less than the stack of a thread
+torch.set_num_threads(4)
+for _ in range(4):
+    assert ((x @ x).numpy() == expected).all()
+"""
+)
+
+NO_COMPILER_THREAD = """
+import threading
+import twofold as torch
+
+def refuse(self):
+    raise RuntimeError("can't start new thread")
+
+start, threading.Thread.start = threading.Thread.start, refuse
+x = torch.linspace(0, 1, 1000)
+values = {(torch.exp(x) * 2 + 1).sum().item() for _ in range(5)}
+torch.wait_for_compiler()
+threading.Thread.start = start
+for _ in range(20):
+    values.add((torch.exp(x) * 2 + 1).sum().item())
+torch.wait_for_compiler()
+assert len(values) == 1
+assert torch._core.statistics()["executables"]
+"""
+
+
+def test_the_message_tells_bytes_type_and_line() -> None:
+    first, second, third, fourth, last = run(WHAT_WAS_ASKED_FOR, TWOFOLD_THREADS="1").splitlines()
+
+    def line(text: str) -> str:
+        return f"at <string>:{1 + WHAT_WAS_ASKED_FOR[: WHAT_WAS_ASKED_FOR.index(text)].count(chr(10))}."
+
+    assert "10000000000 bytes (9.3 GiB)" in first and f"float32[50000,50000], {line('50000, ')}" in first
+    assert "40000000000 bytes (37.3 GiB)" in second and f"float32[100000,100000], {line('big.exp')}" in second
+    assert "150994944 bytes (144.0 MiB)" in third and f"float32[37748736], {line('torch.cat')}" in third
+    assert "36000000 bytes (34.3 MiB)" in fourth and f"float32[3000,3000], {line('x = x + 1')}" in fourth
+    assert last == "279000000.0 5.0"
+
+
+def test_without_any_memory_nothing_aborts_and_later_programs_are_right() -> None:
+    run(EXHAUSTED)
+
+
+def test_threads_that_cannot_be_started_are_done_without() -> None:
+    run(NO_THREADS)
+
+
+def test_a_compiler_thread_that_cannot_be_started_is_done_without() -> None:
+    run(NO_COMPILER_THREAD)
+
+
+def test_memory_errors_in_this_process() -> None:
+    import twofold as torch
+
+    with pytest.raises(
+        MemoryError, match=r"bytes .* for .* float32\[1000000,1000000\], at test_out_of_memory.py:"
+    ):
+        torch.ones(1, 1).expand(1000000, 1000000).add(1.0).sum().item()

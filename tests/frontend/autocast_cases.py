@@ -1,0 +1,170 @@
+"""Calls, and the dtypes of their results inside an autocast region as PyTorch 2.13 gives them."""
+
+REGIONS = (("float32", "bfloat16"), ("bfloat16", "bfloat16"), ("float32", "float16"))
+
+CASES = {
+    "a @ a": ("bfloat16", "bfloat16", "float16"),
+    "a @ a.mT": ("bfloat16", "bfloat16", "float16"),
+    "torch.mm(a, a)": ("bfloat16", "bfloat16", "float16"),
+    "a.mm(a)": ("bfloat16", "bfloat16", "float16"),
+    "torch.matmul(a, v)": ("bfloat16", "bfloat16", "float16"),
+    "torch.mv(a, v)": ("float32", "bfloat16", "float32"),
+    "torch.dot(v, v)": ("float32", "bfloat16", "float32"),
+    "torch.vdot(v, v)": ("float32", "bfloat16", "float32"),
+    "torch.linalg.vecdot(v, v)": ("bfloat16", "bfloat16", "float16"),
+    "torch.linalg.matmul(a, a)": ("bfloat16", "bfloat16", "float16"),
+    "torch.inner(a, a)": ("bfloat16", "bfloat16", "float16"),
+    "torch.outer(v, v)": ("float32", "bfloat16", "float32"),
+    "torch.tensordot(a, a, 1)": ("bfloat16", "bfloat16", "float16"),
+    "torch.einsum('ij,jk->ik', a, a)": ("bfloat16", "bfloat16", "float16"),
+    "torch.bmm(b, b)": ("bfloat16", "bfloat16", "float16"),
+    "torch.baddbmm(b, b, b)": ("bfloat16", "bfloat16", "float16"),
+    "torch.addbmm(a, b, b)": ("bfloat16", "bfloat16", "float16"),
+    "torch.addmm(a, a, a)": ("bfloat16", "bfloat16", "float16"),
+    "torch.addmv(v, a, v)": ("float32", "bfloat16", "float32"),
+    "torch.addr(a, v, v)": ("float32", "bfloat16", "float32"),
+    "torch.chain_matmul(a, a, a)": ("bfloat16", "bfloat16", "float16"),
+    "torch.linalg.multi_dot([a, a, a])": ("bfloat16", "bfloat16", "float16"),
+    "torch.kron(a, a)": ("float32", "bfloat16", "float32"),
+    "F.linear(a, a, v)": ("bfloat16", "bfloat16", "float16"),
+    "F.linear(a, a)": ("bfloat16", "bfloat16", "float16"),
+    "F.bilinear(a, a, b, v2)": ("float32", "bfloat16", "float32"),
+    "F.conv1d(x1, w1)": ("bfloat16", "bfloat16", "float16"),
+    "F.conv2d(x2, w2, padding='same')": ("bfloat16", "bfloat16", "float16"),
+    "F.conv3d(x3, w3)": ("bfloat16", "bfloat16", "float16"),
+    "F.conv_transpose1d(x1, w1)": ("bfloat16", "bfloat16", "float16"),
+    "F.conv_transpose2d(x2, w2)": ("bfloat16", "bfloat16", "float16"),
+    "F.conv_transpose3d(x3, w3)": ("bfloat16", "bfloat16", "float16"),
+    "F.prelu(a, one)": ("bfloat16", "bfloat16", "float16"),
+    "F.scaled_dot_product_attention(b, b, b)": ("bfloat16", "bfloat16", "float16"),
+    "F.avg_pool1d(x1, 2)": ("float32", "bfloat16", "float32"),
+    "F.avg_pool2d(x2, 2)": ("float32", "bfloat16", "float32"),
+    "F.avg_pool3d(x3, 2)": ("float32", "float32", "float32"),
+    "F.max_pool1d(x1, 2)": ("float32", "bfloat16", "float32"),
+    "F.max_pool2d(x2, 2)": ("float32", "bfloat16", "float32"),
+    "F.max_pool3d(x3, 2)": ("float32", "float32", "float32"),
+    "F.adaptive_avg_pool2d(x2, 2)": ("float32", "bfloat16", "float32"),
+    "F.adaptive_avg_pool3d(x3, 2)": ("float32", "float32", "float32"),
+    "F.adaptive_max_pool2d(x2, 2)": ("float32", "bfloat16", "float32"),
+    "F.adaptive_max_pool3d(x3, 2)": ("float32", "float32", "float32"),
+    "F.pad(x1, (1, 1))": ("float32", "bfloat16", "float32"),
+    "F.grid_sample(x2, grid)": ("float32", "float32", "float32"),
+    "F.mse_loss(a, a)": ("float32", "float32", "float32"),
+    "F.l1_loss(a, a)": ("float32", "float32", "float32"),
+    "F.smooth_l1_loss(a, a)": ("float32", "float32", "float32"),
+    "F.huber_loss(a, a)": ("float32", "float32", "float32"),
+    "F.soft_margin_loss(a, a)": ("float32", "float32", "float32"),
+    "F.binary_cross_entropy(p, p)": ("float32", "float32", "float32"),
+    "F.binary_cross_entropy_with_logits(a, p)": ("float32", "float32", "float32"),
+    "F.kl_div(a, p)": ("float32", "float32", "float32"),
+    "F.cross_entropy(a, classes)": ("float32", "float32", "float32"),
+    "F.nll_loss(a, classes)": ("float32", "float32", "float32"),
+    "F.multi_margin_loss(a, classes)": ("float32", "float32", "float32"),
+    "F.multilabel_margin_loss(a, many)": ("float32", "float32", "float32"),
+    "F.cosine_embedding_loss(a, a, v)": ("float32", "float32", "float32"),
+    "F.hinge_embedding_loss(a, a)": ("float32", "float32", "float32"),
+    "F.margin_ranking_loss(v, v, v)": ("float32", "float32", "float32"),
+    "F.triplet_margin_loss(a, a, a)": ("float32", "float32", "float32"),
+    "F.poisson_nll_loss(a, a)": ("float32", "float32", "float32"),
+    "F.log_softmax(a, -1)": ("float32", "bfloat16", "float32"),
+    "F.softmax(a, -1)": ("float32", "bfloat16", "float32"),
+    "F.layer_norm(a, (4,))": ("float32", "bfloat16", "float32"),
+    "F.gelu(a)": ("float32", "bfloat16", "float32"),
+    "F.relu(a)": ("float32", "bfloat16", "float32"),
+    "F.silu(a)": ("float32", "bfloat16", "float32"),
+    "F.embedding(classes, a)": ("float32", "bfloat16", "float32"),
+    "F.normalize(a)": ("float32", "bfloat16", "float32"),
+    "F.cosine_similarity(a, a)": ("float32", "bfloat16", "float32"),
+    "F.pairwise_distance(a, a)": ("float32", "bfloat16", "float32"),
+    "torch.cdist(a, a)": ("float32", "float32", "float32"),
+    "torch.prod(a)": ("float32", "float32", "float32"),
+    "torch.prod(a, 0)": ("float32", "float32", "float32"),
+    "a.prod(1)": ("float32", "float32", "float32"),
+    "torch.sum(a)": ("float32", "bfloat16", "float32"),
+    "torch.mean(a)": ("float32", "bfloat16", "float32"),
+    "torch.var(a)": ("float32", "bfloat16", "float32"),
+    "torch.norm(a)": ("float32", "bfloat16", "float32"),
+    "torch.cumsum(a, 0)": ("float32", "bfloat16", "float32"),
+    "torch.logsumexp(a, 0)": ("float32", "bfloat16", "float32"),
+    "torch.trace(a)": ("float32", "float32", "float32"),
+    "torch.exp(a)": ("float32", "bfloat16", "float32"),
+    "torch.pow(a, 2)": ("float32", "bfloat16", "float32"),
+    "a + a": ("float32", "bfloat16", "float32"),
+    "a * a": ("float32", "bfloat16", "float32"),
+    "a / 2": ("float32", "bfloat16", "float32"),
+    "torch.polar(a, a)": ("complex64", "complex64", "complex64"),
+    "torch.view_as_complex(pairs)": ("complex64", "complex64", "complex64"),
+    "torch.quantile(a, 0.5)": ("float32", "float32", "float32"),
+    "torch.nanquantile(a, 0.5)": ("float32", "float32", "float32"),
+    "torch.cholesky(spd)": ("float32", "float32", "float32"),
+    "torch.linalg.cholesky(spd)": ("float32", "float32", "float32"),
+    "torch.cholesky_inverse(spd)": ("float32", "float32", "float32"),
+    "torch.cholesky_solve(a, spd)": ("float32", "float32", "float32"),
+    "torch.inverse(spd)": ("float32", "float32", "float32"),
+    "torch.linalg.inv(spd)": ("float32", "float32", "float32"),
+    "torch.linalg.solve(spd, a)": ("float32", "float32", "float32"),
+    "torch.linalg.qr(a)": ("float32 float32", "float32 float32", "float32 float32"),
+    "torch.linalg.svd(a)": ("float32 float32 float32", "float32 float32 float32", "float32 float32 float32"),
+    "torch.linalg.svdvals(a)": ("float32", "float32", "float32"),
+    "torch.linalg.eigh(spd)": ("float32 float32", "float32 float32", "float32 float32"),
+    "torch.linalg.eigvalsh(spd)": ("float32", "float32", "float32"),
+    "torch.linalg.eig(spd)": ("complex64 complex64", "complex64 complex64", "complex64 complex64"),
+    "torch.linalg.matrix_rank(spd)": ("int64", "int64", "int64"),
+    "torch.linalg.cond(spd)": ("float32", "float32", "float32"),
+    "torch.pinverse(spd)": ("float32", "float32", "float32"),
+    "torch.linalg.lstsq(spd, a)[0]": ("float32", "float32", "float32"),
+    "torch.linalg.tensorinv(spd.reshape(2, 2, 2, 2))": ("float32", "float32", "float32"),
+    "torch.linalg.householder_product(a, v)": ("float32", "float32", "float32"),
+    "torch.geqrf(a)": ("float32 float32", "float32 float32", "float32 float32"),
+    "torch.triangular_solve(a, spd)": ("float32 float32", "float32 float32", "float32 float32"),
+    "torch.fft.fft(v)": ("complex64", "complex64", "complex64"),
+    "torch.fft.rfft(v)": ("complex64", "complex64", "complex64"),
+    "torch.fft.irfft(v)": ("float32", "float32", "float32"),
+    "torch.fft.fft2(a)": ("complex64", "complex64", "complex64"),
+    "torch.fft.fftshift(v)": ("float32", "bfloat16", "float32"),
+    "torch.stft(v.repeat(8), 8, window=one.repeat(8), return_complex=True)": ("complex64", "complex64", "complex64"),
+    "torch.cat([a, a])": ("float32", "bfloat16", "float32"),
+    "torch.cat([a, half])": ("float32", "bfloat16", "float32"),
+    "torch.stack([a, a])": ("float32", "bfloat16", "float32"),
+    "torch.stack([a, half])": ("float32", "bfloat16", "float32"),
+    "torch.index_copy(a, 0, two, a[:2])": ("float32", "bfloat16", "float32"),
+    "torch.index_add(a, 0, two, a[:2])": ("float32", "bfloat16", "float32"),
+    "torch.where(a > 0, a, half)": ("float32", "bfloat16", "float32"),
+    "a.double() @ a.double()": ("float64", "float64", "float64"),
+    "F.linear(a.double(), a.double())": ("float64", "float64", "float64"),
+    "F.mse_loss(a.double(), a.double())": ("float64", "float64", "float64"),
+}  # fmt: skip
+"""By call, the dtypes that PyTorch 2.13 gives: of float32 and of bfloat16 operands in a region of bfloat16, and of
+float32 operands in one of float16; "error" where it raises. ``half`` has the region's dtype."""
+
+
+def names(torch, dtype, lower):
+    """What the calls refer to: tensors of ``dtype`` among them."""
+
+    def ramp(*shape):
+        count = 1
+        for size in shape:
+            count *= size
+        return (torch.arange(count, dtype=torch.float32).reshape(shape) % 7 / 4 - 0.5).to(dtype)
+
+    return {
+        "torch": torch, "F": torch.nn.functional,
+        "a": ramp(4, 4), "b": ramp(4, 4, 4), "v": ramp(4), "v2": ramp(4), "one": ramp(1) + 1,
+        "x1": ramp(2, 3, 8), "x2": ramp(2, 3, 8, 8), "x3": ramp(2, 3, 8, 8, 8),
+        "w1": ramp(3, 3, 3), "w2": ramp(3, 3, 3, 3), "w3": ramp(3, 3, 3, 3, 3),
+        "grid": ramp(2, 4, 4, 2), "p": ramp(4, 4).sigmoid(), "pairs": ramp(4, 2), "half": ramp(4, 4).to(lower),
+        "spd": (torch.eye(4) * 3 + 1).to(dtype), "classes": torch.tensor([0, 1, 2, 3]), "two": torch.tensor([0, 1]),
+        "many": torch.tensor([[0, 1, -1, -1]] * 4),
+    }  # fmt: skip
+
+
+def found(torch, source, dtype="float32", lower="bfloat16"):
+    """The names of the dtypes of the call's results inside a region, or "error"."""
+    given = names(torch, getattr(torch, dtype), getattr(torch, lower))
+    try:
+        with torch.autocast("cpu", dtype=getattr(torch, lower)):
+            result = eval(source, given)
+    except Exception:
+        return "error"
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    return " ".join(str(tensor.dtype).split(".")[-1] for tensor in results)

@@ -1,0 +1,130 @@
+"""Memory shared with NumPy arrays of any strides, in both directions."""
+
+import gc
+
+import numpy
+import pytest
+
+import twofold as torch
+
+
+def numbers():
+    return numpy.arange(24.0).reshape(2, 3, 4)
+
+
+SLICES = [
+    lambda n: n.T,
+    lambda n: n[::2],
+    lambda n: n[:, 1:, ::2],
+    lambda n: n.transpose(1, 0, 2),
+    lambda n: n[1, :, 3],
+    lambda n: n[:, 1],
+    lambda n: n[0, 0, 0:1],
+    lambda n: n.swapaxes(0, 2)[1:, ::2],
+]
+
+
+@pytest.mark.parametrize("place", range(len(SLICES)))
+@pytest.mark.parametrize("make", [torch.from_numpy, torch.as_tensor, torch.asarray, torch.from_dlpack])
+def test_an_array_of_any_strides_is_shared(place, make):
+    n = numbers()
+    array = SLICES[place](n)
+    x = make(array)
+    assert x.tolist() == array.tolist()
+    steps = [(step, place // 8) for size, step, place in zip(x.shape, x.stride(), array.strides) if size > 1]
+    assert all(ours == theirs for ours, theirs in steps)
+    array += 1
+    assert x.tolist() == array.tolist()
+    x.mul_(2)
+    assert array.tolist() == x.tolist()
+    x[0] = 5
+    assert array.tolist() == x.tolist()
+    n[...] = 3
+    assert x.sum().item() == 3 * x.numel()
+
+
+@pytest.mark.parametrize("place", range(len(SLICES)))
+def test_the_array_of_a_view_shares_its_memory(place):
+    key = SLICES[place]
+    x = torch.arange(24.0, dtype=torch.float64).reshape(2, 3, 4).clone()
+    if place in (0, 3, 7):
+        view = {0: x.permute(2, 1, 0), 3: x.permute(1, 0, 2), 7: x.transpose(0, 2)[1:, ::2]}[place]
+    else:
+        view = key(x)
+    for array in (view.numpy(), numpy.asarray(view), numpy.from_dlpack(view), view.detach().numpy()):
+        assert array.tolist() == key(x.numpy()).tolist() and array.strides == key(numbers()).strides
+        array[...] = 7
+        assert view.tolist() == array.tolist()
+        x.add_(1)
+        assert array.tolist() == view.tolist()
+        view.mul_(3)
+        assert array.tolist() == view.tolist() == key(x.numpy()).tolist()
+
+
+def test_a_view_shows_what_was_written_to_the_array():
+    n = numpy.zeros((2, 2))
+    x = torch.from_numpy(n)
+    row = x[1]
+    assert row.tolist() == [0.0, 0.0]
+    n[1, 0] = 5
+    assert row.tolist() == [5.0, 0.0] and (row + 1).tolist() == [6.0, 1.0]
+    assert x.t()[0].tolist() == [0.0, 5.0]
+
+
+def test_negative_strides_and_elements_that_are_not_aligned_are_errors():
+    with pytest.raises(ValueError, match="negative"):
+        torch.from_numpy(numpy.arange(3)[::-1])
+    with pytest.raises(ValueError, match="negative"):
+        torch.as_tensor(numbers()[:, ::-1])
+    pairs = numpy.zeros(3, numpy.dtype([("a", numpy.int8), ("b", numpy.float32)]))
+    with pytest.raises(ValueError, match="not aligned"):
+        torch.from_numpy(pairs["b"])
+    assert torch.from_numpy(numpy.zeros((0, 3))[::-1]).shape == (0, 3)
+
+
+def test_memory_that_no_reference_count_shows_is_shared_for_good():
+    data = bytearray(numpy.arange(4.0).tobytes())
+    x = torch.from_numpy(numpy.frombuffer(data))
+    data[:8] = numpy.float64(9).tobytes()
+    assert x.tolist() == [9.0, 1.0, 2.0, 3.0]
+    y = torch.zeros(3)
+    z = torch.from_numpy(y.numpy())
+    gc.collect()
+    z.add_(1)
+    assert y.tolist() == [1.0, 1.0, 1.0]
+    y.mul_(5)
+    assert z.tolist() == [5.0, 5.0, 5.0]
+    torch.from_dlpack(y[1:]).zero_()
+    assert y.tolist() == [5.0, 0.0, 0.0] == z.tolist()
+
+
+def test_a_broadcast_array_keeps_its_strides():
+    n = numpy.broadcast_to(numpy.arange(3.0), (2, 3))
+    x = torch.from_numpy(n)
+    assert x.stride() == (0, 1) and x.tolist() == [[0.0, 1.0, 2.0]] * 2
+
+
+def test_gradients_flow_to_a_leaf_whose_memory_is_shared():
+    n = numpy.arange(6.0).reshape(2, 3)
+    x = torch.from_numpy(n).requires_grad_()
+    y = (x.t()[1] * torch.tensor([1.0, 10.0])).sum()
+    n[0, 1] = 100
+    y.backward()
+    assert y.item() == 41.0 and x.grad.tolist() == [[0.0, 1.0, 0.0], [0.0, 10.0, 0.0]]
+
+
+def test_a_part_of_a_large_array_is_read_without_copying_the_rest():
+    n = numpy.arange(100_000, dtype=numpy.float32).reshape(1000, 100)
+    x = torch.from_numpy(n)
+    rows, corner = x[2:4], x[1:, ::7][:3, 2]
+    torch._core.reset_peak()
+    before = torch._core.statistics()["pool_peak_bytes"]
+    assert x[5:6].sum().item() == n[5].sum() and (rows + 1).tolist() == (n[2:4] + 1).tolist()
+    assert torch._core.statistics()["pool_peak_bytes"] - before < n.nbytes
+    n[2] = 7
+    assert rows[0].tolist() == [7.0] * 100 and corner[1].item() == 7.0 and x.view(-1)[200].item() == 7.0
+    rows.zero_()
+    assert not n[2:4].any() and corner.tolist() == n[1:4, 14].tolist()
+    x.requires_grad_()
+    (x[2] * torch.arange(100.0)).sum().backward()
+    assert x.grad[2].tolist() == list(range(100)) and x.grad.sum().item() == 4950.0

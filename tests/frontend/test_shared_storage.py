@@ -1,0 +1,154 @@
+"""Handles that share a storage: `data`, `Parameter`, `set_`, and what each of them keeps of its own."""
+
+import numpy
+import pytest
+
+import twofold as torch
+
+
+def test_data_shares_the_storage_it_is_given():
+    first, second = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    first.weight.data = second.weight.data
+    assert first.weight.untyped_storage() == second.weight.untyped_storage()
+    assert first.weight.data_ptr() == second.weight.data_ptr()
+    with torch.no_grad():
+        second.weight.fill_(3)
+        assert first.weight.tolist() == [[3.0, 3.0]] * 2
+        first.weight[0, 1] = 7
+    assert second.weight.tolist() == [[3.0, 7.0], [3.0, 3.0]]
+    first.weight.sum().backward()
+    assert first.weight.grad.tolist() == [[1.0, 1.0]] * 2 and second.weight.grad is None
+    assert first.weight.requires_grad and first.weight.is_leaf
+
+
+def test_both_of_two_leaves_on_one_storage_train():
+    first, second = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
+    first.data = second.data
+    optimizer = torch.optim.SGD([first, second], lr=1.0)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (first * 2 + second).sum().backward()
+        optimizer.step()
+    assert first.tolist() == second.tolist() == [-9.0, -9.0]
+    assert first.grad.tolist() == [2.0, 2.0] and second.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_parameter_shares_the_storage_of_its_data():
+    b = torch.zeros(2, 3)
+    row = b[1]
+    p = torch.nn.Parameter(b)
+    b.fill_(2)
+    assert p.tolist() == [[2.0] * 3] * 2 and p.is_leaf and p.requires_grad and not b.requires_grad
+    with torch.no_grad():
+        p.mul_(5)
+    assert b.tolist() == [[10.0] * 3] * 2 and row.tolist() == [10.0] * 3
+    row.zero_()
+    assert p[1].tolist() == [0.0] * 3
+    (p * p).sum().backward()
+    assert p.grad.tolist() == [[20.0] * 3, [0.0] * 3] and b.grad is None
+    assert torch.nn.Buffer(b).untyped_storage() == b.untyped_storage() == p.untyped_storage()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: torch.zeros(6).reshape(2, 3), lambda: torch.zeros(3, 2).t(), lambda: torch.zeros(4, 3)[1:3]],
+)
+def test_a_parameter_made_of_a_view_shares_with_it(make):
+    b = make()
+    p = torch.nn.Parameter(b)
+    assert p.stride() == b.stride() and p.untyped_storage() == b.untyped_storage()
+    optimizer = torch.optim.SGD([p], lr=0.5)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (p * 4).sum().backward()
+        optimizer.step()
+        assert p.tolist() == b.tolist()
+    assert p.tolist() == [[-4.0] * 3] * 2
+    b.fill_(1)
+    assert p.tolist() == [[1.0] * 3] * 2
+
+
+def test_a_parameter_alone_on_its_storage_is_no_view():
+    whole = torch.nn.Parameter(torch.zeros(2, 3))
+    reshaped = torch.nn.Parameter(torch.zeros(6).reshape(2, 3))
+    assert whole._base is None and reshaped._base is None
+    p = torch.nn.Parameter(torch.zeros(2))
+    for _ in range(3):
+        p.data = p.data * 2 + 1
+        assert p._base is None
+    assert p.tolist() == [7.0, 7.0]
+    p.data = p.data
+    assert p._base is None and p.tolist() == [7.0, 7.0]
+
+
+def test_parameters_share_memory_with_arrays():
+    n = numpy.zeros((2, 3), numpy.float32)
+    p = torch.nn.Parameter(torch.from_numpy(n.T))
+    n[0, 1] = 4
+    assert p[1, 0].item() == 4.0 and p.stride() == (1, 3)
+    with torch.no_grad():
+        p.add_(1)
+    assert n.tolist() == [[1.0, 5.0, 1.0], [1.0, 1.0, 1.0]]
+    p.detach().numpy()[2] = 9
+    assert n[:, 2].tolist() == [9.0, 9.0] and p[2].tolist() == [9.0, 9.0]
+
+
+def test_storages_are_exchanged():
+    a, b = torch.zeros(2), torch.ones(2)
+    of_a, of_b = a[0], b[0]
+    kept = a.data
+    a.data = b.data
+    b.data = kept
+    a.fill_(5)
+    b.fill_(6)
+    assert (a.tolist(), b.tolist()) == ([5.0, 5.0], [6.0, 6.0])
+    assert (of_a.item(), of_b.item()) == (6.0, 5.0)
+
+
+def test_detached_handles_share():
+    x = torch.ones(2, requires_grad=True)
+    for alias in (x.data, x.detach(), torch.detach(x)):
+        alias.mul_(2)
+        assert alias.untyped_storage() == x.untyped_storage()
+    assert x.tolist() == [8.0, 8.0]
+    y = torch.zeros(2, 2)
+    alias = y.detach()
+    alias.t()[0, 1] = 3
+    assert y.tolist() == [[0.0, 0.0], [3.0, 0.0]]
+
+
+def test_set_shows_another_storage():
+    x, y = torch.zeros(2), torch.arange(6.0).reshape(2, 3).clone()
+    old = x[:1]
+    assert x.set_(y.t()) is x and x.stride() == (1, 3) and x.untyped_storage() == y.untyped_storage()
+    x[0, 1] = 30
+    assert y[1, 0].item() == 30.0 and old.tolist() == [0.0]
+    x.set_(y, 1, (2, 2), (3, 1))
+    assert x.tolist() == [[1.0, 2.0], [4.0, 5.0]] and x.storage_offset() == 1
+    x.set_(y.untyped_storage(), 2, (2,))
+    assert x.tolist() == [2.0, 30.0] and x.is_set_to(y.view(-1)[2:4])
+    assert x.set_().shape == (0,)
+    with pytest.raises(ValueError, match="size"):
+        x.set_(y, 1)
+
+
+def test_a_view_given_as_data_of_its_own_base():
+    x = torch.arange(4.0)
+    half = x[1:3]
+    x.data = half
+    half[0] = 9
+    assert x.tolist() == half.tolist() == [9.0, 2.0]
+    x.data = x.detach()
+    assert x.tolist() == [9.0, 2.0]
+
+
+def test_many_exchanges_leave_nothing_behind():
+    a, b = torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.ones(2))
+    for _ in range(20):
+        kept = a.data
+        a.data = b.data
+        b.data = kept
+        with torch.no_grad():
+            a.add_(1)
+    total = a.tolist()[0] + b.tolist()[0]
+    assert total == 21.0

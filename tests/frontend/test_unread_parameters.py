@@ -1,0 +1,208 @@
+"""No public function takes an argument and forgets it: every parameter is read, or stands below with the reason."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import public_names
+
+ONLY_SPEED = "chooses among ways to compute the same"
+NO_DEVICE = "there is no other device, and PyTorch without one does the same"
+ALWAYS = "asks for what always holds"
+NOT_NEEDED = "part of the interface; this class computes the result from its other arguments"
+CHECKED = "numbers of rows are always checked"
+NO_SUMMARIES = "summaries record nothing yet, which the first use of each warns of"
+
+REASONS: dict[tuple[str, str], str] = {
+    # ("function of the package, without the module", "parameter"): why it has no effect on the result
+    ("argsort", "stable"): ALWAYS,
+    ("sort", "stable"): ALWAYS,
+    ("topk", "sorted"): ALWAYS,
+    ("unique", "sorted"): ALWAYS,
+    ("isin", "assume_unique"): ONLY_SPEED,
+    ("segment_reduce", "unsafe"): ONLY_SPEED,
+    ("_batch_norm_of_torch", "cudnn_enabled"): ONLY_SPEED,
+    ("_instance_norm_of_torch", "cudnn_enabled"): ONLY_SPEED,
+    ("jacobian", "vectorize"): ONLY_SPEED,
+    ("hessian", "vectorize"): ONLY_SPEED,
+    ("linear_cross_entropy", "options"): ONLY_SPEED,
+    ("clip_grad_norm_", "foreach"): ONLY_SPEED,
+    ("clip_grad_value_", "foreach"): ONLY_SPEED,
+    ("clip_grads_with_norm_", "foreach"): ONLY_SPEED,
+    ("get_total_norm", "foreach"): ONLY_SPEED,
+    ("compile", "fullgraph"): ALWAYS,
+    ("compile", "dynamic"): ONLY_SPEED,
+    ("Module.compile", "fullgraph"): ONLY_SPEED,
+    ("Module.compile", "dynamic"): ONLY_SPEED,
+    ("Module.compile", "disable"): ONLY_SPEED,
+    ("checkpoint", "use_reentrant"): ONLY_SPEED,
+    ("checkpoint", "preserve_rng_state"): ALWAYS,
+    ("checkpoint", "debug"): "would describe an error that cannot occur",
+    ("gradcheck", "nondet_tol"): ALWAYS,
+    ("gradcheck", "check_undefined_grad"): ALWAYS,
+    ("gradcheck", "check_grad_dtypes"): ALWAYS,
+    ("gradcheck", "fast_mode"): ONLY_SPEED,
+    ("lobpcg", "iK"): "steers an iteration, and all eigenvalues are computed without one",
+    ("lobpcg", "niter"): "steers an iteration, and all eigenvalues are computed without one",
+    ("lobpcg", "tol"): "steers an iteration, and all eigenvalues are computed without one",
+    ("lobpcg", "ortho_iparams"): "steers an iteration, and all eigenvalues are computed without one",
+    ("lobpcg", "ortho_fparams"): "steers an iteration, and all eigenvalues are computed without one",
+    ("lobpcg", "ortho_bparams"): "steers an iteration, and all eigenvalues are computed without one",
+    ("gumbel_softmax", "eps"): "PyTorch has kept it without effect, too",
+    ("set_flush_denormal", "mode"): "the result says that the setting is not supported, as in PyTorch",
+    ("use_deterministic_algorithms", "mode"): ALWAYS,
+    ("use_deterministic_algorithms", "warn_only"): ALWAYS,
+    ("to", "non_blocking"): NO_DEVICE,
+    ("copy_", "non_blocking"): NO_DEVICE,
+    ("Module.to", "non_blocking"): NO_DEVICE,
+    ("to_dense", "masked_grad"): "is about the gradient of a sparse tensor, and there are none",
+    ("get_device", "input"): NO_DEVICE,
+    ("is_conj", "input"): ALWAYS,
+    ("is_neg", "input"): ALWAYS,
+    ("is_inference", "input"): ALWAYS,
+    ("is_storage", "obj"): ALWAYS,
+    ("autocast.__init__", "cache_enabled"): "equal casts in one trace are computed once in any case",
+    ("GradScaler.__init__", "init_scale"): NO_DEVICE,
+    ("GradScaler.__init__", "growth_factor"): NO_DEVICE,
+    ("GradScaler.__init__", "backoff_factor"): NO_DEVICE,
+    ("GradScaler.__init__", "growth_interval"): NO_DEVICE,
+    ("GradScaler.load_state_dict", "state_dict"): NO_DEVICE,
+    ("GradScaler.unscale_", "optimizer"): NO_DEVICE,
+    ("GradScaler.update", "new_scale"): NO_DEVICE,
+    ("current_accelerator", "check_available"): NO_DEVICE,
+    ("is_bf16_supported", "including_emulation"): NO_DEVICE,
+    ("memory_allocated", "device"): NO_DEVICE,
+    ("manual_seed_all", "seed"): NO_DEVICE,
+    ("DataParallel.__init__", "device_ids"): NO_DEVICE,
+    ("DataParallel.__init__", "output_device"): NO_DEVICE,
+    ("no_grad.__init__", "function"): "__new__ takes it",
+    ("Identity.__init__", "args"): "takes any arguments, as PyTorch's, so that it stands for any module",
+    ("Identity.__init__", "kwargs"): "takes any arguments, as PyTorch's, so that it stands for any module",
+    ("AffineTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("CumulativeDistributionTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("ExpTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("ReshapeTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("SigmoidTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("SoftplusTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("TanhTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
+    ("Session.reset", "containers"): "there are no remote containers",
+    ("Session.reset", "config"): "there are no remote containers",
+    ("RNNCell.build", "inputs_shape"): NOT_NEEDED,
+    ("DropoutWrapper.__init__", "input_size"): "is for variational_recurrent, which raises",
+    ("DropoutWrapper.__init__", "dtype"): "is for variational_recurrent, which raises",
+    ("Dataset.map", "num_parallel_calls"): ONLY_SPEED,
+    ("Dataset.prefetch", "buffer_size"): ONLY_SPEED,
+    ("top_k", "sorted"): ALWAYS,
+    ("moments", "shift"): "TensorFlow keeps it without effect, too",
+    ("py_func", "stateful"): "a function is called once in each run, whether it has a state or not",
+    ("gather", "validate_indices"): CHECKED,
+    ("embedding_lookup", "validate_indices"): CHECKED,
+    ("TensorArray.__init__", "clear_after_read"): "frees memory early, which the memory plan does",
+    ("TextLineReader.__init__", "name"): "a reader has no operation of its own; ``read`` names its one",
+    ("Saver.__init__", "name"): "a saver has no operations",
+    ("Saver.__init__", "sharded"): "all variables are on one device, and make one shard",
+    ("Saver.__init__", "restore_sequentially"): ONLY_SPEED,
+    ("Saver.save", "strip_default_attrs"): "the graph is written without attributes",
+    ("is_gpu_available", "cuda_only"): NO_DEVICE,
+    ("is_gpu_available", "min_cuda_compute_capability"): NO_DEVICE,
+    ("image", "tensor"): NO_SUMMARIES,
+    ("image", "max_outputs"): NO_SUMMARIES,
+    ("histogram", "values"): NO_SUMMARIES,
+    ("scalar", "tensor"): NO_SUMMARIES,
+    ("text", "tensor"): NO_SUMMARIES,
+    ("merge", "inputs"): NO_SUMMARIES,
+}  # fmt: skip
+
+STATIC_REASONS: dict[str, str] = {
+    # parameter of any function of twofold.static: why it has no effect on the result
+    "parallel_iterations": ONLY_SPEED,
+    "swap_memory": ONLY_SPEED,
+    "colocate_gradients_with_ops": NO_DEVICE,
+    "colocate_with_first_write_call": NO_DEVICE,
+    "gate_gradients": "all gradients are computed before any update",
+    "aggregation_method": ONLY_SPEED,
+    "use_locking": "no run sees half of an update",
+    "use_cudnn_on_gpu": NO_DEVICE,
+    "a_is_sparse": ONLY_SPEED,
+    "b_is_sparse": ONLY_SPEED,
+    "optimize": ONLY_SPEED,
+    "infer_shape": "sizes are inferred either way, and a step of another size raises",
+    "shared_name": "names a resource to other processes, and there are none",
+    "partition_info": "variables are not divided",
+}
+
+STATIC_CLASSES: dict[str, str] = {"FileWriter": NO_SUMMARIES}
+"""Classes of twofold.static of which no parameter has an effect."""
+
+
+def loaded(code: types.CodeType) -> set[str]:
+    """The names of local variables that a function reads, those of functions inside it included."""
+    found: set[str] = set()
+    for step in dis.get_instructions(code):
+        if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")):
+            found.update(step.argval if isinstance(step.argval, tuple) else (step.argval,))
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            found |= loaded(inner)
+    return found
+
+
+def only_raises(code: types.CodeType) -> bool:
+    return not any(step.opname.startswith(("RETURN", "YIELD")) for step in dis.get_instructions(code))
+
+
+def unread(function: types.FunctionType) -> list[str]:
+    """The parameters that nothing in a function reads; one that only raises needs none."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    own = set(code.co_varnames[:count]) - {"self", "cls"} - loaded(code)
+    return [] if only_raises(code) else sorted(name for name in own if not name.startswith("_"))
+
+
+def found_in(names: dict[str, Any]) -> dict[tuple[str, str], str]:
+    return {
+        (function.__qualname__, parameter): f"{name} ({function.__module__})"
+        for function, name in public_names.functions(names).items()
+        for parameter in unread(function)
+    }
+
+
+FOUND = found_in(public_names.public())
+FOUND_STATIC = found_in(public_names.static())
+
+
+def has_reason(key: tuple[str, str]) -> bool:
+    return key in REASONS or key[1] in STATIC_REASONS or key[0].split(".")[0] in STATIC_CLASSES
+
+
+def test_every_parameter_is_read() -> None:
+    assert {key: where for key, where in FOUND.items() if key not in REASONS} == {}
+
+
+def test_every_parameter_of_static_is_read() -> None:
+    assert {key: where for key, where in FOUND_STATIC.items() if not has_reason(key)} == {}
+
+
+def test_no_reason_is_left_over() -> None:
+    assert set(REASONS) - set(FOUND) - set(FOUND_STATIC) == set()
+    assert set(STATIC_REASONS) - {parameter for _, parameter in FOUND_STATIC} == set()
+    assert set(STATIC_CLASSES) - {name.split(".")[0] for name, _ in FOUND_STATIC} == set()
+
+
+@pytest.mark.parametrize("source", ["lambda x, device: x", "lambda x, *rest: x", "lambda x, **more: x"])
+def test_a_forgotten_parameter_is_found(source: str) -> None:
+    assert len(unread(eval(source))) == 1
+
+
+def test_a_parameter_read_by_an_inner_function_counts() -> None:
+    assert unread(lambda x: lambda: x) == []

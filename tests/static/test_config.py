@@ -1,0 +1,90 @@
+"""Options of sessions and runs have an effect, warn once that they have none, or raise."""
+
+import pytest
+
+import twofold
+import twofold.static as tf
+from twofold.static import config
+
+
+@pytest.fixture(autouse=True)
+def anew():
+    before = set(config._warned)
+    config._warned.clear()
+    yield
+    config._warned.clear()
+    config._warned.update(before)
+
+
+def test_fields_that_are_not_there_raise():
+    with pytest.raises(ValueError, match='ConfigProto has no "nonsense" field'):
+        tf.ConfigProto(nonsense=1)
+    with pytest.raises(AttributeError, match="no field 'nonsense'"):
+        tf.ConfigProto().nonsense = 1
+    with pytest.raises(AttributeError, match="no field 'alow_growth'"):
+        tf.ConfigProto().gpu_options.alow_growth = True
+
+
+def test_what_has_no_effect_warns_once():
+    made = tf.ConfigProto(gpu_options=tf.GPUOptions(per_process_gpu_memory_fraction=0.5))
+    made.gpu_options.allow_growth = True
+    made.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    with pytest.warns(UserWarning) as caught:
+        tf.Session(config=made).close()
+        tf.Session(config=made).close()
+    assert sorted(str(warning.message).split(" ")[0] for warning in caught) == [
+        "ConfigProto.gpu_options.allow_growth",
+        "ConfigProto.gpu_options.per_process_gpu_memory_fraction",
+        "ConfigProto.graph_options.optimizer_options.global_jit_level",
+    ]
+
+
+def test_what_is_as_it_was_does_not_warn(recwarn):
+    tf.Session(config=tf.ConfigProto(device_count={"GPU": 0}, log_device_placement=False)).close()
+    tf.Session(config=tf.ConfigProto(allow_soft_placement=True)).close()
+    assert not recwarn.list
+
+
+def test_threads_are_set():
+    before = twofold.get_num_threads()
+    try:
+        tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1)).close()
+        assert twofold.get_num_threads() == 1
+    finally:
+        twofold.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=5)),
+        lambda: tf.Session("grpc://localhost:2222"),
+        lambda: tf.Session().run(tf.constant(1), options=tf.RunOptions(timeout_in_ms=5)),
+    ],
+)
+def test_what_would_change_a_run_raises(make):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Leave"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.Session(config={"allow_soft_placement": True}),
+        lambda: tf.Session().run(tf.constant(1), options=5),
+        lambda: tf.Session().run(tf.constant(1), run_metadata=5),
+    ],
+)
+def test_options_of_another_type_raise(make):
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="Give tf|must be a tf"):
+        make()
+
+
+def test_traces_that_are_asked_for_warn_once():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(1)
+        with pytest.warns(UserWarning) as caught:
+            for _ in range(2):
+                traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+                assert session.run(x, options=traced, run_metadata=tf.RunMetadata()) == 1
+        assert len(caught) == 2

@@ -1,0 +1,47 @@
+"""``tf.logging`` shows messages from its level on; summaries warn once that nothing is written."""
+
+import pytest
+
+import twofold.static as tf
+from twofold.static import config
+
+
+@pytest.fixture(autouse=True)
+def levels():
+    before = tf.logging.get_verbosity()
+    yield
+    tf.logging.set_verbosity(before)
+
+
+def test_messages_are_shown_from_a_level_on(capsys, caplog):
+    tf.logging.set_verbosity(tf.logging.INFO)
+    assert tf.logging.get_verbosity() == tf.logging.INFO
+    tf.logging.debug("no")
+    tf.logging.info("loss %.1f", 0.5)
+    tf.logging.warn("careful")
+    tf.logging.error("wrong")
+    tf.logging.log(tf.logging.ERROR, "number %d", 3)
+    shown = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert shown == [("INFO", "loss 0.5"), ("WARNING", "careful"), ("ERROR", "wrong"), ("ERROR", "number 3")]
+    tf.logging.set_verbosity(tf.logging.FATAL)
+    tf.logging.error("no")
+    assert len(caplog.records) == 4
+
+
+def test_messages_of_some_times_only(caplog):
+    tf.logging.set_verbosity(tf.logging.INFO)
+    for k in range(5):
+        tf.logging.log_every_n(tf.logging.INFO, "every %d", 2, k)
+        tf.logging.log_first_n(tf.logging.INFO, "first %d", 2, k)
+        tf.logging.log_if(tf.logging.INFO, "if %d", k == 3, k)
+    shown = [record.getMessage() for record in caplog.records]
+    assert shown == ["every 0", "first 0", "first 1", "every 2", "if 3", "every 4"]
+
+
+def test_summaries_warn_once():
+    config._warned -= {"tf.summary", "FileWriter"}
+    with tf.Graph().as_default(), pytest.warns(UserWarning) as caught:
+        for k in range(2):
+            tf.summary.scalar(f"loss{k}", tf.constant(1.0))
+            tf.summary.FileWriter("nowhere")
+    assert sorted(str(warning.message).split(" ")[0] for warning in caught) == ["FileWriter", "tf.summary"]

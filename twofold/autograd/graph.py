@@ -1,0 +1,115 @@
+"""Hooks for the tensors that a graph keeps for its backward pass."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from twofold import _core
+
+Tensor = _core.Tensor
+
+__all__ = [
+    "disable_saved_tensors_hooks",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.hooks: list[tuple[Callable[[Tensor], Any], Callable[[Any], Tensor], bool]] = []
+        self.refusals: list[str] = []
+
+
+_state = _State()
+
+
+class saved_tensors_hooks:
+    """A ``with`` block in which what a gradient will read is kept as ``pack_hook`` returns it.
+
+    Each operation runs at once in the block. For every tensor that its gradient reads, ``pack_hook`` is called
+    with the tensor; the backward pass calls ``unpack_hook`` with what that returned, which gives a tensor of the
+    same dtype, shape and content. The graph itself then holds no memory of these tensors. Python numbers that a
+    gradient reads are not packed.
+
+    >>> import twofold as torch
+    >>> def pack(x):
+    ...     print("packed", x.tolist())
+    ...     return x.numpy()
+    >>> def unpack(x):
+    ...     print("unpacked", x.tolist())
+    ...     return torch.from_numpy(x)
+    >>> a = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+    ...     y = a * a
+    packed [2.0]
+    packed [2.0]
+    >>> y.backward()
+    unpacked [2.0]
+    unpacked [2.0]
+    >>> a.grad
+    tensor([4.])
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if _state.refusals:
+            raise RuntimeError(_state.refusals[-1])
+        _core.set_saved_tensor_hooks(self.pack_hook, self.unpack_hook)
+        _state.hooks.append((self.pack_hook, self.unpack_hook, _core.set_eager(True)))
+
+    def __exit__(self, *error: Any) -> None:
+        *_, eager = _state.hooks.pop()
+        pack, unpack = _state.hooks[-1][:2] if _state.hooks else (None, None)
+        try:
+            _core.set_saved_tensor_hooks(pack, unpack)
+        finally:
+            _core.set_eager(eager)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """A ``with`` block in which copies on the CPU are kept for the backward pass.
+
+    Raises RuntimeError for ``pin_memory=True``: there is no other device that memory could be pinned for.
+
+    >>> import twofold as torch
+    >>> a = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...     y = a * a
+    >>> y.backward()
+    >>> a.grad
+    tensor([4.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        if pin_memory:
+            raise RuntimeError(
+                f"save_on_cpu: there is no {device_type} device to pin memory for. Leave pin_memory out."
+            )
+        super().__init__(lambda tensor: tensor.clone(), lambda kept: kept)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Refuse ``saved_tensors_hooks`` with this message inside a ``with`` block.
+
+    >>> import twofold as torch
+    >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     try:
+    ...         torch.autograd.graph.save_on_cpu().__enter__()
+    ...     except RuntimeError as error:
+    ...         print(error)
+    not here
+    """
+    if _state.hooks:
+        raise RuntimeError(error_message)
+    _state.refusals.append(error_message)
+    try:
+        yield
+    finally:
+        _state.refusals.pop()

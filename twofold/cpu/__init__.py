@@ -1,0 +1,3 @@
+"""The CPU under PyTorch's names."""
+
+from twofold.cpu import amp as amp

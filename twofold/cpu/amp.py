@@ -1,0 +1,21 @@
+"""Mixed precision on the CPU, under PyTorch's older names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import amp
+from twofold.dtypes import bfloat16
+
+
+class autocast(amp.autocast):
+    """``amp.autocast`` on "cpu".
+
+    >>> import twofold as torch
+    >>> with torch.cpu.amp.autocast():
+    ...     torch.linalg.vecdot(torch.ones(2), torch.ones(2)).dtype
+    twofold.bfloat16
+    """
+
+    def __init__(self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True) -> None:
+        super().__init__("cpu", dtype, enabled, cache_enabled)

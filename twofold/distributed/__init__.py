@@ -1,0 +1,54 @@
+"""Programs over several processes under PyTorch's names: importable, and not available."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+_FIX = "Run one process, and leave the process group out where is_available() is False."
+
+
+def is_available() -> bool:
+    """Whether processes can be joined in a group: no.
+
+    >>> import twofold as torch
+    >>> torch.distributed.is_available(), torch.distributed.is_initialized()
+    (False, False)
+    """
+    return False
+
+
+def is_initialized() -> bool:
+    """Whether there is a group of processes: no."""
+    return False
+
+
+def is_nccl_available() -> bool:
+    """Whether NVIDIA's library of collective operations is there: no."""
+    return False
+
+
+is_gloo_available = is_mpi_available = is_torchelastic_launched = is_nccl_available
+
+
+def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raise NotImplementedError: processes are not joined in groups.
+
+    >>> import twofold as torch
+    >>> torch.distributed.init_process_group("gloo")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: distributed.init_process_group('gloo'): training over several processes is not supported. \
+Run one process, and leave the process group out where is_available() is False.
+    """
+    raise NotImplementedError(
+        f"distributed.init_process_group({backend!r}): training over several processes is not supported. {_FIX}"
+    )
+
+
+def _no_group(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise ValueError: there is no group of processes."""
+    raise ValueError(f"Default process group has not been initialized. {_FIX}")
+
+
+get_rank = get_world_size = get_backend = new_group = barrier = destroy_process_group = _no_group
+all_reduce = all_gather = reduce = reduce_scatter = broadcast = gather = scatter = send = recv = _no_group

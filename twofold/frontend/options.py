@@ -1,0 +1,102 @@
+"""What PyTorch's functions of new tensors take beside the dtype: device, layout, pinning, order of axes in memory.
+
+There is one device and one layout: anything that would have to change the result raises.
+"""
+
+from __future__ import annotations
+
+from inspect import Parameter
+from typing import Any
+
+from twofold import _core
+from twofold.ops.contiguity import ORDERS, dense_copy, format_name
+from twofold.ops.signatures import keyword
+
+Tensor = _core.Tensor
+
+
+class memory_format:
+    """An order of axes in memory, by its name.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1.0]).contiguous(memory_format=torch.contiguous_format)
+    tensor([1.])
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"twofold.{self._name}"
+
+
+class layout(memory_format):
+    """A way of storing elements, by its name: all tensors are ``strided``.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1.0]).layout == torch.strided
+    True
+    """
+
+
+strided = layout("strided")
+
+FORMATS = {
+    name: memory_format(name)
+    for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+}
+"""The orders of axes by name."""
+
+
+def check_device(device: Any) -> None:
+    """Raise RuntimeError for a device that is not there."""
+    name = getattr(device, "type", device)
+    if name is not None and str(name).split(":")[0] != "cpu":
+        raise RuntimeError(f"device {str(device)!r} is not available. Use 'cpu'.")
+
+
+def check_layout(given: Any) -> None:
+    """Raise RuntimeError for another layout than ``strided``."""
+    if given is not None and given is not strided:
+        raise RuntimeError(f"layout {given!r} is not available. Use strided, or leave it out.")
+
+
+def check_pinned(given: Any) -> None:
+    """Raise RuntimeError for pinned memory, which only other devices have a use for."""
+    if given:
+        raise RuntimeError(
+            "pin_memory=True requires an accelerator, and there is only the CPU. Leave pin_memory out."
+        )
+
+
+def in_format(made: Tensor, given: Any) -> Tensor:
+    """``made`` in the order of axes of a memory format: itself, or a copy.
+
+    Raises ArgumentError for what is no memory format, ShapeError for one of another number of axes.
+    """
+    if given is None or format_name(given) not in ORDERS:
+        return made
+    return dense_copy(made, given)
+
+
+def check_options(
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> None:
+    """Raise for options that would need another device, layout or kind of memory."""
+    check_device(device)
+    check_layout(layout)
+    check_pinned(pin_memory)
+
+
+OPTIONS: tuple[Parameter, ...] = (
+    keyword("out"),
+    keyword("dtype"),
+    keyword("layout"),
+    keyword("device"),
+    keyword("requires_grad", False, "bool"),
+    keyword("pin_memory", False, "bool"),
+    keyword("memory_format"),
+)
+"""The options as parameters."""

@@ -1,0 +1,201 @@
+"""What tensors say of the storage that they share, and memory shared with NumPy arrays of any strides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.errors import ArgumentError
+from twofold.ir.layout import Layout, dense_order, is_dense
+from twofold.ir.op import Op
+from twofold.ir.types import Shape, TensorType
+from twofold.ops.base import apply
+from twofold.ops.contiguity import ORDERS, format_name
+from twofold.ops.storage import layout_of, root_of, storage_of
+
+Tensor = _core.Tensor
+
+
+def view_strides(op: Op, attrs: Any, type: TensorType, stride: Shape, count: int) -> Shape | None:
+    """The strides of a view of a tensor of ``type`` and ``stride``; None where there are none.
+
+    ``count`` is how many inputs the operation has beside the tensor; the strides do not depend on them.
+    """
+    found = op.layout(attrs, Layout(type.dtype, type.shape, stride), (0,) * count)
+    return None if found is None else found.stride
+
+
+def view_array(tensor: Tensor) -> numpy.ndarray:
+    """The NumPy array that shows the same memory as a view."""
+    root, layout = root_of(tensor).detach(), layout_of(tensor)
+    memory = root._numpy().reshape(-1).view(numpy.uint8)
+    itemsize = layout.dtype.itemsize
+    if 0 in layout.size:
+        return numpy.ndarray(layout.size, layout.dtype.numpy, memory, 0)
+    stride = tuple(step * itemsize for step in layout.stride)
+    return numpy.ndarray(layout.size, layout.dtype.numpy, memory, layout.offset * itemsize, stride)
+
+
+def write_storage(tensor: Tensor, value: Tensor) -> Tensor:
+    """What the root of a view is once ``value`` is written to the view, of which no two elements are one."""
+    root, layout = root_of(tensor), layout_of(tensor)
+    if tensor.dtype is not root.dtype or any(step < 0 for step in layout.stride):
+        raise ArgumentError(
+            "writing to a part of an expanded tensor", "Write to the tensor before it is expanded."
+        )
+    root = root if tensor.requires_grad or not root.requires_grad else root.detach()
+    return apply("write_view", root, value, attrs=("as_strided", (layout.size, layout.stride, layout.offset)))
+
+
+def shared_tensor(array: numpy.ndarray) -> Tensor:
+    """A tensor that shares the memory of an array of any strides that are not negative.
+
+    Raises ValueError for negative strides, and where memory is not aligned to elements.
+    """
+    itemsize = array.itemsize
+    if any(step < 0 for step in array.strides) and array.size:
+        raise ArgumentError(
+            f"an array of strides {array.strides}: at least one stride is negative, which tensors cannot share",
+            "Give a copy: array.copy().",
+        )
+    if any(step % itemsize for step in array.strides) or not array.flags.aligned:
+        raise ArgumentError(
+            f"an array of strides {array.strides} whose elements of {itemsize} bytes are not aligned",
+            "Give a copy: array.copy().",
+        )
+    if array.flags.c_contiguous:
+        return _core.from_array(array, True)
+    stride = tuple(step // itemsize for step in array.strides)
+    order = dense_order(array.shape, stride)
+    if is_dense(array.shape, stride, order):
+        inverse = tuple(order.index(axis) for axis in range(len(order)))
+        return _core.from_array(array.transpose(order), True).permute(inverse)
+    return _core.from_array_span(array).as_strided(array.shape, stride)
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """Elements of the storage between neighbours along each axis.
+
+    Those of views are PyTorch's. The result of an operation is always dense in row-major order, where PyTorch keeps
+    the order of the operand's axes: ``(x.t() + 1).stride()`` and ``x.t().clone().stride()`` are those of a new tensor.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3, 5)
+    >>> x.stride(), x.transpose(0, 2).stride(), x.stride(-1)
+    ((15, 5, 1), (1, 5, 15), 1)
+    """
+    found = self._strides
+    if dim is None:
+        return found
+    if not -len(found) <= dim < max(len(found), 1):
+        raise IndexError(f"stride: axis {dim} of a tensor with {len(found)} axes. Use one of its axes.")
+    return found[dim]
+
+
+def storage_offset(self: Tensor) -> int:
+    """Elements of the storage in front of the first element.
+
+    >>> import twofold as torch
+    >>> torch.zeros(2, 3)[1].storage_offset()
+    3
+    """
+    return 0 if self._view is None else layout_of(self).offset
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie side by side in row-major order, or in the order of ``memory_format``.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x.is_contiguous(), x.t().is_contiguous(), x[1].is_contiguous()
+    (True, False, True)
+    """
+    name = format_name(memory_format)
+    if name == "contiguous_format":
+        return self._is_row_major
+    if name == "preserve_format":
+        raise ArgumentError(
+            "is_contiguous: preserve_format is no order of the axes", "Use contiguous_format."
+        )
+    order, size = ORDERS[name], tuple(self.shape)
+    return len(order) == len(size) and is_dense(size, self._strides, order)
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element, 0 if there is none.
+
+    It is the same for all views that start there, and holds until one of these is changed in place: an in-place
+    operation gives the storage new memory, unless a NumPy array shares it.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x[1].data_ptr() - x.data_ptr(), x.clone().data_ptr() == x.data_ptr()
+    (12, False)
+    """
+    layout = layout_of(self)
+    own = self._data_ptr() if self._view is None else root_of(self)._data_ptr()
+    return own + layout.offset * layout.dtype.itemsize if self.type_.size else 0
+
+
+class UntypedStorage:
+    """The memory that a tensor and its views share, as bytes.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x[1].untyped_storage() == x.untyped_storage(), x[1].untyped_storage().nbytes()
+    (True, 24)
+    """
+
+    def __init__(self, root: Tensor) -> None:
+        self.root = root
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return data_ptr(self.root)
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return int(self.root.type_.nbytes)
+
+    size = __len__ = nbytes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self.root is other.root
+
+    def __hash__(self) -> int:
+        return id(self.root)
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory that the tensor shares with its views; equal for all that share it.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x.t().untyped_storage().data_ptr() == x.data_ptr()
+    True
+    """
+    return UntypedStorage(root_of(self))
+
+
+def is_set_to(self: Tensor, other: Tensor) -> bool:
+    """Whether both show the same memory, with the same sizes and strides.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1, 2])
+    >>> x.is_set_to(x.view(2)), x.is_set_to(x.clone())
+    (True, False)
+    """
+    own, its = storage_of(self), storage_of(other)
+    return own.root is its.root and own[1:] == its[1:] and self.dtype is other.dtype
+
+
+METHODS: dict[str, Any] = {
+    "stride": stride,
+    "storage_offset": storage_offset,
+    "is_contiguous": is_contiguous,
+    "is_set_to": is_set_to,
+    "data_ptr": data_ptr,
+    "untyped_storage": untyped_storage,
+}

@@ -1,0 +1,113 @@
+"""Hooks on gradients of tensors, gradients kept of tensors that are no leaves, and copies of tensors with both."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from twofold import _core
+
+Tensor = _core.Tensor
+
+
+class HookHandle:
+    """Takes a hook away again with ``remove``, or at the end of a ``with`` block."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
+    """Call ``hook`` with each gradient of this tensor; what it returns, unless None, takes its place.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda gradient: gradient * 10)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor(60.)
+    """
+    if not self.requires_grad:
+        raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
+    hooks = self._gradient_hooks(False)
+    hooks.append(hook)
+    return HookHandle(hooks, hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> HookHandle:
+    """Call ``hook`` with this leaf each time a backward pass has added to its ``.grad``.
+
+    All gradients of the pass have been found by then, so the hook may change the tensor, or free ``.grad``.
+    ``autograd.grad``, which adds to nothing, does not call it. Raises RuntimeError for a tensor that is no leaf
+    or does not require grad.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+    >>> (x * x).backward()
+    tensor(6.)
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if not self.is_leaf:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    owner = weakref.ref(self)
+
+    def call() -> None:
+        tensor = owner()
+        if tensor is not None:
+            hook(tensor)
+
+    hooks = self._after_hooks()
+    hooks.append(call)
+    return HookHandle(hooks, call)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of a tensor that is not a leaf, too; after an in-place change, that of the new value.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> y = x * 2
+    >>> y.retain_grad()
+    >>> (y * y).backward()
+    >>> y.grad
+    tensor(12.)
+    """
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if not self.is_leaf:
+        self._gradient_hooks(True)
+
+
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if not self.is_leaf:
+        raise RuntimeError("deepcopy: only leaves can be copied deeply. Use detach().clone().")
+    made = type(self)(self.detach().clone())
+    made.requires_grad = self.requires_grad
+    memo[id(self)] = made
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad.detach(), memo)
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+METHODS: dict[str, Any] = {
+    "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "retain_grad": retain_grad,
+    "__deepcopy__": __deepcopy__,
+}

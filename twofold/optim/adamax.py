@@ -1,0 +1,94 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.frontend.creation import CREATION
+from twofold.optim.optimizer import (
+    Optimizer,
+    check_adam_settings,
+    check_ways,
+    decayed_gradient,
+    negative,
+    not_negative,
+    rule,
+)
+
+_mean = rule("adam_mean")
+_infinity_norm = rule("adamax_norm")
+_parameter = rule("adamax_parameter")
+_zeros_like = CREATION["zeros_like"]
+
+
+class Adamax(Optimizer):
+    """Adam with the decaying maximum of the gradient in place of the root of its mean square.
+
+    Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 2.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: Learning rate.
+        betas: Decay of the running mean of the gradient and of the maximum.
+        eps: Added to the absolute gradient.
+        weight_decay: Square penalty.
+        foreach: Accepted; speed does not depend on it.
+        maximize: Whether to climb.
+        differentiable: Must be False.
+        capturable: Accepted; there are no graphs of a device to capture.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 4)
+    0.75
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_adam_settings(lr, eps, betas)
+        not_negative(weight_decay=weight_decay)
+        check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        (beta1, beta2), eps = group["betas"], group["eps"]
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state.update(step=0, exp_avg=_zeros_like(param), exp_inf=_zeros_like(param))
+            if group["maximize"]:
+                gradient = negative(gradient)
+            state["step"] = step = state["step"] + 1
+            if group["weight_decay"]:
+                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+            mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+            norm = state["exp_inf"]._assign(_infinity_norm(gradient, state["exp_inf"], beta2, eps))
+            param._assign(_parameter(param, mean, norm, group["lr"] / (1 - beta1**step)))

@@ -1,0 +1,101 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twofold.frontend.creation import CREATION
+from twofold.optim.optimizer import (
+    Optimizer,
+    check_rate,
+    check_ways,
+    decayed_gradient,
+    negative,
+    not_negative,
+    rule,
+)
+
+_decayed_parameter = rule("decayed_parameter")
+_parameter = rule("sgd_parameter")
+_average = rule("adam_mean")
+_zeros_like = CREATION["zeros_like"]
+
+
+class ASGD(Optimizer):
+    """Gradient descent with a falling rate, and in the state ``ax`` the average of the parameters after ``t0`` steps.
+
+    Source: Polyak, Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: First learning rate.
+        lambd: Decay of the parameters in each step, times the rate.
+        alpha: Power by which the rate falls.
+        t0: Steps before the average begins.
+        weight_decay: Square penalty.
+        foreach: Accepted; speed does not depend on it.
+        maximize: Whether to climb.
+        differentiable: Must be False.
+        capturable: Accepted; there are no graphs of a device to capture.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.ASGD([w], lr=0.25, lambd=0.0)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> w.item()
+    0.5
+    """
+
+    state_numbers: ClassVar[dict[str, Any]] = {"step": int, "eta": float, "mu": float}
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        not_negative(weight_decay=weight_decay)
+        check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        lr, decay = group["lr"], group["lambd"]
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state.update(step=0, eta=lr, mu=1.0, ax=_zeros_like(param))
+            if group["maximize"]:
+                gradient = negative(gradient)
+            state["step"] = step = state["step"] + 1
+            if group["weight_decay"]:
+                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+            shrunk = _decayed_parameter(param, state["eta"], decay)
+            param._assign(_parameter(shrunk, gradient, state["eta"]))
+            average = state["ax"]
+            average._assign(_average(param, average, 1 - state["mu"]) if state["mu"] != 1 else param.detach())
+            state["eta"] = lr / (1 + decay * lr * step) ** group["alpha"]
+            state["mu"] = 1 / max(1, step - group["t0"])

@@ -1,0 +1,202 @@
+"""L-BFGS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import CREATION
+from twofold.ops.base import FUNCTIONS
+from twofold.optim.line_search import Point, strong_wolfe
+from twofold.optim.optimizer import Optimizer
+
+Tensor = _core.Tensor
+_cat = FUNCTIONS["cat"]
+_zeros = CREATION["zeros"]
+
+
+class LBFGS(Optimizer):
+    """Steps of a quasi-Newton method that knows the curvature from the last ``history_size`` steps.
+
+    ``step`` needs a closure that computes loss and gradients again. Source: Liu, Nocedal, On the Limited Memory BFGS
+    Method for Large Scale Optimization, 1989; the first step is limited by the sum of the absolute gradient.
+
+    Args:
+        params: Parameters, one group.
+        lr: Size of a step, or where the line search begins.
+        max_iter: Iterations in one ``step``.
+        max_eval: Calls of the closure in one ``step``, by default ``max_iter * 5 // 4``.
+        tolerance_grad: Largest absolute gradient at which to stop.
+        tolerance_change: Largest change of a parameter, or of the loss, at which to stop.
+        history_size: How many steps are known.
+        line_search_fn: None, or "strong_wolfe".
+
+    Raises:
+        ValueError: There are several groups, or the rate is negative.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor([3.0, -2.0], requires_grad=True)
+    >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - torch.tensor([1.0, 5.0])) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure).item()
+    53.0
+    >>> w.round(decimals=3).tolist()
+    [1.0, 5.0]
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if not lr >= 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+        if any(param.dtype.is_complex for param in self._params):
+            raise NotImplementedError(
+                "LBFGS: complex parameters are not supported. Use their view_as_real()."
+            )
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters until it is time to stop; returns the loss before.
+
+        Args:
+            closure: Clears the gradients, computes the loss and its gradients, and returns it.
+        """
+        if closure is None:
+            raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
+        with _core.GradientMode(False):
+            loss = self._iterate(closure)
+        _core.flush()
+        return loss
+
+    def _iterate(self, closure: Callable[[], Any]) -> Any:
+        group, state = self.param_groups[0], self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first = _with_gradients(closure)
+        loss, gradient, calls = float(first), self._gradient(), 1
+        state["func_evals"] += 1
+        if float(gradient.abs().max()) <= group["tolerance_grad"]:
+            return first
+        for round in range(1, group["max_iter"] + 1):
+            direction = self._direction(state, gradient, group["history_size"])
+            state["prev_flat_grad"], state["prev_loss"] = gradient, loss
+            slope, step = float(gradient.dot(direction)), group["lr"]
+            if state["n_iter"] == 1:
+                step = min(1.0, 1.0 / float(gradient.abs().sum())) * step
+            state["d"], state["t"] = direction, step
+            if slope > -group["tolerance_change"]:
+                break
+            used, previous = 0, loss
+            if group["line_search_fn"] is not None:
+                start = Point(0.0, loss, gradient, slope)
+                found, used = self._search(closure, start, direction, step, group, calls)
+                loss, gradient, state["t"] = found.loss, found.gradient, found.step
+                self._move(direction, found.step)
+            else:
+                self._move(direction, step)
+                # after the last iteration nobody would use the new loss
+                if round != group["max_iter"]:
+                    loss, used = float(_with_gradients(closure)), 1
+                    gradient = self._gradient()
+            calls += used
+            state["func_evals"] += used
+            if calls >= group["max_eval"] or float(gradient.abs().max()) <= group["tolerance_grad"]:
+                break
+            moved = float(direction.abs().max()) * state["t"]
+            if moved <= group["tolerance_change"] or abs(loss - previous) < group["tolerance_change"]:
+                break
+        return first
+
+    def _search(
+        self, closure: Callable[[], Any], start: Point, direction: Tensor, step: float, group: Any, calls: int
+    ) -> tuple[Point, int]:
+        origin = [param.detach().clone() for param in self._params]
+
+        def evaluate(step: float) -> Point:
+            self._move(direction, step)
+            loss, gradient = float(_with_gradients(closure)), self._gradient()
+            for param, values in zip(self._params, origin, strict=True):
+                param.copy_(values)
+            return Point(step, loss, gradient, float(gradient.dot(direction)))
+
+        largest = float(direction.abs().max())
+        return strong_wolfe(
+            evaluate, step, start, largest, group["tolerance_change"], group["max_eval"] - calls
+        )
+
+    def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
+        """Minus the gradient times the inverse of the curvature, as far as the history tells it."""
+        state["n_iter"] += 1
+        if state["n_iter"] == 1:
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            return -gradient
+        changes, steps, weights = state["old_dirs"], state["old_stps"], state["ro"]
+        change, moved = gradient - state["prev_flat_grad"], state["d"] * state["t"]
+        product = change.dot(moved)
+        if float(product) > 1e-10:
+            if len(changes) == size:
+                for kept in (changes, steps, weights):
+                    kept.pop(0)
+            changes.append(change)
+            steps.append(moved)
+            weights.append(1.0 / product)
+            state["H_diag"] = product / change.dot(change)
+        direction, parts = -gradient, []
+        for change, moved, weight in zip(reversed(changes), reversed(steps), reversed(weights), strict=True):
+            parts.append(moved.dot(direction) * weight)
+            direction = direction - change * parts[-1]
+        direction = direction * state["H_diag"]
+        for change, moved, weight, part in zip(changes, steps, weights, reversed(parts), strict=True):
+            direction = direction + moved * (part - change.dot(direction) * weight)
+        return direction
+
+    def _gradient(self) -> Tensor:
+        """All gradients as one vector."""
+        return _cat(
+            [
+                _zeros((param.numel(),), dtype=param.dtype)
+                if param.grad is None
+                else param.grad.detach().reshape(-1)
+                for param in self._params
+            ]
+        )
+
+    def _move(self, direction: Tensor, step: float) -> None:
+        """Add ``step * direction`` to the parameters."""
+        offset = 0
+        for param in self._params:
+            part = direction[offset : offset + param.numel()].reshape(tuple(param.shape))
+            param._assign(param.detach() + part * step)
+            offset += param.numel()
+
+
+def _with_gradients(closure: Callable[[], Any]) -> Any:
+    with _core.GradientMode(True):
+        return closure()

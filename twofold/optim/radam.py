@@ -1,0 +1,113 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.frontend.creation import CREATION
+from twofold.optim.optimizer import (
+    Optimizer,
+    check_adam_settings,
+    check_ways,
+    decayed_gradient,
+    negative,
+    not_negative,
+    rule,
+)
+
+_mean = rule("adam_mean")
+_square = rule("adam_square")
+_direction = rule("rmsprop_direction")
+_decayed_parameter = rule("decayed_parameter")
+_parameter = rule("sgd_parameter")
+_zeros_like = CREATION["zeros_like"]
+
+
+class RAdam(Optimizer):
+    """Adam whose first steps, while the running mean square is uncertain, follow the mean alone.
+
+    Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond, 2020, algorithm 2; epsilon is added
+    to the uncorrected root, as in PyTorch.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: Learning rate.
+        betas: Decay of the running means of the gradient and of its square.
+        eps: Added to the root.
+        weight_decay: Square penalty.
+        decoupled_weight_decay: Whether the parameter is shrunk instead, as in ``AdamW``.
+        foreach: Accepted; speed does not depend on it.
+        maximize: Whether to climb.
+        capturable: Accepted; there are no graphs of a device to capture.
+        differentiable: Must be False.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.RAdam([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> w.item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_adam_settings(lr, eps, betas)
+        not_negative(weight_decay=weight_decay)
+        check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        (beta1, beta2), lr, eps, decay = group["betas"], group["lr"], group["eps"], group["weight_decay"]
+        longest = 2 / (1 - beta2) - 1
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state.update(step=0, exp_avg=_zeros_like(param), exp_avg_sq=_zeros_like(param))
+            if group["maximize"]:
+                gradient = negative(gradient)
+            state["step"] = step = state["step"] + 1
+            if decay:
+                if group["decoupled_weight_decay"]:
+                    param._assign(_decayed_parameter(param, lr, decay))
+                else:
+                    gradient = decayed_gradient(gradient, param, decay)
+            mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+            square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
+            correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+            length = longest - 2 * step * beta2**step / correction2
+            rate = lr / correction1
+            if length > 5.0:
+                certainty = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+                param._assign(
+                    _parameter(param, _direction(mean, square, eps), rate * (correction2 * certainty) ** 0.5)
+                )
+            else:
+                param._assign(_parameter(param, mean, rate))

@@ -1,0 +1,84 @@
+"""Resilient backpropagation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.frontend.creation import CREATION
+from twofold.optim.optimizer import Optimizer, check_rate, check_ways, negative, rule
+
+_step_size = rule("rprop_step_size")
+_kept_gradient = rule("rprop_gradient")
+_parameter = rule("rprop_parameter")
+_zeros_like, _full_like = CREATION["zeros_like"], CREATION["full_like"]
+
+
+class Rprop(Optimizer):
+    """Steps by the sign of the gradient, longer while it stays and shorter where it changes; for whole data sets.
+
+    Source: Riedmiller, Braun, A Direct Adaptive Method for Faster Backpropagation Learning, 1993; where the sign
+    changes nothing moves.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: First size of a step.
+        etas: Factors of a step where the sign changes and where it stays.
+        step_sizes: Smallest and largest step.
+        capturable: Accepted; there are no graphs of a device to capture.
+        foreach: Accepted; speed does not depend on it.
+        maximize: Whether to climb.
+        differentiable: Must be False.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.Rprop([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> w.item()
+    0.75
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state[param]
+            if not state:
+                state.update(step=0, prev=_zeros_like(param), step_size=_full_like(param, group["lr"]))
+            if group["maximize"]:
+                gradient = negative(gradient)
+            state["step"] += 1
+            before, sizes = state["prev"], state["step_size"]
+            sizes._assign(_step_size(gradient, before, sizes, shorter, longer, least, most))
+            gradient = before._assign(_kept_gradient(gradient, before))
+            param._assign(_parameter(param, gradient, sizes))

@@ -1,0 +1,11 @@
+"""Checkpoints: saving and loading states, PyTorch's format both ways, with nothing of a file being run."""
+
+from twofold.serialization.checkpoint import load, save
+from twofold.serialization.safe import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]

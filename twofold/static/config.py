@@ -1,0 +1,194 @@
+"""Options of sessions and runs: what has an effect here has it, what has none warns once, the rest is refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from twofold import _core
+from twofold.errors import ArgumentError
+from twofold.runtime.tracing import here
+
+_warned: set[str] = set()
+
+
+def warn_once(what: str, why: str) -> None:
+    """Warn that something has no effect, the first time in a process that it is met."""
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(f"{what} has no effect: {why}, at {here()}.", UserWarning, stacklevel=3)
+
+
+class _Message:
+    """Fields with defaults, as in a protocol buffer; others raise ValueError, as TensorFlow's do."""
+
+    _fields: dict[str, Any] = {}
+    _parts: dict[str, type] = {}
+
+    def __init__(self, **fields: Any) -> None:
+        for name, part in self._parts.items():
+            object.__setattr__(self, name, part())
+        for name, value in fields.items():
+            if name not in self._fields and name not in self._parts:
+                raise ValueError(
+                    f'Protocol message {type(self).__name__} has no "{name}" field, at {here()}. '
+                    f"It has {', '.join([*self._fields, *self._parts])}."
+                )
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            default = type(self)._fields[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}") from None
+        if isinstance(default, (dict, list)):
+            object.__setattr__(self, name, default.copy())
+            return self.__dict__[name]
+        return default
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._fields and name not in self._parts:
+            raise AttributeError(
+                f"Assignment not allowed (no field '{name}' in protocol message object {type(self).__name__})"
+            )
+        object.__setattr__(self, name, value)
+
+    def given(self, start: str = "") -> dict[str, Any]:
+        """The fields that are not as they were, by their dotted names."""
+        found = {
+            f"{start}{name}": value
+            for name, value in self.__dict__.items()
+            if name not in self._parts and value != self._fields[name]
+        }
+        for name in self._parts:
+            found.update(getattr(self, name).given(f"{start}{name}."))
+        return found
+
+
+class GPUOptions(_Message):
+    """Options of graphics processors, of which there are none here: they warn."""
+
+    _fields = {
+        "allow_growth": False,
+        "per_process_gpu_memory_fraction": 0.0,
+        "visible_device_list": "",
+        "allocator_type": "",
+        "deferred_deletion_bytes": 0,
+        "polling_active_delay_usecs": 0,
+        "polling_inactive_delay_msecs": 0,
+        "force_gpu_compatible": False,
+    }
+
+
+class OptimizerOptions(_Message):
+    """Options of TensorFlow's optimisers of graphs; Twofold's need none."""
+
+    _fields = {
+        "opt_level": 0,
+        "global_jit_level": 0,
+        "do_common_subexpression_elimination": False,
+        "do_constant_folding": False,
+        "do_function_inlining": False,
+    }
+    L0, L1 = -1, 0
+    DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
+
+
+class GraphOptions(_Message):
+    """Options of the graph; ``optimizer_options`` among them."""
+
+    _fields = {
+        "build_cost_model": 0,
+        "build_cost_model_after": 0,
+        "infer_shapes": False,
+        "place_pruned_graph": False,
+        "enable_bfloat16_sendrecv": False,
+        "timeline_step": 0,
+        "rewrite_options": None,
+    }
+    _parts = {"optimizer_options": OptimizerOptions}
+
+
+class ConfigProto(_Message):
+    """Options of a session.
+
+    ``allow_soft_placement`` lets the processor stand for devices that are not there, ``log_device_placement`` shows
+    where operations are, ``intra_op_parallelism_threads`` sets the number of threads of the process. A timeout raises
+    ArgumentError when a session is made; every other option that is set warns once that it has no effect.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+    ...     with tf.device("/gpu:0"):
+    ...         x = tf.constant(1.0)
+    ...     print(session.run(x))
+    1.0
+    """
+
+    _fields = {
+        "allow_soft_placement": False,
+        "log_device_placement": False,
+        "intra_op_parallelism_threads": 0,
+        "inter_op_parallelism_threads": 0,
+        "use_per_session_threads": False,
+        "device_count": {},
+        "device_filters": [],
+        "placement_period": 0,
+        "operation_timeout_in_ms": 0,
+        "isolate_session_state": False,
+    }
+    _parts = {"gpu_options": GPUOptions, "graph_options": GraphOptions}
+
+    def enter(self) -> None:
+        """Do what the options say, once for each session."""
+        given = self.given()
+        if given.pop("operation_timeout_in_ms", 0):
+            what = f"Session: operations have no timeouts, and operation_timeout_in_ms is set, at {here()}"
+            raise ArgumentError(what, "Leave it out.")
+        threads = given.pop("intra_op_parallelism_threads", 0)
+        if threads:
+            _core.set_threads(int(threads))
+        for name in ("allow_soft_placement", "log_device_placement"):
+            given.pop(name, None)
+        if given.get("device_count") and set(given["device_count"].items()) <= {("GPU", 0), ("CPU", 1)}:
+            del given["device_count"]
+        for name in given:
+            warn_once(f"ConfigProto.{name}", "there is one processor, and graphs are always optimised")
+
+
+class RunOptions(_Message):
+    """Options of one run: a timeout raises ArgumentError, a trace that is asked for warns once that there is none."""
+
+    _fields = {
+        "trace_level": 0,
+        "timeout_in_ms": 0,
+        "inter_op_thread_pool": 0,
+        "output_partition_graphs": False,
+        "report_tensor_allocations_upon_oom": False,
+    }
+    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
+
+
+class RunMetadata(_Message):
+    """What TensorFlow fills with the profile of a run; it stays empty here, and a run that is given one warns once."""
+
+    _fields = {"step_stats": None, "cost_graph": None, "partition_graphs": []}
+
+
+def check_run(options: Any, run_metadata: Any) -> None:
+    """Raise or warn where a run is given options that nothing here can follow."""
+    if options is not None:
+        if not isinstance(options, RunOptions):
+            raise TypeError(
+                f"run: options of type {type(options).__name__}, at {here()}. Give tf.RunOptions."
+            )
+        given = options.given()
+        if given.pop("timeout_in_ms", 0):
+            raise ArgumentError(f"run: runs have no timeouts, at {here()}", "Leave timeout_in_ms out.")
+        for name in given:
+            warn_once(f"RunOptions.{name}", "runs are not traced yet")
+    if run_metadata is not None:
+        if not isinstance(run_metadata, RunMetadata):
+            raise TypeError(
+                f"run: run_metadata of type {type(run_metadata).__name__}, at {here()}. Give tf.RunMetadata()."
+            )
+        warn_once("run_metadata", "runs are not traced yet, it stays empty")

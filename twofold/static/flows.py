@@ -1,0 +1,251 @@
+"""What computes choices and loops: closed functions in a replay, or the host where their bodies have effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ShapeError
+from twofold.ir.types import TensorType
+from twofold.ops.base import apply, ops
+from twofold.runtime.calls import LoopCall, call_branch, predicate_of
+from twofold.runtime.closing import close
+from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static.bodies import Body
+from twofold.static.graph import Graph, Operation
+from twofold.static.infer import Source, read_of
+
+
+class Flow:
+    """How a replay computes an operation from its bodies."""
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        self.bodies = list(bodies)
+        self.draws = any(body.draws for body in bodies)
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        """The outputs of ``operation``, declared by ``replay``."""
+        raise NotImplementedError
+
+    def sources(self, given: Sequence[Any]) -> list[Any]:
+        """The sources of the operation: what it is given, then what its bodies capture."""
+        captured = dict.fromkeys(source for body in self.bodies for source in body.captured)
+        return [*given, *[source for source in captured if source not in given]]
+
+    def declare(
+        self, graph: Graph, type: str, name: str | None, types: Sequence[TensorType], given: Sequence[Source]
+    ) -> Operation:
+        """The operation of ``given`` that this computes; it waits for all that the bodies wait for outside."""
+        effects = self.is_hosted()
+        self.captured = [source for source in self.sources(()) if not _is_current(source)]
+        made = graph.add(type, name, types, [*given, *self.captured] if effects else self.sources(given))
+        if effects:
+            made.python, made.hosted = self.iterate, True
+        else:
+            made.flow = self
+        outside = [control for body in self.bodies for control in body.controls]
+        made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, *outside)))
+        return made
+
+    def is_hosted(self) -> bool:
+        """Whether the host runs the bodies one by one."""
+        return any(body.with_effects() for body in self.bodies)
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        """The outputs for arrays of the inputs, computed on the host: one part of ``run`` for each iteration."""
+        raise NotImplementedError
+
+    def once(self, run: Any, body: Body, values: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
+        """The results of a body for the values of its arguments and of what it captures."""
+        arguments = [(argument, 0) for argument in body.arguments]
+        part = run.inner([*self.captured, *arguments], [*captured, *values], body.begin)
+        found: list[Any] = part.result(body.results, ())
+        return found
+
+
+def _is_current(source: Source) -> bool:
+    """Whether each iteration on the host looks at a captured value anew."""
+    return read_of(source) is not None or source[0].number_of is not None
+
+
+class Choice(Flow):
+    """Input 0 selects a body; only that one is computed."""
+
+    def __init__(self, bodies: Sequence[Body], names: Sequence[str]) -> None:
+        super().__init__(bodies)
+        self.names = names
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        choice = replay.symbolic(replay.read(operation, operation.sources[0]))
+        choice = apply("reshape", choice, attrs=((),))
+
+        def run(body: Body, k: int) -> Callable[[], list[Any]]:
+            names = [f"result {place}" for place in range(len(body.results))]
+            return lambda: list(zip(body.replay(replay, ()), names))
+
+        functions = [run(body, k) for k, body in enumerate(self.bodies)]
+        return call_branch(operation.type.lower(), choice, functions, self.names, ())
+
+
+class While(Flow):
+    """Bodies ``condition`` and ``body`` over ``count`` carried values; input ``count`` may limit the iterations.
+
+    ``growing`` are the places of arrays that may grow: the inputs before the captured ones are their last sizes.
+    """
+
+    def __init__(
+        self, condition: Body, body: Body, names: Sequence[str], limited: bool, growing: Sequence[int] = ()
+    ) -> None:
+        super().__init__([condition, body])
+        self.condition, self.body, self.names, self.limited = condition, body, names, limited
+        self.growing = list(growing)
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        first = len(self.names) + int(self.limited)
+        carried = self._carried(replay, operation)
+        if not replay.depth:
+            for place, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
+                size = int(numpy.asarray(replay.number(operation, source)))
+                carried[place] = replay.symbolic(_longer(carried[place], size))
+        return self._looped(replay, operation, carried)
+
+    def _carried(self, replay: Any, operation: Operation) -> list[Any]:
+        count = len(self.names)
+        return [replay.symbolic(replay.read(operation, source)) for source in operation.sources[:count]]
+
+    def _looped(self, replay: Any, operation: Operation, carried: list[Any]) -> list[Any]:
+        count = len(self.names)
+        call = LoopCall("while_loop", carried, self.names)
+        if self.limited:
+            most = replay.symbolic(replay.read(operation, operation.sources[count]))
+            call.most = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
+        call.carried = carried = self._with_rows(replay, carried)
+        (start,) = self.condition.replay(replay, carried)
+
+        def step(*values: Any) -> list[Any]:
+            new = call.check_carried(self.body.replay(replay, values))
+            (go_on,) = self.condition.replay(replay, new)
+            return [*new, predicate_of("while_loop", go_on, "the condition")]
+
+        return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        count, limited = len(self.names), int(self.limited)
+        carried, captured = list(arrays[:count]), arrays[count + limited :]
+        most = int(arrays[count]) if limited else None
+        made = 0
+        while (most is None or made < most) and self.once(run, self.condition, carried, captured)[0]:
+            carried = self.once(run, self.body, carried, captured)
+            made += 1
+        return carried
+
+    def _with_rows(self, replay: Any, carried: list[Any]) -> list[Any]:
+        """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
+        places = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
+        if not places:
+            return carried
+        found = close(lambda *values: self.body.replay(replay, values), [value.type_ for value in carried])
+        types = [node.type for node in found.graph.outputs]
+        return [
+            replay.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in places else value
+            for k, value in enumerate(carried)
+        ]
+
+
+class Sizes(While):
+    """The sizes that a loop leaves its growing arrays with: the loop for the indices of its writes alone."""
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        if replay.depth:  # an inner loop; the outer one's arrays have their sizes
+            return [ops.full((), 0, dtype=int64) for _ in self.growing]
+        carried = self._carried(replay, operation)
+        for place in self.growing:
+            rows = carried[place].type_.shape[0]
+            carried[place] = replay.symbolic(ops.full((), rows, dtype=int64))
+        found = self._looped(replay, operation, carried)
+        return [found[place] for place in self.growing]
+
+    def is_hosted(self) -> bool:
+        return super().is_hosted() or any(body.looks_at_elements() for body in self.bodies)
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        found = super().iterate(run, *arrays)
+        return [numpy.int64(len(found[place])) for place in self.growing]
+
+
+def _longer(flow: Any, size: int) -> Any:
+    rows, *rest = flow.type_.shape
+    if size <= rows:
+        return flow
+    more = ops.zeros((size - rows, *rest), dtype=flow.dtype)
+    return ops.zeros((size, *rest), dtype=flow.dtype) if 0 in rest else ops.concatenate([flow, more], 0)
+
+
+def is_unwritten(type: TensorType) -> bool:
+    """Whether a value is a tensor array without elements, see ``static.tensor_array``."""
+    return len(type.shape) == 2 and type.shape[1] == 0
+
+
+class Repeat(Flow):
+    """A body over the rows of arrays: inputs are carried values, then the arrays."""
+
+    def __init__(self, operation: str, body: Body, names: Sequence[str], arrays: int, reverse: bool) -> None:
+        super().__init__([body])
+        self.operation, self.body, self.names, self.arrays, self.reverse = (
+            operation,
+            body,
+            names,
+            arrays,
+            reverse,
+        )
+
+    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        count = len(self.names)
+        values = [
+            replay.symbolic(replay.read(operation, source))
+            for source in operation.sources[: count + self.arrays]
+        ]
+        call = LoopCall(self.operation, values[:count], self.names)
+        call.rows = values[count:]
+        call.descending = self.reverse
+        lengths = {row.type_.shape[0] for row in call.rows}
+        if len(lengths) != 1:
+            what = f"the first axes are of sizes {sorted(lengths)}"
+            raise ShapeError(what, "Give arrays of one length.")
+        (call.limit,) = lengths
+
+        def step(*given: Any) -> list[Any]:
+            found = self.body.replay(replay, given)
+            return [*call.check_carried(found[:count]), *found[count:]]
+
+        return call.run(step)[:-1]
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        count = len(self.names)
+        carried, rows = list(arrays[:count]), arrays[count : count + self.arrays]
+        captured = arrays[count + self.arrays :]
+        lengths = {len(array) for array in rows}
+        if len(lengths) != 1:
+            what = f"the first axes are of sizes {sorted(lengths)}"
+            raise ShapeError(what, "Give arrays of one length.")
+        order = range(lengths.pop())
+        stacked: list[list[Any]] = []
+        for k in reversed(order) if self.reverse else order:
+            found = self.once(run, self.body, [*carried, *[array[k] for array in rows]], captured)
+            carried = found[:count]
+            stacked.append(found[count:])
+        if self.reverse:
+            stacked.reverse()
+        return [*carried, *self._stacked(stacked)]
+
+    def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        if rows:
+            return [numpy.stack(parts) for parts in zip(*rows)]
+        types = [owner.outputs[k].type_ for owner, k in self.body.results[len(self.names) :]]
+        return [
+            numpy.zeros((0, *[max(n, 0) for n in type.shape if type.shape != UNKNOWN_RANK]), type.dtype.numpy)
+            for type in types
+        ]

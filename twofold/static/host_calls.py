@@ -1,0 +1,34 @@
+"""Operations that Python computes while a graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.dtypes import DType
+from twofold.ir.types import tensor_type
+from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.static.bodies import source_of
+from twofold.static.define import convert_to_tensor
+from twofold.static.graph import get_default_graph
+
+
+def in_python(
+    type: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    results: Sequence[tuple[DType, Sequence[int | None] | None]],
+    name: str | None,
+) -> list[Any]:
+    """A ``py_func`` whose results have known dtypes, ranks unless the shape is None, and sizes unless one is None."""
+    tensors = [convert_to_tensor(value) for value in inputs]
+    types = [
+        tensor_type(dtype, UNKNOWN_RANK)
+        if sizes is None
+        else tensor_type(dtype, tuple(new_unknown_size() if size is None else size for size in sizes))
+        for dtype, sizes in results
+    ]
+    graph = tensors[0].graph if tensors else get_default_graph()
+    made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors])
+    made.python = function
+    return list(made.outputs)

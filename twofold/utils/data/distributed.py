@@ -1,0 +1,77 @@
+"""The share of one process in a data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from twofold.frontend.drawing import Generator, randperm
+from twofold.utils.data.sampler import Sampler
+
+
+class DistributedSampler(Sampler):
+    """Every ``num_replicas``-th index, starting with ``rank``; all replicas get as many.
+
+    Args:
+        dataset: What is divided.
+        num_replicas: How many shares there are. There are no process groups to take it from.
+        rank: Which share this is.
+        shuffle: Whether indices are in random order, another in each epoch that ``set_epoch`` names.
+        seed: Of the random order, the same in every replica.
+        drop_last: Whether the last samples are left out to make shares equal; otherwise the first come twice.
+
+    Raises:
+        RuntimeError: A number is missing.
+        ValueError: ``rank`` is no share.
+
+    >>> import twofold as torch
+    >>> data = range(5)
+    >>> [list(torch.utils.data.DistributedSampler(data, 2, rank, shuffle=False)) for rank in range(2)]
+    [[0, 2, 4], [1, 3, 0]]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(dataset)
+        if num_replicas is None or rank is None:
+            raise RuntimeError("DistributedSampler: there is no process group. Give num_replicas and rank.")
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
+        count = len(dataset)
+        uneven = count % num_replicas
+        self.num_samples = count // num_replicas if drop_last and uneven else math.ceil(count / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.dataset)
+        if self.shuffle:
+            generator = Generator()
+            generator.manual_seed(self.seed + self.epoch)
+            indices = randperm(count, generator=generator).tolist()
+        else:
+            indices = list(range(count))
+        if not self.drop_last and indices:
+            indices = indices * math.ceil(self.total_size / count)
+        return iter(indices[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the random order of the next pass."""
+        self.epoch = epoch
