@@ -40,13 +40,18 @@ class CholeskyInfo(NamedTuple):
 def positive_definite(shape: tuple[int, ...]) -> Any:
     """Symmetric matrices with positive eigenvalues."""
     x = numpy.random.default_rng(len(shape)).standard_normal(shape)
-    return (x @ x.swapaxes(-1, -2) + numpy.eye(shape[-1])).astype(numpy.float32)
+    return gram(x, numpy.float32) + numpy.eye(shape[-1], dtype=numpy.float32)
 
 
 def complex_positive() -> Any:
     """A Hermitian matrix with positive eigenvalues."""
-    x = complex_matrices((3, 3))
-    return (x @ x.conj().T).astype(numpy.complex64)
+    return gram(complex_matrices((3, 3)), numpy.complex64)
+
+
+def gram(x: Any, dtype: Any) -> Any:
+    """``x @ x^H``, Hermitian to the last bit: the rounding of the two triangles depends on the processor's BLAS."""
+    product = x @ x.swapaxes(-1, -2).conj()
+    return ((product + product.swapaxes(-1, -2).conj()) / 2).astype(dtype)
 
 
 @host
