@@ -2,6 +2,8 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "autocast.h"
@@ -19,6 +21,7 @@ struct PyOperation {
   Operation* operation;
   Py_ssize_t arity;
   AutocastPolicy autocast;
+  bool checks_numbers;   // `slow` compares Python numbers with the range of the dtype beside them
   PyObject* slow;        // handles keywords, nodes and everything unusual
   PyObject* dictionary;  // __name__, __doc__, __signature__
 };
@@ -84,6 +87,41 @@ PyObject* call_into(PyObject* slow, PyObject* const* arguments, Py_ssize_t count
   return written;
 }
 
+// The magnitude of a Python number, 0 where it is not finite; false for other objects and what a long cannot hold.
+bool magnitude(PyObject* number, double* out) {
+  int overflow = 0;
+  if (PyFloat_Check(number)) *out = std::fabs(PyFloat_AS_DOUBLE(number));
+  else if (PyLong_Check(number)) *out = std::fabs(static_cast<double>(PyLong_AsLongAndOverflow(number, &overflow)));
+  else return false;
+  if (!std::isfinite(*out)) *out = 0;
+  return !overflow;
+}
+
+// Whether `slow` would let a call pass that has a tensor among its arguments, all of them tensors or Python numbers.
+bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
+  constexpr double kLargestInt8 = 127, kLargestFloat16 = 65504, kLargestBFloat16 = 3.3895313892515355e38;
+  double largest = 0;
+  bool floats = false, integers = false, float16 = false, fractions = false, numbers = false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    double size = 0;
+    if (is_tensor(arguments[i])) {
+      uint8_t dtype = reinterpret_cast<PyTensor*>(arguments[i])->value->type->dtype;
+      floats |= is_differentiable(dtype);
+      integers |= !is_differentiable(dtype) && dtype != kBool;
+      float16 |= dtype == kFloat16;
+    } else if (magnitude(arguments[i], &size)) {
+      fractions |= PyFloat_Check(arguments[i]) != 0;
+      largest = std::max(largest, size);
+      numbers = true;
+    } else {
+      return false;
+    }
+  }
+  if (!numbers) return true;
+  if (integers || !floats) return !fractions && largest <= kLargestInt8;
+  return largest <= (float16 ? kLargestFloat16 : kLargestBFloat16);
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
@@ -91,10 +129,9 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
     Autocast cast(op->autocast, arguments, static_cast<size_t>(count + (names ? PyTuple_GET_SIZE(names) : 0)));
     return cast.arguments() ? call(self, cast.arguments(), static_cast<size_t>(count), names) : nullptr;
   }
-  if (op->operation && count == op->arity && !names) {
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      if (is_tensor(arguments[i])) return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
-    }
+  if (op->operation && count == op->arity && !names && std::any_of(arguments, arguments + count, is_tensor) &&
+      (!op->checks_numbers || passes_checks(arguments, count))) {
+    return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
   }
   Py_ssize_t place = op->arity < 0 ? -1 : position_of_out(names);
   PyObject* result = place < 0 ? PyObject_Vectorcall(op->slow, arguments, flags, names)
@@ -136,12 +173,13 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-// operation_callable(op, arity, slow, autocast="") -> callable; without an op every call goes to `slow`, which below arity 0
-// sees to the keyword `out` itself. Its __wrapped__ is `slow`.
+// operation_callable(op, arity, slow, autocast="", checks_numbers=False) -> callable; without an op every call goes to `slow`,
+// which below arity 0 sees to the keyword `out` itself. Its __wrapped__ is `slow`.
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
   PyObject *python, *slow, *autocast = nullptr;
   Py_ssize_t arity;
-  if (!PyArg_ParseTuple(arguments, "OnO|U", &python, &arity, &slow, &autocast)) return nullptr;
+  int checks_numbers = 0;
+  if (!PyArg_ParseTuple(arguments, "OnO|Up", &python, &arity, &slow, &autocast, &checks_numbers)) return nullptr;
   Operation* operation = python == Py_None ? nullptr : operation_of(python);
   if (!operation && python != Py_None) return nullptr;
   auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
@@ -150,6 +188,7 @@ PyObject* operation_callable(PyObject*, PyObject* arguments) {
   made->operation = operation;
   made->arity = arity;
   made->autocast = autocast ? autocast_policy(autocast) : AutocastPolicy::kNone;
+  made->checks_numbers = checks_numbers;
   made->slow = slow;
   made->dictionary = PyDict_New();
   Py_INCREF(slow);

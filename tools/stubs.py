@@ -100,7 +100,7 @@ def result(function: Callable[..., Any], declared: Any) -> str:
         return text
     function = written(function)
     entry = ENTRIES.get(function)
-    if entry is not None and entry.arity is not None:
+    if entry is not None and entry.arity is not None and not entry.checks_numbers:
         return "Tensor"
     try:
         source = inspect.getsource(function)

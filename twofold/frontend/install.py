@@ -167,7 +167,8 @@ def _callable(function: Callable[..., Any]) -> Any:
     function = _observing(function) if function in OBSERVED else function
     function = _over_all(function) if getattr(function, "empty_dim_is_all", False) else function
     arity = getattr(op, "arity", None)
-    made = _core.operation_callable(op if arity else None, arity or 0, function, policy)
+    checks = getattr(op, "checks_numbers", False)
+    made = _core.operation_callable(op if arity else None, arity or 0, function, policy, checks)
     made.__name__ = made.__qualname__ = function.__name__
     made.__doc__ = function.__doc__
     return made

@@ -344,6 +344,8 @@ class threshold:
     """
 
     signature = "input, threshold, value"
+    arity = 3
+    checks_numbers = True
     domain = (reals(-3, 3), reals(0.1, 0.2), reals(4, 5))
     reference = lambda x, limit, value: numpy.where(x > limit, x, value)
     compute = lambda x, limit, value: ops.where(x > limit, x, value)

@@ -175,13 +175,12 @@ class Operation(Op):
     reflected: bool = False
     inplace: bool | str = False  # whether the method ``name_`` exists; "shape" if it changes that
     arity: int | None = None  # n: the public call takes exactly n positional values and no attributes
+    checks_numbers: bool = False  # with an arity: ``call`` only sees whether the dtype holds a Python number
     call: Callable[..., Any]
     creates: str = ""  # makes new leaves, of the "default" dtype or of that of a "value"
     differentiable: bool = True
     without_gradient: tuple[int, ...] = ()  # inputs whose gradient has no formula: asking for it is an error
-    exact_reference: bool = (
-        False  # the reference wants arrays of the true dtypes, not floats widened to float64
-    )
+    exact_reference: bool = False  # the reference wants arrays of the true dtypes, not of float64
     kinds: str = "biuf"  # the dtype kinds that the operands may promote to
     half_types: bool = True  # custom: whether kernels read float16 and bfloat16; else calls widen them before
     domain: tuple[Domain, ...] = ()  # per input, what ``samples`` draws from (default: -3 to 3)

@@ -100,7 +100,8 @@ class clamp:
     functions = ("clamp", "clip")
     domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
     kinds = "iuf"
-    arity = None
+    arity = 3
+    checks_numbers = True
     vjp = lambda ct, y, x, low, high: (
         ops.where(ops.logical_or(x < low, x > high), 0, ct),
         ops.where(ops.logical_and(x < low, low < high), ct, 0),
@@ -132,6 +133,8 @@ class clamp_min:
     """
 
     signature = "input, min"
+    arity = 2
+    checks_numbers = True
     vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
     lower = lambda b, x, low: b.maximum(x, low)
     reference = numpy.maximum
@@ -152,6 +155,8 @@ class clamp_max:
     """
 
     signature = "input, max"
+    arity = 2
+    checks_numbers = True
     vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
     lower = lambda b, x, high: b.minimum(x, high)
     reference = numpy.minimum

@@ -455,7 +455,8 @@ class where:
     kinds = "biufc"
     on_strings = "kernel"
     operand_dtypes = (bool_, None, None)
-    arity = None
+    arity = 3
+    checks_numbers = True
     vjp = lambda ct, y, c, a, b: (None, ops.where(c, ct, 0), ops.where(c, 0, ct))
     keeps_nan = True
     lower = lambda b, c, x, y: b.select(c, x, y)

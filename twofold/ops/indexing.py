@@ -449,6 +449,8 @@ class masked_fill:
     inplace = True
     methods = ("masked_fill",)
     signature = "input, mask, value"
+    arity = 3
+    checks_numbers = True
 
     @staticmethod
     def call(input: Any, mask: Any, value: Any) -> Any:
