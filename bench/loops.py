@@ -62,12 +62,13 @@ def aligned(array: numpy.ndarray) -> numpy.ndarray:
 def calls(program: CompiledProgram, arrays: list[numpy.ndarray]) -> Callable[[], None]:
     """A function that runs the kernels of a program over ``arrays``."""
     outputs = [aligned(numpy.zeros(type.shape, type.dtype.numpy)) for type in program.output_types]
-    arena = aligned(numpy.zeros(program.arena_bytes + 1, numpy.uint8))
+    offsets, arena_bytes = program.arena()
+    arena = aligned(numpy.zeros(arena_bytes + 1, numpy.uint8))
     memory = {0: arrays, 1: outputs}
     prepared = []
     for address, buffers, params, work, *_ in program.instructions:
         pointers = [
-            arena.ctypes.data + index if kind == 2 else memory[kind][index].ctypes.data
+            arena.ctypes.data + offsets[index] if kind == 2 else memory[kind][index].ctypes.data
             for kind, index in buffers
         ]
         table, numbers = (

@@ -29,11 +29,13 @@ std::unordered_map<std::string, ExecutableRef>& table() {
 
 void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, uint32_t location) {
   size_t count = called ? called->inputs.size() : 0;
+  PyObject* labels = program.labels;
+  if (!labels && called && !(labels = labels_of(const_cast<Signature*>(called)))) return;
   PyObject* types = PyTuple_New(static_cast<Py_ssize_t>(count));
   for (size_t i = 0; types && i < count; ++i) {
     PyTuple_SET_ITEM(types, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
   }
-  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLsON", program.labels ? program.labels : Py_None,
+  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLsON", labels ? labels : Py_None,
                                            static_cast<int>(error.label), static_cast<long long>(error.code),
                                            location_text(location).c_str(),
                                            called ? called->operation->python : Py_None, types);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "arena.h"
 #include "autocast.h"
 #include "compiled.h"
 #include "declared.h"
@@ -17,6 +18,7 @@
 #include "node.h"
 #include "object.h"
 #include "process.h"
+#include "template.h"
 #include "tensor.h"
 
 namespace nb = nanobind;
@@ -58,8 +60,27 @@ const HookSlot kHooks[] = {
     {"worth_delaying", &hooks.worth_delaying},
     {"checks_values", &hooks.checks_values},
     {"listed_operand", &hooks.listed_operand},
+    {"template_of", &hooks.template_of},
+    {"template_gradient", &hooks.template_gradient},
+    {"template_program", &hooks.template_program},
     {"anomaly", &hooks.anomaly},
 };
+
+nb::object run_size_program(nb::handle encoded, const std::vector<int64_t>& values) {
+  SizeProgram program;
+  if (!program.read(encoded.ptr())) throw nb::python_error();
+  std::vector<int64_t> results;
+  if (values.size() != program.inputs()) throw nb::value_error("a size program takes another number of sizes");
+  if (!program.run(values.data(), results)) return nb::none();
+  return nb::cast(results);
+}
+
+void set_templates(const std::string& mode) {
+  if (mode == "off") template_mode = Templates::kOff;
+  else if (mode == "second_size") template_mode = Templates::kSecondSize;
+  else if (mode == "at_once") template_mode = Templates::kAtOnce;
+  else throw nb::value_error(("templates are made off, second_size or at_once, not " + mode).c_str());
+}
 
 void set_hook(const std::string& name, nb::object value) {
   for (const auto& hook : kHooks) {
@@ -79,13 +100,11 @@ struct PyNested {
   std::shared_ptr<const Nested> nested;
 };
 
-ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
-                        nb::object labels, int64_t total_work, std::vector<std::pair<int32_t, int32_t>> donations) {
+ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbytes, const std::vector<int64_t>& buffer_sizes, bool reuse_memory,
+                        nb::object labels, int64_t further_work, std::vector<std::pair<int32_t, int32_t>> donations) {
   auto program = std::make_shared<Program>();
   program->output_nbytes = std::move(output_nbytes);
-  program->arena_bytes = arena_bytes;
-  program->constants.assign(constants.c_str(), constants.c_str() + constants.size());
-  program->total_work = total_work;
+  program->total_work = further_work;
   program->donations = std::move(donations);
   for (nb::handle item : instructions) {
     auto [address, buffers, params, work, grain, label, host] =
@@ -115,11 +134,10 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
       program->slots.push_back(BufferSlot{static_cast<uint8_t>(kind), index});
     }
     program->params.insert(program->params.end(), params.begin(), params.end());
-    program->most_slots = std::max(program->most_slots, made.slots);
     program->instructions.push_back(made);
   }
   program->labels = labels.release().ptr();
-  program->settle_donations();
+  program->settle(buffer_sizes, reuse_memory);
   return program;
 }
 
@@ -177,6 +195,13 @@ nb::object type_object(Type* type) {
   return nb::borrow(python);
 }
 
+nb::object graph_object(Signature* signature) {
+  if (!signature->graph && !signature->plan) return nb::none();
+  PyObject* graph = graph_of(signature);
+  if (!graph) throw nb::python_error();
+  return nb::borrow(graph);
+}
+
 // (leaf types, [(graph, refs, op, attrs, where, gradient mask)], outputs)
 nb::tuple describe_trace(const CanonicalTrace& canonical) {
   nb::list leaves, entries, outputs;
@@ -186,7 +211,7 @@ nb::tuple describe_trace(const CanonicalTrace& canonical) {
     for (uint32_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
     const Signature& s = *entry.signature;
     PyObject* where = location_tuple(entry.location);
-    entries.append(nb::make_tuple(nb::borrow(s.graph), refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
+    entries.append(nb::make_tuple(graph_object(entry.signature), refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
                                   nb::steal(where), entry.gradient_mask));
   }
   for (Ref ref : canonical.outputs) outputs.append(ref);
@@ -265,6 +290,12 @@ nb::dict statistics() {
   out["signatures"] = signature_count();
   out["traces"] = cached_trace_count();
   out["executables"] = executable_count();
+  TemplateCounts templates = template_counts();
+  out["families"] = templates.families;
+  out["templates"] = templates.made;
+  out["template_programs"] = templates.programs;
+  out["template_uses"] = templates.uses;
+  out["templates_refused"] = templates.refused;
   out["predicted_flushes"] = recorder.predicted_flushes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
@@ -316,6 +347,12 @@ void bind_functions(nb::module_& m) {
   m.def("set_threads", &set_thread_count);
   m.def("threads", &thread_count);
   m.def("set_tier", &set_tier);
+  m.def("set_templates", &set_templates, "When plans with symbolic sizes are made: off, second_size or at_once.");
+  m.def("run_size_program", &run_size_program, nb::arg("encoded"), nb::arg("values"), "Its results; None where a guard does not hold.");
+  m.def("plan_arena", [](const std::vector<std::vector<int32_t>>& uses, const std::vector<int64_t>& sizes, bool reuse) {
+    ArenaPlan plan = plan_arena(uses, sizes, reuse);
+    return nb::make_tuple(plan.offsets, plan.bytes);
+  }, nb::arg("uses"), nb::arg("sizes"), nb::arg("reuse"));
   m.def("set_node_budget", [](int64_t nodes) { settings.node_budget = std::max<int64_t>(1, nodes); });
   m.def("grad_enabled", [] { return Recorder::current().grad_enabled; });
   m.def("eager", [] { return Recorder::current().eager; });
@@ -378,13 +415,13 @@ NB_MODULE(_core, m) {
   nb::class_<PyProgram>(m, "Program")
       .def(
           "__init__",
-          [](PyProgram* self, nb::list instructions, std::vector<int64_t> output_nbytes, int64_t arena_bytes, nb::bytes constants,
-             nb::object labels, int64_t total_work, std::vector<std::pair<int32_t, int32_t>> donations) {
-            new (self) PyProgram{make_program(instructions, std::move(output_nbytes), arena_bytes, constants, labels, total_work,
+          [](PyProgram* self, nb::list instructions, std::vector<int64_t> output_nbytes, const std::vector<int64_t>& buffer_sizes,
+             bool reuse_memory, nb::object labels, int64_t further_work, std::vector<std::pair<int32_t, int32_t>> donations) {
+            new (self) PyProgram{make_program(instructions, std::move(output_nbytes), buffer_sizes, reuse_memory, labels, further_work,
                                               std::move(donations))};
           },
-          nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("arena_bytes"), nb::arg("constants"), nb::arg("labels").none(),
-          nb::arg("total_work"), nb::arg("donations") = std::vector<std::pair<int32_t, int32_t>>())
+          nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("buffer_sizes"), nb::arg("reuse_memory"), nb::arg("labels").none(),
+          nb::arg("further_work"), nb::arg("donations") = std::vector<std::pair<int32_t, int32_t>>())
       .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
       .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; })
       .def("run", &run_program, nb::arg("inputs"), nb::arg("outputs"));

@@ -2,8 +2,10 @@
 
 #include "program.h"
 
+#include <algorithm>
 #include <optional>
 
+#include "arena.h"
 #include "buffer.h"
 
 namespace twofold {
@@ -50,6 +52,26 @@ Program::~Program() {
   Py_XDECREF(labels);
 }
 
+void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory) {
+  constexpr uint8_t kArena = 2;
+  std::vector<std::vector<int32_t>> uses;
+  for (const Instruction& instruction : instructions) {
+    auto& used = uses.emplace_back();
+    for (uint32_t i = 0; i < instruction.slots; ++i) {
+      const BufferSlot& slot = slots[instruction.first_slot + i];
+      if (slot.kind == kArena) used.push_back(static_cast<int32_t>(slot.index));
+    }
+    most_slots = std::max(most_slots, instruction.slots);
+    total_work += instruction.work * kGrainNanoseconds / instruction.grain;
+  }
+  ArenaPlan plan = plan_arena(uses, buffer_sizes, reuse_memory);
+  for (BufferSlot& slot : slots) {
+    if (slot.kind == kArena) slot.index = plan.offsets[static_cast<size_t>(slot.index)];
+  }
+  arena_bytes = plan.bytes;
+  settle_donations();
+}
+
 void Program::settle_donations() {
   for (size_t i = 0; i < instructions.size() && overwrites_from == SIZE_MAX; ++i) {
     const BufferSlot* slot = slots.data() + instructions[i].first_slot;
@@ -81,7 +103,6 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
     on_heap.resize(most_slots);
     pointers = on_heap.data();
   }
-  char* constant_data = const_cast<char*>(constants.data());
   std::optional<Interrupts::Held> held;
   for (size_t number = 0; number < instructions.size(); ++number) {
     if (number == whole_from) held.emplace(interrupts);
@@ -91,8 +112,7 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
       switch (slot[i].kind) {
         case 0: pointers[i] = inputs[slot[i].index]; break;
         case 1: pointers[i] = outputs[slot[i].index]; break;
-        case 2: pointers[i] = arena + slot[i].index; break;
-        default: pointers[i] = constant_data + slot[i].index; break;
+        default: pointers[i] = arena + slot[i].index; break;
       }
     }
     if (instruction.host) {

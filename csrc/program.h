@@ -26,7 +26,7 @@ struct KernelError {
 struct PythonError {};
 
 struct BufferSlot {
-  uint8_t kind;  // 0 input, 1 output, 2 arena, 3 constants
+  uint8_t kind;  // 0 input, 1 output, 2 arena
   int64_t index;
 };
 
@@ -45,7 +45,6 @@ class Program {
   std::vector<Instruction> instructions;
   std::vector<BufferSlot> slots;
   std::vector<int64_t> params;
-  std::vector<char> constants;
   std::vector<int64_t> output_nbytes;
   std::vector<std::pair<int32_t, int32_t>> donations;  // input whose memory an output may take over
   int64_t arena_bytes = 0;
@@ -57,13 +56,17 @@ class Program {
   size_t overwrites_from = SIZE_MAX;  // first instruction that writes to an output named in donations
 
   ~Program();
-  // Decides what may be donated once the instructions are there.
-  void settle_donations();
+  // Once the instructions are there: places the buffers of these sizes in the arena, sums up the work, and decides what
+  // may be donated. Slots of the arena hold the number of a buffer until then, and where it lies from then on.
+  void settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory);
   // Pointers must hold input and output memory of the planned sizes; from instruction `whole_from` on nothing
   // interrupts the run. Throws KernelError, PythonError or std::bad_alloc.
   void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
   // As run, in memory that the caller gives, and with the interpreter lock as it is.
   void run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
+
+ private:
+  void settle_donations();
 };
 
 using ProgramRef = std::shared_ptr<Program>;

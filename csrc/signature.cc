@@ -2,6 +2,7 @@
 
 #include "signature.h"
 
+#include "template.h"
 #include "tensor.h"
 
 #include <cstring>
@@ -24,8 +25,10 @@ struct Owned {
 
 void append(std::string& out, const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
 
-// Serialises by value: 1, 1.0 and True differ, as do 0.0 and -0.0.
-bool serialise(PyObject* value, std::string& out) {
+constexpr size_t kNumberBytes = sizeof(long long);
+
+// Serialises by value: 1, 1.0 and True differ, as do 0.0 and -0.0. `numbers` gets the places of integers in `out`.
+bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers) {
   if (value == Py_None) {
     out += 'n';
   } else if (PyBool_Check(value)) {
@@ -41,6 +44,7 @@ bool serialise(PyObject* value, std::string& out) {
       out += '\0';
     } else {
       out += 'i';
+      numbers.push_back(out.size());
       append(out, &number, sizeof number);
     }
   } else if (PyFloat_Check(value)) {
@@ -63,7 +67,7 @@ bool serialise(PyObject* value, std::string& out) {
     out += '(';
     append(out, &size, sizeof size);
     for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!serialise(PyTuple_GET_ITEM(value, i), out)) return false;
+      if (!serialise(PyTuple_GET_ITEM(value, i), out, numbers)) return false;
     }
   } else if (PyObject_HasAttrString(value, "code") && PyObject_HasAttrString(value, "itemsize")) {
     Owned name(PyObject_GetAttrString(value, "name"));
@@ -89,6 +93,19 @@ bool serialise(PyObject* value, std::string& out) {
     append(out, &value, sizeof value);
   }
   return true;
+}
+
+// Tells what attributes are but for their integers.
+uint32_t skeleton_of(const std::string& bytes, const std::vector<size_t>& numbers) {
+  static auto& known = *new std::unordered_map<std::string, uint32_t>();
+  std::string rest;
+  size_t from = 0;
+  for (size_t place : numbers) {
+    rest.append(bytes, from, place - from);
+    from = place + kNumberBytes;
+  }
+  rest.append(bytes, from);
+  return known.try_emplace(std::move(rest), static_cast<uint32_t>(known.size())).first->second;
 }
 
 uint64_t mix(uint64_t h, uint64_t v) {
@@ -134,20 +151,7 @@ Memo& memo() {
   return table;
 }
 
-Signature* insert(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
-  Memo& table = memo();
-  if (table.count * 2 >= table.slots.size()) table.grow();
-  uint64_t hash = hash_key(op, attributes, inputs, count);
-  auto* s = new Signature();
-  s->id = static_cast<uint32_t>(++table.count);
-  s->operation = op;
-  s->attributes = attributes;
-  s->inputs.assign(inputs, inputs + count);
-  s->gradients.resize(count);
-  s->hash = hash;
-  *table.find(hash, op, attributes, inputs, count) = s;
-  return s;
-}
+}  // namespace
 
 PyObject* types_tuple(Type* const* inputs, size_t count) {
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
@@ -163,6 +167,23 @@ PyObject* types_tuple(Type* const* inputs, size_t count) {
   }
   return tuple;
 }
+
+Signature* insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  Memo& table = memo();
+  if (table.count * 2 >= table.slots.size()) table.grow();
+  uint64_t hash = hash_key(op, attributes, inputs, count);
+  auto* s = new Signature();
+  s->id = static_cast<uint32_t>(++table.count);
+  s->operation = op;
+  s->attributes = attributes;
+  s->inputs.assign(inputs, inputs + count);
+  s->gradients.resize(count);
+  s->hash = hash;
+  *table.find(hash, op, attributes, inputs, count) = s;
+  return s;
+}
+
+namespace {
 
 // Reads (graph, output TensorType, differentiable) into s.
 bool fill(Signature* s, PyObject* result) {
@@ -218,7 +239,8 @@ Attributes* attributes_of(PyObject* tuple) {
     return nullptr;
   }
   std::string bytes;
-  if (!serialise(tuple, bytes)) return nullptr;
+  std::vector<size_t> numbers;
+  if (!serialise(tuple, bytes, numbers)) return nullptr;
   auto found = known.find(bytes);
   if (found != known.end()) return found->second.get();
   auto made = std::make_unique<Attributes>();
@@ -226,6 +248,12 @@ Attributes* attributes_of(PyObject* tuple) {
   made->tuple = tuple;
   made->id = static_cast<uint32_t>(known.size());
   made->bytes = bytes;
+  made->skeleton = skeleton_of(bytes, numbers);
+  for (size_t place : numbers) {
+    long long number;
+    std::memcpy(&number, bytes.data() + place, sizeof number);
+    made->numbers.push_back(number);
+  }
   return (known[bytes] = std::move(made)).get();
 }
 
@@ -240,6 +268,8 @@ Signature* find_signature(Operation* op, Attributes* attributes, Type* const* in
 
 Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments) {
   if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
+  if (Signature* made = signature_by_template(op, attributes, inputs, count)) return made;
+  if (PyErr_Occurred()) return nullptr;
   Owned types(types_tuple(inputs, count));
   if (!types) return nullptr;
   Owned operands(PyTuple_New(arguments ? static_cast<Py_ssize_t>(count) : 0));
@@ -254,7 +284,7 @@ Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inpu
   if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
   Signature probe;
   if (!fill(&probe, result.object)) return nullptr;
-  Signature* s = insert(op, attributes, inputs, count);
+  Signature* s = insert_signature(op, attributes, inputs, count);
   s->output = probe.output;
   s->graph = probe.graph;
   s->differentiable = probe.differentiable;
@@ -264,14 +294,20 @@ Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inpu
 const Gradient* gradient_of(Signature* s, size_t index) {
   Gradient& gradient = s->gradients[index];
   if (gradient.state != Gradient::kUnknown) return &gradient;
-  if (!is_differentiable(s->inputs[index]->dtype) || !s->differentiable || !s->graph) {
+  if (!is_differentiable(s->inputs[index]->dtype) || !s->differentiable || (!s->graph && !s->plan)) {
     gradient.state = Gradient::kNone;
     return &gradient;
   }
+  if (s->plan) {
+    if (gradient_by_template(s, index)) return &s->gradients[index];
+    if (PyErr_Occurred()) return nullptr;
+  }
+  PyObject* own = graph_of(s);
+  if (!own) return nullptr;
   Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
   if (!types) return nullptr;
   Owned result(PyObject_CallFunction(hooks.expand_gradient, "OOOOn", s->operation->python, s->attributes->tuple, types.object,
-                                     s->graph, static_cast<Py_ssize_t>(index)));
+                                     own, static_cast<Py_ssize_t>(index)));
   if (!result) return nullptr;
   if (result.object == Py_None) {
     gradient.state = Gradient::kNone;
@@ -293,7 +329,7 @@ const Gradient* gradient_of(Signature* s, size_t index) {
   if (!made) {
     Type* output = type_from_python(type);
     if (!output) return nullptr;
-    made = insert(operation, attributes, inputs.data(), inputs.size());
+    made = insert_signature(operation, attributes, inputs.data(), inputs.size());
     made->output = output;
     Py_INCREF(graph);
     made->graph = graph;
@@ -306,11 +342,32 @@ const Gradient* gradient_of(Signature* s, size_t index) {
   return &slot;
 }
 
+namespace {
+
+bool has_graph(const Signature* s) { return s->graph || s->plan; }
+
+}  // namespace
+
+PyObject* graph_of(Signature* s) {
+  if (s->graph) return s->graph;
+  Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
+  Owned operands(PyTuple_New(0));
+  if (!types || !operands) return nullptr;
+  Owned result(PyObject_CallFunctionObjArgs(hooks.expand, s->operation->python, s->attributes->tuple, types.object, operands.object, nullptr));
+  PyObject *graph, *type;
+  int differentiable;
+  if (!result || !PyArg_ParseTuple(result.object, "OOp", &graph, &type, &differentiable)) return nullptr;
+  if (!s->graph) s->graph = Py_NewRef(graph);
+  return s->graph;
+}
+
 int worth_delaying(Signature* signature) {
   if (signature->worth_delaying < 0) {
     signature->worth_delaying = 0;
-    if (signature->graph && hooks.worth_delaying) {
-      Owned found(PyObject_CallOneArg(hooks.worth_delaying, signature->graph));
+    PyObject* graph = has_graph(signature) && hooks.worth_delaying ? graph_of(signature) : nullptr;
+    if (PyErr_Occurred()) return -1;
+    if (graph) {
+      Owned found(PyObject_CallOneArg(hooks.worth_delaying, graph));
       int truth = found ? PyObject_IsTrue(found.object) : -1;
       if (truth < 0) return -1;
       signature->worth_delaying = static_cast<int8_t>(truth);
@@ -322,8 +379,10 @@ int worth_delaying(Signature* signature) {
 int checks_values(Signature* signature) {
   if (signature->checks_values < 0) {
     signature->checks_values = 0;
-    if (signature->graph && hooks.checks_values) {
-      Owned found(PyObject_CallFunctionObjArgs(hooks.checks_values, signature->operation->python, signature->graph, nullptr));
+    PyObject* graph = has_graph(signature) && hooks.checks_values ? graph_of(signature) : nullptr;
+    if (PyErr_Occurred()) return -1;
+    if (graph) {
+      Owned found(PyObject_CallFunctionObjArgs(hooks.checks_values, signature->operation->python, graph, nullptr));
       int truth = found ? PyObject_IsTrue(found.object) : -1;
       if (truth < 0) return -1;
       signature->checks_values = static_cast<int8_t>(truth);
@@ -332,11 +391,30 @@ int checks_values(Signature* signature) {
   return signature->checks_values;
 }
 
+namespace {
+
+ProgramRef compiled_by_python(Signature* s) {
+  PyObject* graph = graph_of(s);
+  Owned result(graph ? PyObject_CallOneArg(hooks.compile_signature, graph) : nullptr);
+  return result ? program_from_python(result.object) : nullptr;
+}
+
+}  // namespace
+
+PyObject* labels_of(Signature* s) {
+  if (!s->program->labels) {
+    ProgramRef concrete = compiled_by_python(s);
+    if (!concrete) return nullptr;
+    s->program->labels = Py_XNewRef(concrete->labels);
+  }
+  return s->program->labels;
+}
+
 Program* program_of(Signature* s) {
   if (!s->program) {
-    Owned result(PyObject_CallFunctionObjArgs(hooks.compile_signature, s->graph, nullptr));
-    if (!result) return nullptr;
-    ProgramRef made = program_from_python(result.object);
+    ProgramRef made = s->plan ? program_by_template(s) : nullptr;
+    if (PyErr_Occurred()) return nullptr;
+    if (!made) made = compiled_by_python(s);
     if (!made) return nullptr;
     // Another thread may have been quicker, and may be running its program now.
     if (!s->program) s->program = std::move(made);

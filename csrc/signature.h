@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +32,12 @@ struct Attributes {
   uint32_t id;
   PyObject* tuple;
   std::string bytes;
+  uint32_t skeleton;             // the same for attributes that differ in integers alone
+  std::vector<int64_t> numbers;  // the integers in order
 };
 
 struct Signature;
+struct Template;
 
 // The cotangent of one input as an operation of its own.
 struct Gradient {
@@ -49,7 +53,9 @@ struct Signature {
   Attributes* attributes;
   std::vector<Type*> inputs;
   Type* output = nullptr;
-  PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown
+  PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown, and by template until asked for
+  std::shared_ptr<Template> plan;  // what it was made by; null if Python made it
+  std::shared_ptr<const std::vector<int64_t>> values;  // the sizes that the plan is for
   bool differentiable = false;
   int8_t worth_delaying = -1;  // -1 until Python has been asked
   int8_t checks_values = -1;   // -1 until Python has been asked
@@ -89,6 +95,9 @@ struct Hooks {
   PyObject* worth_delaying = nullptr;   // (graph) -> whether its inputs are kept rather than its result
   PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, place): raises where it is NaN; null: no search
   PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
+  PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
+  PyObject* template_gradient = nullptr;  // (template, index) -> plan of a gradient or None
+  PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };
 extern Hooks hooks;
@@ -107,6 +116,13 @@ const Gradient* gradient_of(Signature* signature, size_t index);
 int worth_delaying(Signature* signature);
 // 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.
 int checks_values(Signature* signature);
+// A new signature without a result type, which must not exist.
+Signature* insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set
+// The closed graph of a call whose sizes are known, borrowed; null with a Python error set.
+PyObject* graph_of(Signature* signature);
+// What words the run-time errors of the first-sight program, borrowed; null with a Python error set.
+PyObject* labels_of(Signature* signature);
 // The first-sight program; null with a Python error set.
 Program* program_of(Signature* signature);
 

@@ -87,7 +87,7 @@ def measured(op: Any, sample: Any) -> float:
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        needs.append(1 + (program.arena_bytes + peak) / at_hand(graph))
+        needs.append(1 + (program.arena()[1] + peak) / at_hand(graph))
     return min(needs, default=0)
 
 

@@ -33,11 +33,12 @@ def run_program(program: CompiledProgram, arrays: Sequence[Any], pieces: int = 1
     outputs = [numpy.empty(type.shape, type.dtype.numpy) for type in program.output_types]
     for output in outputs:
         output.reshape(-1).view(numpy.uint8)[...] = 0xA5
-    arena = aligned(program.arena_bytes)
+    offsets, arena_bytes = program.arena()
+    arena = aligned(arena_bytes)
     bases = {0: inputs, 1: outputs}
     for address, buffers, params, work, grain, _, host in program.instructions:
         pointers = [
-            arena.ctypes.data + index if kind == 2 else bases[kind][index].ctypes.data
+            arena.ctypes.data + offsets[index] if kind == 2 else bases[kind][index].ctypes.data
             for kind, index in buffers
         ]
         if host is not None:

@@ -65,13 +65,14 @@ def test_live_values_never_overlap_in_the_arena(graph: Graph) -> None:
     schedule = compile_graph(graph).schedule
     program = compile_graph(graph)
     uses = [instruction.buffers for instruction in schedule.instructions]
+    offsets, _ = program.arena()
     first: dict[object, int] = {}
     where: dict[object, int] = {}
     for position, (buffers, made) in enumerate(zip(uses, program.instructions, strict=True)):
-        for buffer, (kind, offset) in zip(buffers, made[1], strict=True):
+        for buffer, (kind, number) in zip(buffers, made[1], strict=True):
             if kind == 2:
                 first.setdefault(buffer, position)
-                where[buffer] = offset
+                where[buffer] = offsets[number]
     last = last_uses(uses)
     for a in where:
         for b in where:

@@ -25,7 +25,7 @@ from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.ops.matrices import OBSERVED
 from twofold.ops.signatures import extended, keyword
-from twofold.runtime import misuse, tracing
+from twofold.runtime import misuse, templates, tracing
 from twofold.runtime.closing import BODY_LINES
 
 Tensor = _core.Tensor
@@ -134,6 +134,9 @@ _HOOKS: dict[str, Any] = {
     "write_storage": storage.write_storage,
     "worth_delaying": tracing.worth_delaying,
     "checks_values": tracing.checks_values,
+    "template_of": templates.template_of,
+    "template_gradient": templates.template_gradient,
+    "template_program": templates.template_program,
 }
 
 

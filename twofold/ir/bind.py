@@ -8,6 +8,7 @@ from typing import Any
 from twofold.dtypes import DType, bool_, complex128, float64, int64
 from twofold.ir import op as operations
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.sizes import Symbol, real
 from twofold.ir.types import TensorType, tensor_type
 
 
@@ -15,12 +16,15 @@ def constant(value: bool | int | float | complex, dtype: DType | None = None) ->
     """A 0-d constant node; without ``dtype`` it is weak and takes its partner's dtype."""
     weak = dtype is None
     if dtype is None:
-        kind = type(value)
+        kind = int if isinstance(value, Symbol) and not value.is_real else type(value)
         dtype = (
             bool_ if kind is bool else int64 if kind is int else complex128 if kind is complex else float64
         )
     python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
-    typed = python(value)
+    if isinstance(value, Symbol) and dtype.kind in "iuf":
+        typed = real(value) if dtype.kind == "f" else value
+    else:
+        typed = python(value)
     return make_node(operations.REGISTRY["constant"], (typed,), (), tensor_type(dtype, (), weak))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from twofold.dtypes import BY_CODE, DType, Size
+from twofold.ir.sizes import Symbol
 
 Shape = tuple[int, ...]
 
@@ -55,9 +57,17 @@ def tensor_type(dtype: DType, shape: Shape = (), weak: bool = False) -> TensorTy
     key = (dtype, shape, weak)
     found = _TABLE.get(key)
     if found is None:
-        found = TensorType()
-        found.dtype, found.shape, found.weak = dtype, tuple(int(size) for size in shape), weak
-        found = _TABLE.setdefault((dtype, found.shape, weak), found)
+        symbol: Any = next((size for size in shape if isinstance(size, Symbol)), None)
+        table = _TABLE
+        if symbol is None:
+            shape = tuple([int(size) for size in shape])
+        else:
+            table = symbol.recording.types  # which go when their plan does
+        found = table.get((dtype, shape, weak))
+        if found is None:
+            found = TensorType()
+            found.dtype, found.shape, found.weak = dtype, tuple(shape), weak
+            found = table.setdefault((dtype, found.shape, weak), found)
     return found
 
 

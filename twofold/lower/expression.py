@@ -62,7 +62,7 @@ class Expression:
         found = self._names.get(("stride", access, axis))
         if found is not None:
             return self.b.param(found)
-        return self.accesses[access].strides[axis]
+        return int(self.accesses[access].strides[axis])
 
     # Addresses
 

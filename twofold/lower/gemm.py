@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from twofold import dtypes
 from twofold.dtypes import DType
+from twofold.ir.sizes import look_up, maximum
 from twofold.lower import gemm_pack, gemm_vector, target
 from twofold.lower.builder import LANES
 from twofold.lower.gemm_kernel import (
@@ -22,7 +23,7 @@ from twofold.lower.gemm_kernel import (
     generic_key,
     generic_text,
 )
-from twofold.lower.gemm_tile import TALL, WIDE, Tile, next_height
+from twofold.lower.gemm_tile import TALL, WIDE, Tile, last_rows_work
 
 __all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
 
@@ -183,13 +184,9 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     tile = choice.tile
     if choice.way == "turned":
         return seen.batch * seen.m * up(seen.n, LANES) * (seen.k + 32) * 0.27
-    table = next_height(tile)
-    whole = max(0, seen.m // tile.height - 1) if seen.m >= len(table) else 0
-    rows, work = seen.m - whole * tile.height, whole * max(tile.height * tile.vectors, 8)
-    while rows:
-        height = tile.height if rows >= len(table) else table[rows]
-        work += max(height * tile.vectors, 8)
-        rows -= height
+    whole = maximum(0, seen.m // tile.height - 1)
+    work = whole * max(tile.height * tile.vectors, 8)
+    work += look_up(last_rows_work(tile), seen.m - whole * tile.height)
     panels = -(-seen.n // tile.width)
     cycles = work / 2 * panels * (seen.k + 8)
     if not bare or choice.flipped:

@@ -69,6 +69,16 @@ def next_height(tile: Tile) -> tuple[int, ...]:
     return tuple(choice)
 
 
+@lru_cache
+def last_rows_work(tile: Tile) -> tuple[int, ...]:
+    """Chains of the tiles that the last rows take, by the number of rows below twice the largest height."""
+    table = next_height(tile)
+    work = [0]
+    for rows in range(1, len(table)):
+        work.append(max(table[rows] * tile.vectors, 8) + work[rows - table[rows]])
+    return tuple(work)
+
+
 def _loads(tile: Tile, height: int, kind: str, itemsize: int) -> list[str]:
     """Addresses of the rows of the result, and the accumulators as an earlier block left them."""
     lines = []

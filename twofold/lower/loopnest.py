@@ -30,6 +30,7 @@ from typing import Any
 
 from twofold.dtypes import DType
 from twofold.ir.node import Node
+from twofold.ir.sizes import Symbol, float_bits
 from twofold.lower.values import LANES
 
 BLOCK = 4096
@@ -317,6 +318,8 @@ def typed_attributes(value: Any) -> Any:
 def is_plain(node: Node) -> bool:
     """Whether a constant is written into the code; all others are parameters, so that code can be shared."""
     value = node.attrs[0]
+    if isinstance(value, Symbol):
+        return False
     if isinstance(value, bool) or node.type.dtype.kind in "bc":
         return True
     return value in _PLAIN_CONSTANTS and (value != 0 or str(value) != "-0.0")
@@ -325,6 +328,8 @@ def is_plain(node: Node) -> bool:
 def constant_bits(node: Node) -> int:
     """A constant as a parameter: an integer itself, a float as the bits of the float64."""
     value = node.attrs[0]
+    if isinstance(value, Symbol):
+        return float_bits(value) if node.type.dtype.kind == "f" else value  # type: ignore[return-value]
     if node.type.dtype.kind == "f":
         # of all NaNs the canonical one
         number = float(value) if value == value else math.nan

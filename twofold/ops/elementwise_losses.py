@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.sizes import real
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -313,7 +314,7 @@ class kl_div:
     def compute(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
         each = ops.exp(t) * (t - x) if log_target else ops.xlogy(t, t) - t * x
         if reduction == "batchmean":
-            return reduced(each, "sum") / float(each.shape[0] if each.ndim else 1)
+            return reduced(each, "sum") / real(each.shape[0] if each.ndim else 1)
         return reduced(each, reduction)
 
     @staticmethod

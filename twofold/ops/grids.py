@@ -10,6 +10,7 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.sizes import real
 from twofold.ops.base import apply, composite, convert, iota, ops, public, strong
 from twofold.ops.composite import floating
 from twofold.ops.docstrings import shown
@@ -32,7 +33,7 @@ class Tap(NamedTuple):
 def _limited(place: Any, size: int) -> Any:
     """Places limited to the axis; those on or beyond its ends pass no gradient on."""
     free = ops.logical_and(ops.greater(place, 0), ops.less(place, size - 1))
-    return ops.where(free, place, ops.stop_gradient(ops.clamp(place, 0.0, float(size - 1))))
+    return ops.where(free, place, ops.stop_gradient(ops.clamp(place, 0.0, real(size - 1))))
 
 
 def _reflected(place: Any, low: float, high: float) -> Any:

@@ -13,6 +13,7 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.sizes import real
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -43,7 +44,7 @@ def reduced(x: Any, reduction: str) -> Any:
     if reduction == "none":
         return x
     added = apply("sum", x, attrs=(tuple(range(x.ndim)), False))
-    return added / float(prod(x.shape)) if reduction == "mean" else added
+    return added / real(prod(x.shape)) if reduction == "mean" else added
 
 
 def numpy_reduced(x: Any, reduction: str) -> Any:
@@ -52,7 +53,7 @@ def numpy_reduced(x: Any, reduction: str) -> Any:
 
 def share(ct: Any, shape: tuple[int, ...], reduction: str) -> Any:
     """The cotangent of every element of what ``reduced`` reduces."""
-    return broadcast(ct / float(prod(shape)) if reduction == "mean" else ct, shape)
+    return broadcast(ct / real(prod(shape)) if reduction == "mean" else ct, shape)
 
 
 # Cross entropy
@@ -268,7 +269,7 @@ def _soft_parts(*rest: Any) -> tuple[Any, ...]:
     axis = 0 if x.ndim == 1 else 1
     wanted = convert(target, x.dtype)
     if smooth:
-        wanted = wanted * (1 - smoothing) + smoothing / float(x.shape[axis])
+        wanted = wanted * (1 - smoothing) + smoothing / real(x.shape[axis])
     weights = None
     if weighted:
         weights = broadcast(

@@ -9,6 +9,7 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
+from twofold.ir.sizes import real
 from twofold.ops.base import apply, broadcast, composite, convert, iota, ops, strong
 from twofold.ops.composite import floating
 from twofold.ops.examples import example
@@ -78,7 +79,7 @@ class multi_margin_loss:
         if weighted:
             weight = broadcast(convert(values[0], rows.dtype), rows.shape)
             each = each * apply("sum", ops.where(hit, weight, 0), attrs=((1,), True))
-        losses = apply("sum", ops.where(hit, 0, each), attrs=((1,), False)) / float(max(count, 1))
+        losses = apply("sum", ops.where(hit, 0, each), attrs=((1,), False)) / real(max(count, 1))
         return _result(x, losses, target.shape, reduction)
 
     def reference(x: Any, target: Any, *rest: Any) -> Any:
@@ -131,7 +132,7 @@ class multilabel_margin_loss:
         score = ops.gather(rows, 1, ops.where(listed, wanted, 0))
         each = ops.maximum(1.0 - ops.unsqueeze(score, 2) + ops.unsqueeze(rows, 1), 0)
         counts = ops.logical_and(broadcast(ops.unsqueeze(listed, 2), cube), ops.logical_not(right))
-        losses = apply("sum", ops.where(counts, each, 0), attrs=((1, 2), False)) / float(max(count, 1))
+        losses = apply("sum", ops.where(counts, each, 0), attrs=((1, 2), False)) / real(max(count, 1))
         return _result(x, losses, x.shape[: max(x.ndim - 1, 0)], reduction)
 
     def reference(x: Any, target: Any, reduction: str) -> Any:

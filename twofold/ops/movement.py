@@ -18,6 +18,7 @@ from twofold.ir.bind import constant
 from twofold.ir.layout import Layout
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
+from twofold.ir.sizes import Symbol
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import shapes
 from twofold.ops.base import (
@@ -303,7 +304,7 @@ def run_time_index(start: Node, highest: int) -> Node:
 def slice_axis(input: Any, axis: int, start: Any, size: int, step: int = 1) -> Any:
     """``size`` elements of one axis, ``step`` apart, from ``start``, which may change from run to run."""
     shape = tuple(input.shape)
-    if size == shape[axis] and step == 1 and isinstance(start, int):
+    if size == shape[axis] and step == 1 and isinstance(start, (int, Symbol)):
         return input
     sizes = (*shape[:axis], size, *shape[axis + 1 :])
     steps = (*(1,) * axis, step, *(1,) * (len(shape) - axis - 1))

@@ -9,6 +9,7 @@ import numpy
 
 from twofold.dtypes import DType, bfloat16, complex64, float16, float32, float64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.sizes import real
 from twofold.ops import shapes
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.composite import floating, total
@@ -21,7 +22,7 @@ Axes = tuple[int, ...]
 
 def average(x: Any, axes: Axes) -> Any:
     """The mean over ``axes``, which stay with size 1."""
-    return total(x, *axes) / float(prod(x.shape[axis] for axis in axes))
+    return total(x, *axes) / real(prod(x.shape[axis] for axis in axes))
 
 
 def standardized(x: Any, axes: Axes, eps: Any, centered: bool = True) -> tuple[Any, Any]:

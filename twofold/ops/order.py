@@ -12,6 +12,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.sizes import real
 from twofold.ir.types import tensor_type
 from twofold.ops import sorting_routines
 from twofold.ops.base import (
@@ -212,9 +213,9 @@ def _ranks(x: Any, q: Any, axis: int, ignore: bool) -> Any:
     """Where the quantiles lie in the sorted axis, ``[..., quantiles]`` with the axis last."""
     missing = apply("sum", ops.isnan(x), attrs=((axis,), True))
     last = x.shape[axis] - 1
-    whole = convert(ops.maximum(last - missing, 0), x.dtype) if ignore else float(last)
+    whole = convert(ops.maximum(last - missing, 0), x.dtype) if ignore else real(last)
     rank = q * whole
-    return rank if ignore else ops.where(ops.greater(missing, 0), float(last), rank)
+    return rank if ignore else ops.where(ops.greater(missing, 0), real(last), rank)
 
 
 @composite

@@ -139,10 +139,10 @@ class States(Sequential):
     frame = Forward
 
     def batch(self, inputs: Sequence[Any], output: TensorType) -> int:
-        return int(inputs[5].shape[0])
+        return inputs[5].shape[0]
 
     def hidden(self, inputs: Sequence[Any]) -> int:
-        return int(inputs[2].shape[1])
+        return inputs[2].shape[1]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x, bias, weight, _, _, *states = inputs
@@ -207,10 +207,10 @@ class Cotangents(Sequential):
     frame = Backward
 
     def batch(self, inputs: Sequence[Any], output: TensorType) -> int:
-        return int(inputs[1].shape[0] - inputs[0].shape[0])
+        return inputs[1].shape[0] - inputs[0].shape[0]
 
     def hidden(self, inputs: Sequence[Any]) -> int:
-        return int(inputs[1].shape[1] // self.cell.kept)
+        return inputs[1].shape[1] // self.cell.kept
 
     @property
     def parts(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.dtypes import DType, as_dtype, float32, int64, uint8
+from twofold.ir.sizes import real
 from twofold.ops import complex_functions
 from twofold.ops.base import (
     apply,
@@ -329,7 +330,7 @@ class stop_gradient:
 def mean_over(x: Any, axes: Axes, keepdims: bool) -> Any:
     """The average; half types are summed and divided in float32, so that the sum cannot overflow."""
     total = apply("sum", convert(x, x.dtype.compute), attrs=(axes, keepdims))
-    return convert(total / float(count_over(x.shape, axes)), x.dtype)
+    return convert(total / real(count_over(x.shape, axes)), x.dtype)
 
 
 @composite

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from twofold.errors import ArgumentError, AxisError, IndexRangeError, ShapeError
+from twofold.ir.sizes import index
 from twofold.ir.types import Shape
 from twofold.ops.base import normalize_axis
 
@@ -31,7 +32,7 @@ def integers(values: Sequence[Any]) -> tuple[int, ...]:
     """Integers given one by one, as ``f(2, 3)``, or as one sequence, as ``f((2, 3))``."""
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         values = values[0]
-    return tuple(operator.index(value) for value in values)
+    return tuple(index(value) for value in values)
 
 
 def infer_shape(shape: Sequence[int], size: int) -> Shape:

@@ -7,6 +7,7 @@ import numpy
 from twofold.ir.bind import constant
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
+from twofold.ir.sizes import Symbol
 from twofold.passes.rules import Rewrite, rewrite_bottom_up
 
 
@@ -21,6 +22,8 @@ def fold(graph: Graph) -> Graph:
 
 def _scalar(node: Node) -> Node | None:
     if node.shape or not all(value.op.name == "constant" for value in node.inputs):
+        return None
+    if any(isinstance(value.attrs[0], Symbol) for value in node.inputs):
         return None
     exact = all(not value.dtype.is_differentiable for value in node.inputs)
     if not exact or node.op.name == "input":

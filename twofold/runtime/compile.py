@@ -12,11 +12,11 @@ from twofold import _core
 from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType
 from twofold.passes.pipeline import run_passes
 from twofold.runtime.jit import compile_kernels
 from twofold.schedule.donation import donations
-from twofold.schedule.memory import plan
 from twofold.schedule.nests import BufferKey
 from twofold.schedule.schedule import Instruction, Schedule
 
@@ -46,43 +46,56 @@ class Nested(NamedTuple):
 class CompiledProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
-    ``host`` is a function, or what the core made of programs inside (``Nested.run``).
+    ``host`` is a function, or what the core made of programs inside (``Nested.run``). The core places the buffers of
+    ``buffer_sizes`` bytes in the arena.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        schedule: Schedule,
-        offsets: dict[Any, int],
-        arena_bytes: int,
-        nested: dict[int, Nested],
+        self, graph: Graph, schedule: Schedule, nested: dict[int, Nested], reuse_memory: bool
     ) -> None:
         self.schedule = schedule
         self.output_types = tuple(node.type for node in graph.outputs)
-        self.arena_bytes = arena_bytes
-        self.constants = b""
+        self.reuse_memory = reuse_memory
+        self.buffer_sizes: list[int] = []
+        self._buffers: dict[BufferKey, int] = {}
         self.labels: list[Label] = []
         self.instructions: list[tuple[Any, ...]] = []
-        self.nanoseconds = 0
+        self.further_work = 0  # of programs inside, in nanoseconds
         self.donations = [
             (source, target)
             for source, target in donations(schedule.instructions)
             if graph.input_types[source].nbytes == graph.outputs[target].type.nbytes
         ]
         for number, instruction in enumerate(schedule.instructions):
-            buffers = tuple([_slot(key, offsets) for key in instruction.buffers])
+            buffers = tuple([self._slot(key) for key in instruction.buffers])
             node = instruction.nodes[0]
             self.labels.append(_label(node))
             address = 0 if instruction.key is None else _addresses[instruction.key]
             host = None if instruction.host is None else _on_arrays(instruction)
             if number in nested:
                 host = nested[number].run
-                self.nanoseconds += nested[number].nanoseconds
+                self.further_work += nested[number].nanoseconds
             work, grain = instruction.work, instruction.grain
             self.instructions.append((address, buffers, instruction.params, work, grain, number, host))
-            self.nanoseconds += work * 15_000 // grain
         for found in nested.values():
             self.labels += found.labels
+
+    def _slot(self, key: BufferKey) -> tuple[int, int]:
+        kind, number = key
+        if kind == "input":
+            return _INPUT, number
+        if kind == "output":
+            return _OUTPUT, number
+        if key not in self._buffers:
+            self._buffers[key] = len(self.buffer_sizes)
+            self.buffer_sizes.append(self.schedule.sizes[key])
+        return _ARENA, self._buffers[key]
+
+    def arena(self) -> tuple[list[int], int]:
+        """Where the core places each buffer, and the bytes of the arena."""
+        used = [[number for kind, number in made[1] if kind == _ARENA] for made in self.instructions]
+        found: tuple[list[int], int] = _core.plan_arena(used, self.buffer_sizes, self.reuse_memory)
+        return found
 
     def program(self) -> Any:
         """The program in the form that the core runs."""
@@ -90,25 +103,16 @@ class CompiledProgram:
         return _core.Program(
             self.instructions,
             sizes,
-            self.arena_bytes,
-            self.constants,
+            self.buffer_sizes,
+            self.reuse_memory,
             self.labels,
-            self.nanoseconds,
+            self.further_work,
             self.donations,
         )
 
 
 def _label(node: Node) -> Label:
     return Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type)
-
-
-def _slot(key: BufferKey, offsets: dict[Any, int]) -> tuple[int, int]:
-    kind, number = key
-    if kind == "input":
-        return _INPUT, number
-    if kind == "output":
-        return _OUTPUT, number
-    return _ARENA, offsets[key]
 
 
 def _on_arrays(instruction: Instruction) -> Callable[..., None]:
@@ -150,6 +154,13 @@ def _array(pointer: int, type: TensorType) -> Any:
     return numpy.frombuffer(memory, type.dtype.numpy).reshape(type.shape)
 
 
+def without_symbols(key: Any) -> Any:
+    """A key with the number that each symbol in it stands for, on which the plan then depends."""
+    if isinstance(key, tuple):
+        return tuple([without_symbols(part) for part in key])
+    return int(key) if isinstance(key, Symbol) else key
+
+
 def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) -> CompiledProgram:
     """The program that computes ``graph``; all kernels that are new are compiled in one go.
 
@@ -159,6 +170,7 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
     schedule = Schedule(run_passes(graph), fuse)
     missing: dict[Any, Instruction] = {}
     for instruction in schedule.instructions:
+        instruction.key = without_symbols(instruction.key)
         if instruction.key is not None and instruction.key not in _addresses:
             missing.setdefault(instruction.key, instruction)
     if missing:
@@ -169,10 +181,7 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
         found = compile_kernels(texts)
         for number, key in enumerate(missing):
             _addresses[key] = found[str(number)]
-    nested = _compile_nested(schedule)
-    uses = [instruction.buffers for instruction in schedule.instructions]
-    offsets, arena_bytes = plan(uses, schedule.sizes, reuse_memory)
-    return CompiledProgram(graph, schedule, offsets, arena_bytes, nested)
+    return CompiledProgram(graph, schedule, _compile_nested(schedule), reuse_memory)
 
 
 _LONG = 1_000_000

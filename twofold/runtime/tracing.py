@@ -73,14 +73,15 @@ def expand(
         if any(size < 0 for type in types for size in type.shape):
             return None, infer_unknown(op, attrs, types), differentiable
         graph = stable_graph(op, attrs, types)
-        _check_limits(graph.outputs[0].type)
+        check_limits(graph.outputs[0].type)
     except TwofoldError as error:
         words = described(parameter_names(op), types, operands)
         raise at_operation(error, _public_name(op), words, here()) from None
     return graph, graph.outputs[0].type, differentiable
 
 
-def _check_limits(type: TensorType) -> None:
+def check_limits(type: TensorType) -> None:
+    """Raise ShapeError for a type with too many axes or bytes."""
     if len(type.shape) > _MOST_AXES:
         raise ShapeError(f"a result with {len(type.shape)} axes", f"Use at most {_MOST_AXES}.")
     if type.nbytes > _MOST_BYTES:

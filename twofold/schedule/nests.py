@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.ir.node import Node
+from twofold.ir.sizes import maximum
 from twofold.lower.expression import operation_cost
 from twofold.lower.loopnest import BLOCK, WIDE, Access, LoopNest, Step, Store, piece_length
 from twofold.lower.reducing import combiner
@@ -209,25 +211,25 @@ class NestBuilder:
             rows *= size
         if nest.form in ("scalar", "small", "flat"):
             kernel.work = 1 if nest.form == "scalar" else rows * nest.reduced
-            pieces = int(_PIECE_NANOSECONDS / (element * BLOCK)) + 1
+            pieces = math.floor(_PIECE_NANOSECONDS / (element * BLOCK)) + 1
             kernel.grain = pieces * BLOCK
             return
         if nest.form == "tiles":
             pieces = -(-nest.inner[0] // nest.piece) * -(-nest.outer[-1] // LANES)
-            kernel.work = rows // max(nest.outer[-1], 1) * pieces
+            kernel.work = rows // maximum(nest.outer[-1], 1) * pieces
             each = element * nest.piece * LANES + 50
         elif nest.form == "grid":
             length = piece_length(nest.inner[0])
             kernel.work = rows * -(-nest.inner[0] // length) if length else 0
-            each = element * max(length, LANES) + 5
+            each = element * maximum(length, LANES) + 5
         elif nest.form in ("columns", "strips"):
-            kernel.work = rows // max(nest.outer[-1], 1) * -(-nest.outer[-1] // nest.width) if rows else 0
+            kernel.work = rows // maximum(nest.outer[-1], 1) * -(-nest.outer[-1] // nest.width) if rows else 0
             each = element * (nest.reduced if nest.form == "columns" else BLOCK) * nest.width + 50
         else:
             kernel.work = rows
             length = BLOCK if nest.form == "blocks" else nest.reduced
-            each = element * max(length, LANES) + 20
-        kernel.grain = max(1, int(_PIECE_NANOSECONDS / each))
+            each = element * maximum(length, LANES) + 20
+        kernel.grain = maximum(1, math.floor(_PIECE_NANOSECONDS / each))
 
 
 class Axes:

@@ -195,7 +195,7 @@ def view_forms(node: Node, forms: Forms, domain: Sequence[int]) -> Forms:
             result.append(ZERO)
             continue
         parts = [(step, forms[axis])] if axis is not None else []
-        if isinstance(offset, int):
+        if not isinstance(offset, tuple):
             result.append(weighted(parts, offset) if offset or step != 1 or axis is None else forms[axis])
         else:
             constant, terms, dynamic = weighted(parts)

@@ -1,0 +1,315 @@
+#include "template.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "arena.h"
+
+namespace twofold {
+
+Templates template_mode = Templates::kSecondSize;
+
+namespace {
+
+using Values = std::vector<int64_t>;
+
+TemplateCounts counts{};
+
+struct Owned {
+  PyObject* object;
+  explicit Owned(PyObject* o) : object(o) {}
+  Owned(const Owned&) = delete;
+  ~Owned() { Py_XDECREF(object); }
+  explicit operator bool() const { return object != nullptr; }
+};
+
+struct Family {
+  Values first;
+  std::vector<bool> varies;  // by position: it has been seen to
+  std::vector<std::shared_ptr<Template>> templates;  // the last one used in front
+  size_t uses = 0, attempts = 0;
+};
+
+// New plans are worth their while as long as earlier ones are used.
+bool may_try(size_t attempts, size_t uses) { return attempts < 4 + uses / 8; }
+
+std::unordered_map<std::string, Family>& families() {
+  static auto& table = *new std::unordered_map<std::string, Family>();
+  return table;
+}
+
+std::string family_key(const Operation* op, const Attributes* attributes, Type* const* inputs, size_t count) {
+  std::string key;
+  auto append = [&key](const void* data, size_t size) { key.append(static_cast<const char*>(data), size); };
+  append(&op->id, sizeof op->id);
+  append(&attributes->skeleton, sizeof attributes->skeleton);
+  for (size_t i = 0; i < count; ++i) {
+    const auto rank = static_cast<uint16_t>(inputs[i]->shape.size());
+    key.push_back(static_cast<char>(inputs[i]->dtype));
+    key.push_back(static_cast<char>(inputs[i]->weak));
+    append(&rank, sizeof rank);
+  }
+  return key;
+}
+
+Values values_of(const Attributes* attributes, Type* const* inputs, size_t count) {
+  Values values = attributes->numbers;
+  for (size_t i = 0; i < count; ++i) values.insert(values.end(), inputs[i]->shape.begin(), inputs[i]->shape.end());
+  return values;
+}
+
+bool fits(const Template& plan, const Values& values, Values& shape) {
+  for (auto [position, value] : plan.fixed) {
+    if (values[position] != value) return false;
+  }
+  return plan.result.run(values.data(), shape);
+}
+
+Signature* member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
+                  std::shared_ptr<const Values> values, const int64_t* shape, size_t rank) {
+  Signature* made = insert_signature(op, attributes, inputs, count);
+  made->output = type_of(plan->dtype, shape, rank);
+  made->differentiable = plan->differentiable;
+  made->worth_delaying = plan->worth_delaying;
+  made->checks_values = plan->checks_values;
+  made->plan = plan;
+  made->values = std::move(values);
+  ++counts.uses;
+  return made;
+}
+
+// Asks Python for a plan; null, with a Python error set only where it is not about the plan.
+std::shared_ptr<Template> make_template(const Family& family, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
+                                        const Values& values) {
+  Owned types(types_tuple(inputs, count));
+  Owned mask(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  if (!types || !mask) return nullptr;
+  for (size_t k = 0; k < values.size(); ++k) {
+    PyTuple_SET_ITEM(mask.object, static_cast<Py_ssize_t>(k), Py_NewRef(family.varies[k] ? Py_True : Py_False));
+  }
+  Owned found(PyObject_CallFunctionObjArgs(hooks.template_of, op->python, attributes->tuple, types.object, mask.object, nullptr));
+  if (!found || found.object == Py_None) return nullptr;
+  PyObject *python, *result;
+  int dtype, differentiable, worth_delaying, checks_values;
+  if (!PyArg_ParseTuple(found.object, "OOippp", &python, &result, &dtype, &differentiable, &worth_delaying, &checks_values)) return nullptr;
+  auto plan = std::make_shared<Template>(Py_NewRef(python));
+  if (!plan->result.read(result)) return nullptr;
+  plan->dtype = static_cast<uint8_t>(dtype);
+  plan->differentiable = differentiable && is_differentiable(plan->dtype);
+  plan->worth_delaying = static_cast<int8_t>(worth_delaying);
+  plan->checks_values = static_cast<int8_t>(checks_values);
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (!family.varies[k]) plan->fixed.emplace_back(static_cast<uint32_t>(k), values[k]);
+  }
+  return plan;
+}
+
+// The attributes of an example with its integers replaced in order; null with a Python error set.
+PyObject* with_numbers(PyObject* value, const int64_t*& next) {
+  if (PyTuple_Check(value)) {
+    PyObject* made = PyTuple_New(PyTuple_GET_SIZE(value));
+    for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(value); ++i) {
+      PyObject* item = with_numbers(PyTuple_GET_ITEM(value, i), next);
+      if (!item) Py_CLEAR(made);
+      else PyTuple_SET_ITEM(made, i, item);
+    }
+    if (made && !PyTuple_CheckExact(value)) {  // a named tuple
+      PyObject* named = PyObject_CallObject(reinterpret_cast<PyObject*>(Py_TYPE(value)), made);
+      Py_DECREF(made);
+      return named;
+    }
+    return made;
+  }
+  if (PyLong_Check(value) && !PyBool_Check(value)) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (!overflow) return PyLong_FromLongLong(*next++);
+  }
+  return Py_NewRef(value);
+}
+
+bool read_gradient(GradientTemplate& gradient, PyObject* found) {
+  if (found == Py_None) return true;
+  PyObject *numbers, *op, *attributes, *used, *python;
+  int dtype, worth_delaying, checks_values;
+  if (!PyArg_ParseTuple(found, "OOOiOOpp", &numbers, &op, &attributes, &dtype, &used, &python, &worth_delaying, &checks_values)) return false;
+  if (!gradient.numbers.read(numbers)) return false;
+  gradient.none = op == Py_None;
+  if (!gradient.none) {
+    gradient.operation = operation_of(op);
+    if (!gradient.operation) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); ++i) {
+      gradient.used.push_back(static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(used, i))));
+    }
+    gradient.made = std::make_shared<Template>(Py_NewRef(python));
+    gradient.made->dtype = static_cast<uint8_t>(dtype);
+    gradient.made->differentiable = is_differentiable(gradient.made->dtype);
+    gradient.made->worth_delaying = static_cast<int8_t>(worth_delaying);
+    gradient.made->checks_values = static_cast<int8_t>(checks_values);
+    gradient.attributes = Py_NewRef(attributes);
+  }
+  gradient.refused = false;
+  return PyErr_Occurred() == nullptr;
+}
+
+}  // namespace
+
+Signature* signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  if (template_mode == Templates::kOff || !hooks.template_of) return nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (inputs[i]->unknown) return nullptr;
+  }
+  auto values = std::make_shared<const Values>(values_of(attributes, inputs, count));
+  if (values->empty()) return nullptr;
+  std::string key = family_key(op, attributes, inputs, count);
+  auto [place, fresh] = families().try_emplace(key);
+  if (fresh) {
+    place->second.first = *values;
+    place->second.varies.assign(values->size(), template_mode == Templates::kAtOnce);
+    ++counts.families;
+    if (template_mode != Templates::kAtOnce) return nullptr;
+  }
+  Values shape;
+  auto& plans = place->second.templates;
+  for (size_t k = 0; k < plans.size(); ++k) {
+    if (!fits(*plans[k], *values, shape)) continue;
+    std::rotate(plans.begin(), plans.begin() + static_cast<ptrdiff_t>(k), plans.begin() + static_cast<ptrdiff_t>(k) + 1);
+    ++place->second.uses;
+    return member(plans[0], op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
+  }
+  for (size_t k = 0; k < values->size(); ++k) place->second.varies[k] = place->second.varies[k] || (*values)[k] != place->second.first[k];
+  if (!may_try(place->second.attempts, place->second.uses)) return nullptr;
+  ++place->second.attempts;
+  const Family now = place->second;  // Python may add families meanwhile
+  std::shared_ptr<Template> plan = make_template(now, op, attributes, inputs, count, *values);
+  ++(plan ? counts.made : counts.refused);
+  if (!plan || !fits(*plan, *values, shape)) return nullptr;
+  families()[key].templates.insert(families()[key].templates.begin(), plan);
+  if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
+  return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
+}
+
+bool gradient_by_template(Signature* signature, size_t index) {
+  std::shared_ptr<Template> plan = signature->plan;
+  auto [place, fresh] = plan->gradients.try_emplace(index);
+  if (fresh) {
+    Owned found(PyObject_CallFunction(hooks.template_gradient, "On", plan->python, static_cast<Py_ssize_t>(index)));
+    if (!found || !read_gradient(plan->gradients[index], found.object)) return false;
+  }
+  const GradientTemplate& gradient = plan->gradients[index];
+  Values numbers;
+  if (gradient.refused || !gradient.numbers.run(signature->values->data(), numbers)) return false;
+  Gradient& slot = signature->gradients[index];
+  if (gradient.none) {
+    slot.state = Gradient::kNone;
+    return true;
+  }
+  const int64_t* next = numbers.data();
+  Owned tuple(with_numbers(gradient.attributes, next));
+  Attributes* attributes = tuple ? attributes_of(tuple.object) : nullptr;
+  if (!attributes) return false;
+  std::vector<Type*> inputs;
+  for (int32_t used : gradient.used) inputs.push_back(used < 0 ? signature->output : signature->inputs[static_cast<size_t>(used)]);
+  Signature* made = find_signature(gradient.operation, attributes, inputs.data(), inputs.size());
+  if (!made) {
+    const size_t rank = numbers.size() - static_cast<size_t>(next - numbers.data());
+    made = member(gradient.made, gradient.operation, attributes, inputs.data(), inputs.size(), signature->values, next, rank);
+  }
+  slot.signature = made;
+  slot.used = gradient.used;
+  slot.state = Gradient::kKnown;
+  return true;
+}
+
+ProgramRef program_by_template(Signature* signature) {
+  std::shared_ptr<Template> plan = signature->plan;
+  auto& programs = plan->programs;
+  const Values& values = *signature->values;
+  for (size_t k = 0; k < programs.size(); ++k) {
+    ProgramRef found = programs[k].instantiate(values.data());
+    if (!found) continue;
+    std::rotate(programs.begin(), programs.begin() + static_cast<ptrdiff_t>(k), programs.begin() + static_cast<ptrdiff_t>(k) + 1);
+    ++plan->program_uses;
+    return found;
+  }
+  if (!may_try(plan->program_attempts, plan->program_uses)) return nullptr;
+  ++plan->program_attempts;
+  Owned numbers(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t k = 0; numbers && k < values.size(); ++k) {
+    PyTuple_SET_ITEM(numbers.object, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(values[k]));
+  }
+  if (!numbers || PyErr_Occurred()) return nullptr;
+  Owned found(PyObject_CallFunctionObjArgs(hooks.template_program, plan->python, numbers.object, nullptr));
+  ProgramTemplate made;
+  if (!found || found.object == Py_None || !made.read(found.object)) return nullptr;
+  ++counts.programs;
+  ProgramRef program = made.instantiate(values.data());
+  plan->programs.insert(plan->programs.begin(), std::move(made));
+  return program;
+}
+
+TemplateCounts template_counts() { return counts; }
+
+bool ProgramTemplate::read_step(PyObject* item) {
+  unsigned long long address;
+  PyObject* buffers;
+  Step made{};
+  if (!PyArg_ParseTuple(item, "KOIi", &address, &buffers, &made.params, &made.label)) return false;
+  made.kernel = reinterpret_cast<Kernel>(address);
+  made.first_slot = static_cast<uint32_t>(slots_.size());
+  made.slots = static_cast<uint32_t>(PyTuple_GET_SIZE(buffers));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(buffers); ++i) {
+    int kind;
+    long long number;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(buffers, i), "iL", &kind, &number)) return false;
+    slots_.push_back(BufferSlot{static_cast<uint8_t>(kind), number});
+  }
+  steps_.push_back(made);
+  return true;
+}
+
+bool ProgramTemplate::read(PyObject* encoded) {
+  PyObject *sizes, *steps, *donations;
+  Py_ssize_t outputs, buffers;
+  if (!PyArg_ParseTuple(encoded, "OO!nnO!", &sizes, &PyList_Type, &steps, &outputs, &buffers, &PyList_Type, &donations)) return false;
+  outputs_ = static_cast<size_t>(outputs);
+  buffers_ = static_cast<size_t>(buffers);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(steps); ++i) {
+    if (!read_step(PyList_GET_ITEM(steps, i))) return false;
+  }
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(donations); ++i) {
+    int source, target;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(donations, i), "ii", &source, &target)) return false;
+    donations_.emplace_back(source, target);
+  }
+  return sizes_.read(sizes);
+}
+
+ProgramRef ProgramTemplate::instantiate(const int64_t* values) const {
+  Values numbers;
+  if (!sizes_.run(values, numbers)) return nullptr;
+  auto program = std::make_shared<Program>();
+  const int64_t* next = numbers.data();
+  program->slots = slots_;
+  program->donations = donations_;
+  program->instructions.reserve(steps_.size());
+  for (const Step& step : steps_) {
+    Instruction made{};
+    made.kernel = step.kernel;
+    made.first_slot = step.first_slot;
+    made.slots = step.slots;
+    made.first_param = static_cast<uint32_t>(program->params.size());
+    program->params.insert(program->params.end(), next, next + step.params);
+    next += step.params;
+    made.work = *next++;
+    made.grain = std::max<int64_t>(1, *next++);
+    made.label = step.label;
+    program->instructions.push_back(made);
+  }
+  program->output_nbytes.assign(next, next + outputs_);
+  program->settle(std::vector<int64_t>(next + outputs_, next + outputs_ + buffers_), true);
+  return program;
+}
+
+}  // namespace twofold

@@ -1,0 +1,84 @@
+// Plans with symbolic sizes. Calls of one operation with attributes and input types that differ in numbers alone are a
+// family; from its second member on, Python plans it for symbols, and further members only evaluate that plan here.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "signature.h"
+#include "size_program.h"
+
+namespace twofold {
+
+// A program whose parameters, work and memory are expressions over sizes.
+class ProgramTemplate {
+ public:
+  // From what Python planned, see twofold.runtime.templates; false with a Python error set.
+  bool read(PyObject* encoded);
+  // The program for these sizes; null where a guard does not hold.
+  ProgramRef instantiate(const int64_t* values) const;
+
+ private:
+  struct Step {
+    Kernel kernel;
+    uint32_t first_slot, slots, params;
+    int32_t label;
+  };
+  bool read_step(PyObject* item);
+
+  SizeProgram sizes_;
+  std::vector<Step> steps_;
+  std::vector<BufferSlot> slots_;  // those of the arena hold the number of the buffer
+  size_t outputs_ = 0, buffers_ = 0;
+  std::vector<std::pair<int32_t, int32_t>> donations_;
+};
+
+struct GradientTemplate;
+
+// What is known of all members of a family that meet the guards. Everything but the result type is made when asked for.
+struct Template {
+  explicit Template(PyObject* owned) : python(owned) {}
+  ~Template() { Py_XDECREF(python); }
+  Template(const Template&) = delete;
+
+  PyObject* const python;  // twofold.runtime.templates.Template
+  SizeProgram result;      // the shape
+  std::vector<std::pair<uint32_t, int64_t>> fixed;  // numbers that are part of the plan, by position
+  uint8_t dtype = 0;
+  bool differentiable = false;
+  int8_t worth_delaying = 0, checks_values = 0;
+  std::unordered_map<size_t, GradientTemplate> gradients;
+  std::vector<ProgramTemplate> programs;  // the last one used in front
+  size_t program_uses = 0, program_attempts = 0;
+};
+
+struct GradientTemplate {
+  bool refused = true;
+  bool none = false;  // no gradient flows there
+  SizeProgram numbers;     // those of the attributes, then the shape
+  Operation* operation = nullptr;
+  PyObject* attributes = nullptr;  // of the example, owned for good; their integers are replaced in order
+  std::vector<int32_t> used;
+  std::shared_ptr<Template> made;
+};
+
+enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce };
+extern Templates template_mode;  // kAtOnce makes everything symbolic at first sight, for tests
+
+// The signature of a call by a template, one that Python makes now if it is time; null without an error if there is none.
+Signature* signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+// Fills in a gradient by template; false if there is none for it, or with a Python error set.
+bool gradient_by_template(Signature* signature, size_t index);
+// The program by template; null, perhaps with a Python error set.
+ProgramRef program_by_template(Signature* signature);
+
+struct TemplateCounts {
+  size_t families, made, programs, uses, refused;
+};
+TemplateCounts template_counts();
+
+}  // namespace twofold

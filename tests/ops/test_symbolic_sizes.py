@@ -1,0 +1,187 @@
+"""Plans for symbolic sizes against plans for each size: types and bits of every operation and of its gradients."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import samples as sampled
+
+from twofold import _core
+from twofold.dtypes import bool_, float32
+from twofold.errors import TwofoldError
+from twofold.ir.graph import Graph
+from twofold.ir.op import REGISTRY
+from twofold.ops.samples import Sample
+from twofold.runtime import templates
+from twofold.runtime.compile import compile_graph
+from twofold.runtime.derived import pullback_of, stable_graph
+
+NAMES = sampled.operations_with_samples()
+MOST = 4
+"""Samples of an operation; every other test takes all of them."""
+
+
+def stretched(sample: Sample) -> Sample:
+    """The sample with every axis that is longer than 1 three times as long."""
+    arrays = [numpy.tile(array, [3 if size > 1 else 1 for size in array.shape]) for array in sample.arrays]
+    return Sample(sample.attrs, tuple(arrays), sample.dtypes, smooth=sample.smooth)
+
+
+def chosen(op: Any) -> list[Sample]:
+    shaped = [sample for sample in op.samples() if any(array.ndim for array in sample.arrays)]
+    return [sample for sample in shaped if all(array.size <= 4096 for array in sample.arrays)][:MOST]
+
+
+def values_of(sample: Sample) -> list[int]:
+    return [*templates.numbers_in(sample.attrs), *(size for array in sample.arrays for size in array.shape)]
+
+
+def template_of(op: Any, sample: Sample) -> Any:
+    """The plan with every size a symbol, attributes as they are; None where there cannot be one."""
+    numbers = len(templates.numbers_in(sample.attrs))
+    varies = tuple([k >= numbers for k in range(len(values_of(sample)))])
+    return templates.template_of(op, sample.attrs, sample.types, varies)
+
+
+def instantiated(plan: Any, values: Sequence[int]) -> Any:
+    """The program for sizes; None where a guard does not hold."""
+    sizes, steps, outputs, buffers, donations = plan
+    numbers = _core.run_size_program(sizes, values)
+    if numbers is None:
+        return None
+    left = iter(numbers)
+    instructions = []
+    for address, slots, count, label in steps:
+        params = [next(left) for _ in range(count)]
+        instructions.append((address, slots, params, next(left), next(left), label, None))
+    nbytes = [next(left) for _ in range(outputs)]
+    made = _core.Program(instructions, nbytes, [next(left) for _ in range(buffers)], True, None, 0, donations)
+    assert next(left, None) is None
+    return made
+
+
+def run(program: Any, graph: Graph, arrays: Sequence[Any], filling: int = 0xA5) -> bytes:
+    """The bits that a program of one result computes in memory that is filled with a byte."""
+    type = graph.outputs[0].type
+    given = [numpy.ascontiguousarray(array) for array in arrays]
+    result = numpy.full(max(type.nbytes, 1), filling, numpy.uint8)
+    program.run([array.ctypes.data for array in given], [result.ctypes.data])
+    return result[: type.nbytes].tobytes()
+
+
+def compare(template: Any, graph: Graph, values: Sequence[int], arrays: Sequence[Any]) -> bool:
+    """Whether the plan holds for these sizes; where it does, its bits must be those of their own plan."""
+    plan = templates.template_program(template, template.recording.values)
+    if plan is None:
+        return False
+    program = instantiated(plan, values)
+    if program is None:
+        return False
+    concrete = compile_graph(graph)
+    assert [type.nbytes for type in concrete.output_types] == [graph.outputs[0].type.nbytes]
+    expected = run(concrete.program(), graph, arrays)
+    if expected == run(concrete.program(), graph, arrays, 0x5A):  # else the operands make no sense together
+        assert run(program, graph, arrays) == expected
+    return True
+
+
+def check_result(op: Any, made: Any, sample: Sample) -> Graph | None:
+    """The shape and flags of the plan for another size; the graph of that size, None where the plan does not hold."""
+    _, shape, code, *_ = made
+    found = _core.run_size_program(shape, values_of(sample))
+    try:
+        graph = stable_graph(op, sample.attrs, sample.types)
+    except TwofoldError:
+        assert found is None
+        return None
+    if found is None:
+        return None
+    assert tuple(found) == graph.outputs[0].type.shape
+    assert code == graph.outputs[0].type.dtype.code
+    return graph
+
+
+def gradients(op: Any, made: Any, sample: Sample, graph: Graph) -> Iterator[tuple[Any, Graph, list[Any]]]:
+    """Plans of the gradients that hold for a sample, with their graphs of that size and their operands."""
+    for index, type in enumerate(sample.types):
+        if not (type.dtype.is_differentiable and getattr(op, "differentiable", True)):
+            continue
+        planned = templates.template_gradient(made[0], index)
+        numbers = None if planned is None else _core.run_size_program(planned[0], values_of(sample))
+        if numbers is None:
+            continue
+        found = pullback_of(op, sample.attrs, sample.types, index, graph)
+        assert (found is None) == (planned[1] is None)
+        if found is None:
+            continue
+        left = iter(numbers)
+        assert templates.replaced(planned[2], left) == found.attrs
+        assert tuple(left) == found.graph.outputs[0].type.shape
+        assert planned[4] == found.slots
+        if -2 not in found.slots:
+            cotangent = (
+                numpy.resize(sample.arrays[index].ravel(), graph.outputs[0].shape)
+                if sample.arrays[index].size
+                else None
+            )
+            if cotangent is None or cotangent.dtype != graph.outputs[0].dtype.numpy:
+                continue
+            yield planned[5], found.graph, [cotangent if k < 0 else sample.arrays[k] for k in found.slots]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_for_symbolic_sizes_has_the_bits_of_each_size(name: str) -> None:
+    op: Any = REGISTRY[name]
+    for sample in chosen(op):
+        made = template_of(op, sample)
+        if made is None:
+            continue
+        for other in (sample, stretched(sample)):
+            graph = check_result(op, made, other)
+            assert graph is not None or other is not sample
+            if graph is None:
+                continue
+            compare(made[0], graph, values_of(other), other.arrays)
+            for template, own, operands in gradients(op, made, other, graph):
+                compare(template, own, values_of(other), operands)
+
+
+WIDE: dict[str, tuple[Any, list[tuple[int, ...]], list[tuple[int, ...]]]] = {
+    "add": ((), [(40, 50), (50,)], [(70, 90), (90,)]),
+    "where": ((), [(40, 50), (40, 50), (40, 1)], [(90, 20), (90, 20), (90, 1)]),
+    "exp": ((), [(500,)], [(77,)]),
+    "matmul": ((), [(40, 60), (60, 100)], [(50, 90), (90, 111)]),
+    "linear": ((), [(40, 60), (100, 60), (100,)], [(50, 90), (111, 90), (111,)]),
+    "sum": (((1,), False), [(40, 60)], [(70, 90)]),
+    "mean": (((0,), False), [(400, 60)], [(300, 50)]),
+    "softmax": ((1,), [(40, 60)], [(30, 100)]),
+    "concatenate": ((0,), [(40, 7), (30, 7)], [(20, 9), (25, 9)]),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_plan_holds_for_most_other_sizes(name: str) -> None:
+    op: Any = REGISTRY[name]
+    attrs, *shapes = WIDE[name]
+    generator = numpy.random.default_rng(0)
+    dtypes = [bool_ if name == "where" and not k else float32 for k in range(len(shapes[0]))]
+    first, second = (
+        Sample(
+            attrs,
+            tuple(generator.normal(size=s).astype(d.numpy) for s, d in zip(part, dtypes)),
+            tuple(dtypes),
+        )
+        for part in shapes
+    )
+    made = template_of(op, first)
+    graph = check_result(op, made, second)
+    assert graph is not None
+    assert compare(made[0], graph, values_of(second), second.arrays)

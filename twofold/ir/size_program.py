@@ -1,0 +1,112 @@
+"""Expressions over symbolic sizes as straight code, which the core evaluates for each new size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.ir.sizes import Monomial, Recording, Symbol, float_bits, real
+
+OPERATIONS = (
+    "add", "multiply", "floor_divide", "remainder", "minimum", "maximum", "look_up",
+    "real", "real_add", "real_multiply", "real_divide", "floor",
+    "equal", "less", "less_equal", "real_equal", "real_less", "real_less_equal",
+)  # fmt: skip
+"""What a size program computes, in the order of the core's codes; real numbers are held as the bits of a float64."""
+
+_CODES = {name: code for code, name in enumerate(OPERATIONS)}
+
+Place = tuple[str, int]
+"""Of a number in a program: an input, a constant, an operation or a table, and which one."""
+
+Encoded = tuple[
+    int, list[int], list[list[int]], list[tuple[int, int, int]], list[int], list[tuple[int, bool]]
+]
+"""What the core takes: number of inputs, constants, tables, code, results, guards."""
+
+
+class SizeProgram:
+    """Expressions over the inputs of a recording as straight code for the core.
+
+    Registers hold the inputs, then constants, then a result for each operation. ``results`` are the registers of
+    ``expressions``; the code holds where every register in ``guards`` is 1 or 0 as said beside it.
+    """
+
+    def __init__(
+        self, recording: Recording, expressions: Sequence[Any], guards: Sequence[tuple[str, Any, Any, bool]]
+    ) -> None:
+        self.recording = recording
+        self.inputs = len(recording.values)
+        self.constants: list[int] = []
+        self.tables: list[tuple[int, ...]] = []
+        self._operations: list[tuple[str, Place, Place]] = []
+        self._constant_places: dict[int, int] = {}
+        self._places: dict[Any, Place] = {}
+        found = [self._number(expression) for expression in expressions]
+        checks = [
+            (self._operation(name, self._operand(name, a), self._operand(name, b)), holds)
+            for name, a, b, holds in guards
+        ]
+        self.results = [self._register(place) for place in found]
+        self.guards = [(self._register(place), holds) for place, holds in checks]
+        self.code = [(_CODES[name], self._register(a), self._register(b)) for name, a, b in self._operations]
+
+    def _register(self, place: Place) -> int:
+        kind, number = place
+        if kind in ("input", "table"):
+            return number
+        return self.inputs + number + (len(self.constants) if kind == "operation" else 0)
+
+    def _constant(self, value: int) -> Place:
+        if value not in self._constant_places:
+            self._constant_places[value] = len(self.constants)
+            self.constants.append(value)
+        return "constant", self._constant_places[value]
+
+    def _operand(self, name: str, value: Any) -> Place:
+        return self._number(real(value) if name.startswith("real_") else value)
+
+    def _operation(self, name: str, a: Place, b: Place) -> Place:
+        key = (name, a, b)
+        if key not in self._places:
+            self._places[key] = ("operation", len(self._operations))
+            self._operations.append((name, a, b))
+        return self._places[key]
+
+    def _number(self, value: Any) -> Place:
+        if isinstance(value, float):
+            return self._constant(float_bits(value))
+        if not isinstance(value, Symbol):
+            return self._constant(int(value))
+        if value not in self._places:
+            total: Place | None = None
+            for monomial, factor in value.terms:
+                part = self._product(monomial, factor)
+                total = part if total is None else self._operation("add", total, part)
+            assert total is not None
+            self._places[value] = total
+        return self._places[value]
+
+    def _product(self, monomial: Monomial, factor: int) -> Place:
+        product = self._constant(factor) if factor != 1 or not monomial else None
+        for atom in monomial:
+            part = self._computed(atom)
+            product = part if product is None else self._operation("multiply", product, part)
+        assert product is not None
+        return product
+
+    def _computed(self, atom: int) -> Place:
+        name, *arguments = self.recording.atom(atom)
+        if name == "input":
+            return "input", arguments[0]
+        if name == "look_up":
+            table, index = arguments
+            if table not in self.tables:
+                self.tables.append(table)
+            return self._operation(name, ("table", self.tables.index(table)), self._number(index))
+        return self._operation(name, self._number(arguments[0]), self._number(arguments[1]))
+
+    def encoded(self) -> Encoded:
+        """The program as the core takes it."""
+        tables = [list(table) for table in self.tables]
+        return self.inputs, self.constants, tables, self.code, self.results, self.guards

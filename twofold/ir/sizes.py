@@ -1,0 +1,581 @@
+"""Symbolic sizes: numbers that stand for sizes not fixed yet, and the conditions under which a plan holds.
+
+The rules and the planner are plain Python on numbers. Run on ``Symbol`` in place of ``int`` they compute expressions,
+and every decision that they take on a number becomes a guard: a condition on the sizes. The result is a plan for all
+sizes that meet its guards. A symbol carries an example, the sizes at hand, which decides; where a number itself is
+needed (an index, a length to count to) the guard says that it equals the example's, so a plan is never wrong, only
+narrower than it could be.
+
+Integer expressions are kept as polynomials over atoms, so that equal ones are one object; an atom is an input or what
+is no polynomial of others (a quotient, a maximum, a real number).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import struct
+from collections.abc import Callable, Sequence, Set
+from typing import Any
+
+Monomial = tuple[int, ...]
+Terms = tuple[tuple[Monomial, int], ...]
+
+_recordings = itertools.count()
+
+
+class Narrowed(Exception):
+    """Two numbers are taken to be equal, one of them at least a symbol: ``positions`` are inputs to fix instead."""
+
+    def __init__(self, positions: frozenset[int]) -> None:
+        super().__init__(f"inputs {sorted(positions)} are taken to be fixed")
+        self.positions = positions
+
+
+class Recording:
+    """Expressions over some inputs, and the guards met while computing with them.
+
+    ``values`` are the example; ``lowest`` what each input is at least (None if nothing is known). Inputs at the
+    positions ``fixed`` stay numbers; the others are symbols, one for all that are equal in the example, so that types
+    that are equal for the example are one type over the symbols, too: which values a gradient adds up, and in which
+    order, follows from which nodes are one. For the same reason a ``strict`` recording raises Narrowed where two
+    numbers that differ are taken to be equal.
+
+    >>> recording = Recording([32, 10, 32, 7], [0, 0, 0, 0], fixed={3})
+    >>> n, m, same, seven = recording.inputs
+    >>> same is n, seven, (n * m + n) // n - 1 == m, 2 * n > m
+    (True, 7, True, True)
+    >>> recording.guards[2:]
+    [('equal', s0, 0, False), ('less', s1, 2*s0, True)]
+    """
+
+    def __init__(
+        self,
+        values: Sequence[int],
+        lowest: Sequence[int | None],
+        fixed: Set[int] = frozenset(),
+        strict: bool = False,
+    ) -> None:
+        self.name = f"{next(_recordings)}"
+        self.values = tuple(values)
+        self.guards: list[tuple[str, Any, Any, bool]] = []
+        self.compared: dict[tuple[Any, ...], bool] = {}
+        self.types: dict[Any, Any] = {}
+        self._atoms: list[tuple[Any, ...]] = []
+        self._examples: list[int | float] = []
+        self._lowest: list[int | None] = []
+        self._known: dict[Any, Symbol] = {}
+        self._atom_numbers: dict[tuple[Any, ...], int] = {}
+        self._decided: dict[tuple[str, Any, Any], bool] = {}
+        self.strict = strict
+        symbols = [
+            self._atom(("input", number), value, low)
+            for number, (value, low) in enumerate(zip(values, lowest, strict=True))
+        ]
+        self.inputs: list[Any] = []  # whose atoms have the numbers of their positions
+        first: dict[int, Symbol] = {}
+        for position, (symbol, value) in enumerate(zip(symbols, values)):
+            self.inputs.append(value if position in fixed else first.setdefault(value, symbol))
+            if self.inputs[-1] is not symbol:
+                self.guards.append(("equal", symbol, self.inputs[-1], True))
+            elif any(low == 0 and other == value for low, other in zip(lowest, values)):
+                self._lowest[position] = 0
+
+    def _atom(self, atom: tuple[Any, ...], example: int | float, low: int | None = None) -> Symbol:
+        number = self._atom_numbers.get(atom)
+        if number is None:
+            number = self._atom_numbers[atom] = len(self._atoms)
+            self._atoms.append(atom)
+            self._examples.append(example)
+            self._lowest.append(low)
+        return self.symbol((((number,), 1),), example)
+
+    def symbol(self, terms: Terms, example: int | float) -> Symbol:
+        """The one symbol with these terms, which are in order."""
+        found = self._known.get(terms)
+        if found is None:
+            found = self._known[terms] = Symbol(self, terms, example, len(self._known))
+        return found
+
+    def polynomial(self, terms: dict[Monomial, int], example: int) -> Any:
+        """The sum of terms: an int if constant."""
+        kept = tuple(sorted((monomial, factor) for monomial, factor in terms.items() if factor))
+        if not kept:
+            return 0
+        if len(kept) == 1 and kept[0][0] == ():
+            return kept[0][1]
+        return self.symbol(kept, example)
+
+    def combined(self, name: str, a: Any, b: Any, example: int | float, low: int | None = None) -> Symbol:
+        """The atom that is an operation on two numbers."""
+        return self._atom((name, a, b), example, low)
+
+    def least(self, terms: Terms) -> int | None:
+        """What a polynomial is at least, by what its atoms are at least; None if that does not tell."""
+        total = 0
+        for monomial, factor in terms:
+            if monomial and factor < 0:
+                return None
+            for atom in monomial:
+                low = self._lowest[atom]
+                if low is None or low < 0:
+                    return None
+                factor *= low
+            total += factor
+        return total
+
+    def decide(self, name: str, a: Any, b: Any, holds: bool) -> bool:
+        """Take a decision: note that comparison ``name`` of two numbers is ``holds``, as in the example."""
+        key = (name, a, b)
+        if key not in self._decided:
+            if self.strict and holds and name in ("equal", "real_equal"):
+                raise Narrowed(self._inputs_of(a) | self._inputs_of(b))
+            self._decided[key] = holds
+            self.guards.append((name, a, b, holds))
+            self._learn(name, a, b, holds)
+        return holds
+
+    def _inputs_of(self, value: Any) -> frozenset[int]:
+        """The positions of all inputs that a number depends on."""
+        if not isinstance(value, Symbol):
+            return frozenset()
+        found: frozenset[int] = frozenset()
+        for monomial, _ in value.terms:
+            for atom in monomial:
+                name, *arguments = self._atoms[atom]
+                if name == "input":
+                    found |= self._equal_to(arguments[0])
+                else:
+                    for argument in arguments:
+                        found |= self._inputs_of(argument)
+        return found
+
+    def _equal_to(self, position: int) -> frozenset[int]:
+        """The positions of the inputs that share a symbol."""
+        return frozenset(k for k, number in enumerate(self.inputs) if number is self.inputs[position])
+
+    def _learn(self, name: str, a: Any, b: Any, holds: bool) -> None:
+        """Raise the least value of an input from what a guard says of it."""
+        low: int | None = None
+        if name == "equal" and not holds and (atom := _sole_atom(a)) is not None and self._lowest[atom] == b:
+            low = b + 1
+        elif name == "less" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
+            low = a + 1
+        elif name == "less" and not holds and isinstance(b, int) and (atom := _sole_atom(a)) is not None:
+            low = b
+        elif name == "less_equal" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
+            low = a
+        if low is not None and atom is not None:
+            before = self._lowest[atom]
+            self._lowest[atom] = low if before is None else max(before, low)
+
+    def atom(self, number: int) -> tuple[Any, ...]:
+        """How an atom is computed: ``("input", number)`` or ``(operation, number, number)``."""
+        return self._atoms[number]
+
+
+def _sole_atom(value: Any) -> int | None:
+    if isinstance(value, Symbol) and len(value.terms) == 1:
+        ((monomial, factor),) = value.terms
+        if len(monomial) == 1 and factor == 1:
+            return monomial[0]
+    return None
+
+
+class Symbol:
+    """A number that depends on sizes; see the module. Not an ``int``, so nothing takes its example in silence."""
+
+    __slots__ = ("example", "is_real", "number", "recording", "terms")
+
+    def __init__(self, recording: Recording, terms: Terms, example: int | float, number: int) -> None:
+        self.recording = recording
+        self.terms = terms
+        self.example = example
+        self.number = number
+        self.is_real = isinstance(example, float)  # then it is an atom of its own
+
+    @property
+    def content_key(self) -> str:
+        """What tells this number from all others, in attributes of nodes."""
+        return f"symbol {self.recording.name}.{self.number}"
+
+    # Decisions
+
+    def __index__(self) -> int:
+        if self.is_real:
+            raise TypeError("a real number is no index")
+        value = int(self.example)
+        self.recording.decide("equal", self, value, True)
+        return value
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        value = self.example
+        self.recording.decide("real_equal" if self.is_real else "equal", self, value, True)
+        return float(value)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __hash__(self) -> int:
+        return hash((id(self.recording), self.number))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, (Symbol, int, float)):
+            return NotImplemented
+        return self._compared("equal", self, other)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compared("less", self, other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compared("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compared("less", other, self)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compared("less_equal", other, self)
+
+    def _compared(self, name: str, a: Any, b: Any) -> bool:
+        key = (name, a.number if isinstance(a, Symbol) else (a,), b.number if isinstance(b, Symbol) else (b,))
+        found = self.recording.compared.get(key)
+        if found is None:
+            found = self.recording.compared[key] = self._decided(name, a, b)
+        return found
+
+    def _decided(self, name: str, a: Any, b: Any) -> bool:
+        if not (_is_number(a) and _is_number(b)):
+            raise TypeError(f"a size is compared with a {type(b if a is self else a).__name__}")
+        example: Callable[[Any, Any], bool] = getattr(operator, _COMPARISONS[name])
+        holds = example(_example(a), _example(b))
+        if _is_real(a) or _is_real(b):
+            if any(isinstance(number, float) and not math.isfinite(number) for number in (a, b)):
+                return holds
+            return self.recording.decide(f"real_{name}", a, b, holds)
+        difference = b - a  # as polynomials, so that what both have in common is not looked at
+        if isinstance(difference, int):
+            return holds
+        known = _settled(name, self.recording, difference)
+        if known is not None:
+            return known
+        low, high = _sides(difference)
+        if name == "equal" and not isinstance(low, Symbol):
+            low, high = high, low
+        return self.recording.decide(name, low, high, holds)
+
+    # Arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        if self.is_real or _is_real(other):
+            return _real("real_add", self, other)
+        if not isinstance(other, (Symbol, int)):
+            return NotImplemented
+        if isinstance(other, int) and other == 0:
+            return self
+        terms = dict(self.terms)
+        for monomial, factor in _terms(other):
+            terms[monomial] = terms.get(monomial, 0) + factor
+        return self.recording.polynomial(terms, self.example + _example(other))
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        if self.is_real or _is_real(other):
+            return _real("real_multiply", self, other)
+        if not isinstance(other, (Symbol, int)):
+            return NotImplemented
+        if isinstance(other, int):
+            return self._times(other)
+        terms: dict[Monomial, int] = {}
+        for a, first in self.terms:
+            for b, second in other.terms:
+                monomial = tuple(sorted((*a, *b)))
+                terms[monomial] = terms.get(monomial, 0) + first * second
+        return self.recording.polynomial(terms, self.example * other.example)  # type: ignore[arg-type]
+
+    __rmul__ = __mul__
+
+    def _times(self, factor: int) -> Any:
+        if factor in (0, 1):
+            return self if factor else 0
+        scaled = tuple([(monomial, own * factor) for monomial, own in self.terms])
+        return self.recording.symbol(scaled, self.example * factor)
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-other) if _is_number(other) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other if _is_number(other) else NotImplemented
+
+    def __pow__(self, exponent: Any) -> Any:
+        result: Any = 1
+        for _ in range(operator.index(exponent)):
+            result = result * self
+        return result
+
+    def __truediv__(self, other: Any) -> Any:
+        return _real("real_divide", self, other) if _is_number(other) else NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _real("real_divide", other, self) if _is_number(other) else NotImplemented
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _quotient(self, other, self.recording) if _is_number(other) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _quotient(other, self, self.recording) if _is_number(other) else NotImplemented
+
+    def __mod__(self, other: Any) -> Any:
+        return _remainder(self, other, self.recording) if _is_number(other) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return _remainder(other, self, self.recording) if _is_number(other) else NotImplemented
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __floor__(self) -> Any:
+        if not self.is_real:
+            return self
+        return self.recording.combined("floor", self, 0, math.floor(self.example))
+
+    def __ceil__(self) -> Any:
+        return -math.floor(-self) if self.is_real else self
+
+    def __repr__(self) -> str:
+        parts = []
+        for monomial, factor in self.terms:
+            names = [_shown(self.recording, atom) for atom in monomial]
+            parts.append("*".join([str(factor), *names] if factor != 1 or not names else names))
+        return " + ".join(parts)
+
+
+_COMPARISONS = {"equal": "eq", "less": "lt", "less_equal": "le"}
+
+
+def _shown(recording: Recording, atom: int) -> str:
+    name, *arguments = recording.atom(atom)
+    return f"s{arguments[0]}" if name == "input" else f"{name}({', '.join(map(repr, arguments))})"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Symbol, int, float))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, Symbol) and value.is_real)
+
+
+def _example(value: Any) -> Any:
+    return value.example if isinstance(value, Symbol) else value
+
+
+def _terms(value: Any) -> Terms:
+    return value.terms if isinstance(value, Symbol) else (((), int(value)),)
+
+
+def _sides(difference: Symbol) -> tuple[Any, Any]:
+    """A difference as two numbers, what is subtracted and what it is subtracted from, without negative factors."""
+    sides: list[Any] = [0, 0]
+    for monomial, factor in difference.terms:
+        side = int(factor > 0)
+        part = difference.recording.polynomial(
+            {monomial: abs(factor)}, _value_of(difference.recording, monomial, abs(factor))
+        )
+        sides[side] = part + sides[side]
+    return sides[0], sides[1]
+
+
+def _value_of(recording: Recording, monomial: Monomial, factor: int) -> int:
+    value = factor
+    for atom in monomial:
+        value *= int(recording._examples[atom])
+    return value
+
+
+def _settled(name: str, recording: Recording, difference: Symbol) -> bool | None:
+    """What a comparison of two numbers is if the least value of their difference tells, else None."""
+    low, negative = recording.least(difference.terms), recording.least((-difference).terms)
+    if name == "equal":
+        return False if (low is not None and low > 0) or (negative is not None and negative > 0) else None
+    bound = 1 if name == "less" else 0
+    if low is not None and low >= bound:
+        return True
+    return False if negative is not None and negative >= 1 - bound else None
+
+
+def _real(name: str, a: Any, b: Any) -> Any:
+    """A real number from two numbers of which one is a symbol."""
+    if not (_is_number(a) and _is_number(b)):
+        return NotImplemented
+    recording = a.recording if isinstance(a, Symbol) else b.recording
+    function = {"real_add": operator.add, "real_multiply": operator.mul, "real_divide": operator.truediv}[
+        name
+    ]
+    example = float(function(_example(a), _example(b)))
+    return recording.combined(name, real(a), real(b), example)
+
+
+def real(value: Any) -> Any:
+    """``float(value)``, but a symbol stays one."""
+    if isinstance(value, Symbol) and not value.is_real:
+        return value.recording.combined("real", value, 0, float(value.example))
+    return value if isinstance(value, Symbol) else float(value)
+
+
+def _quotient(a: Any, b: Any, recording: Recording) -> Any:
+    if _is_real(a) or _is_real(b):
+        return math.floor(a / b)
+    if b == 0:
+        raise ZeroDivisionError("integer division by zero")
+    if isinstance(b, Symbol):
+        return _divided_by_symbol(a, b, recording)
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, factor in a.terms:
+        if b > 0:
+            times, left = divmod(factor, b)
+        else:
+            times, left = (factor // b, 0) if factor % b == 0 else (0, factor)
+        whole[monomial], rest[monomial] = times, left
+    remaining = recording.polynomial(rest, _evaluated(recording, rest))
+    front = recording.polynomial(whole, _evaluated(recording, whole))
+    if isinstance(remaining, int):
+        return front + remaining // b
+    low = recording.least(remaining.terms)
+    nonnegative = 0 if low is not None and low >= 0 and b > 0 else None
+    return front + recording.combined("floor_divide", remaining, b, remaining.example // b, nonnegative)
+
+
+def _exact_quotient(a: Any, b: Symbol) -> Any:
+    """``a / b`` where each term of ``a`` holds the factors of ``b``, which is one term; else None."""
+    if len(b.terms) != 1:
+        return None
+    ((divisor, factor),) = b.terms
+    terms: dict[Monomial, int] = {}
+    for monomial, own in _terms(a):
+        left = _without(monomial, divisor)
+        if left is None or own % factor:
+            return None
+        terms[left] = own // factor
+    return b.recording.polynomial(terms, _example(a) // b.example)
+
+
+def _divided_by_symbol(a: Any, b: Symbol, recording: Recording) -> Any:
+    if a is b:
+        return 1
+    exact = _exact_quotient(a, b)
+    if exact is not None:
+        return exact
+    return recording.combined("floor_divide", a, b, _example(a) // b.example, _nonnegative(a, b, recording))
+
+
+def _nonnegative(a: Any, b: Any, recording: Recording) -> int | None:
+    low = [recording.least(_terms(number)) for number in (a, b)]
+    return 0 if all(number is not None and number >= 0 for number in low) else None
+
+
+def _remainder(a: Any, b: Any, recording: Recording) -> Any:
+    if _is_real(a) or _is_real(b):
+        raise TypeError("the remainder of real sizes")
+    if isinstance(b, Symbol):
+        if b != 0 and (_exact_quotient(a, b) is not None or a is b):
+            return 0
+        return recording.combined("remainder", a, b, _example(a) % b.example, _nonnegative(a, b, recording))
+    if b == 0:
+        raise ZeroDivisionError("integer modulo by zero")
+    rest = {monomial: factor % b for monomial, factor in a.terms}
+    remaining = recording.polynomial(rest, _evaluated(recording, rest))
+    if isinstance(remaining, int):
+        return remaining % b
+    return recording.combined("remainder", remaining, b, remaining.example % b, 0 if b > 0 else None)
+
+
+def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    left = list(monomial)
+    for atom in divisor:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def _evaluated(recording: Recording, terms: dict[Monomial, int]) -> int:
+    return sum(_value_of(recording, monomial, factor) for monomial, factor in terms.items())
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a number, or a number inside nested tuples, is a symbol."""
+    if isinstance(value, tuple):
+        return any(is_symbolic(item) for item in value)
+    return isinstance(value, Symbol)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger number, without a decision which one it is."""
+    return _extreme("maximum", max, a, b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller number, without a decision which one it is."""
+    return _extreme("minimum", min, a, b)
+
+
+def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
+    if not isinstance(a, Symbol) and not isinstance(b, Symbol):
+        return function(a, b)
+    if _is_real(a) or _is_real(b):
+        return function(a, b)
+    recording: Recording = a.recording if isinstance(a, Symbol) else b.recording
+    difference = b - a
+    if isinstance(difference, int):
+        return (
+            function(a, b)
+            if not isinstance(a, Symbol)
+            else (b if (difference > 0) == (name == "maximum") else a)
+        )
+    settled = _settled("less_equal", recording, difference)
+    if settled is not None:
+        return (b if settled else a) if name == "maximum" else (a if settled else b)
+    low = [recording.least(_terms(number)) for number in (a, b)]
+    known = [number for number in low if number is not None]
+    bound = max(known, default=None) if name == "maximum" else min(known) if len(known) == 2 else None
+    return recording.combined(name, a, b, function(_example(a), _example(b)), bound)
+
+
+def look_up(table: tuple[int, ...], index: Any) -> Any:
+    """``table[index]`` without a decision which element it is; the table holds no negative numbers."""
+    if not isinstance(index, Symbol):
+        return table[index]
+    if not 0 <= index < len(table):
+        raise IndexError(f"index {index} of a table of {len(table)}")
+    return index.recording.combined("look_up", table, index, table[int(index.example)], 0)
+
+
+def index(value: Any) -> Any:
+    """``operator.index(value)``, but a symbol stays one."""
+    return value if isinstance(value, Symbol) and not value.is_real else operator.index(value)
+
+
+def float_bits(value: Any) -> Any:
+    """The bits of a number as a float64, as a signed integer."""
+    if isinstance(value, Symbol):
+        return real(value)
+    return struct.unpack("<q", struct.pack("<d", float(value)))[0]

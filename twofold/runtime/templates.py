@@ -1,0 +1,215 @@
+"""Plans for symbolic sizes: what the core evaluates for each new size of a call that it has met in other sizes.
+
+A template is made by running the rules, the derivatives and the planner as for any call, with the numbers that vary
+(integers in attributes and sizes in types) replaced by symbols, see ``twofold.ir.sizes``. Its parts are made when they
+are first asked for: the result type, the gradient of each input, the program. Each part has guards of its own. What
+cannot be planned so is planned for each size by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from twofold.config import config
+from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes
+from twofold.ir.op import Op
+from twofold.ir.size_program import SizeProgram
+from twofold.ir.sizes import Narrowed, Recording, Symbol, is_symbolic
+from twofold.ir.types import TensorType, tensor_type
+from twofold.runtime.compile import CompiledProgram, compile_graph
+from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
+from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
+
+_WIDEST = 63
+
+
+class Template:
+    """A call, or a gradient of one, over the symbols of a recording.
+
+    ``made_for(values, fixed)`` makes it for another example, with more inputs fixed.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        op: Op,
+        attrs: Attributes,
+        types: Sequence[TensorType],
+        graph: Graph,
+        made_for: Callable[[Sequence[int], frozenset[int]], Template],
+    ) -> None:
+        self.recording = recording
+        self.op = op
+        self.attrs = attrs
+        self.types = tuple(types)
+        self.graph = graph
+        self.made_for = made_for
+        self.known = len(recording.guards)  # where the template is used, the core has checked that these hold
+
+    @property
+    def output(self) -> TensorType:
+        """The result type."""
+        return self.graph.outputs[0].type
+
+    def flags(self) -> tuple[bool, bool]:
+        """Whether the result's calls are kept in its place, and whether it is computed unread."""
+        return worth_delaying(self.graph), checks_values(self.op, self.graph)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether the core counts a value among the numbers of attributes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _WIDEST
+
+
+def _rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple, or a named tuple, of the kind of ``value``."""
+    return tuple(items) if type(value) is tuple else type(value)(*items)
+
+
+def replaced(value: Any, numbers: Iterator[Any]) -> Any:
+    """Attributes with their integers replaced in order."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [replaced(item, numbers) for item in value])
+    return next(numbers) if _is_number(value) else value
+
+
+def numbers_in(value: Any) -> list[Any]:
+    """The integers and symbols of attributes in order."""
+    if isinstance(value, tuple):
+        return [number for item in value for number in numbers_in(item)]
+    return [value] if _is_number(value) or isinstance(value, Symbol) else []
+
+
+def with_examples(value: Any) -> Any:
+    """Attributes with the example of each symbol in its place."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [with_examples(item) for item in value])
+    return value.example if isinstance(value, Symbol) else value
+
+
+def _attempt(make: Callable[[], Any]) -> Any:
+    """What ``make`` gives; None where a rule or a plan needs numbers that are fixed, or refuses these."""
+    try:
+        return make()
+    except MemoryError:
+        raise
+    except Exception as error:
+        if "templates" in config.log:
+            print(f"twofold: no plan for symbolic sizes: {error!r}")
+        return None
+
+
+def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies: tuple[bool, ...]) -> Any:
+    """The result of a call for symbols in place of the numbers that vary: what the core takes, or None."""
+
+    def make() -> Any:
+        values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
+        fixed = frozenset(k for k, own in enumerate(varies) if not own)
+        made = _narrowing(lambda fixed: _declared(op, attrs, types, fixed, values), fixed)
+        flags = made.flags()
+        program = SizeProgram(made.recording, made.output.shape, made.recording.guards).encoded()
+        made.known = len(made.recording.guards)
+        return made, program, made.output.dtype.code, getattr(op, "differentiable", True), *flags
+
+    return _attempt(make)
+
+
+def _narrowing(make: Callable[[frozenset[int]], Any], fixed: frozenset[int]) -> Any:
+    """What ``make`` gives, with as many more inputs fixed as it takes."""
+    while True:
+        try:
+            return make(fixed)
+        except Narrowed as narrowed:
+            fixed |= narrowed.positions
+
+
+def _declared(
+    op: Op,
+    attrs: Attributes,
+    types: Sequence[TensorType],
+    fixed: frozenset[int],
+    values: Sequence[int],
+) -> Template:
+    """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example."""
+    given = len(numbers_in(attrs))
+    lowest = [None] * given + [0] * (len(values) - given)
+    recording = Recording(values, lowest, fixed, strict=True)
+    symbols = iter(recording.inputs)
+    own_attrs = replaced(attrs, symbols)
+    own_types = [
+        tensor_type(type.dtype, tuple([next(symbols) for _ in type.shape]), type.weak) for type in types
+    ]
+    graph = stable_graph(op, own_attrs, own_types)
+    check_limits(graph.outputs[0].type)
+    again = lambda values, more: _declared(op, attrs, types, fixed | more, values)
+    return Template(recording, op, own_attrs, own_types, graph, again)
+
+
+def template_gradient(template: Template, index: int) -> Any:
+    """The gradient of input ``index`` as a call: what the core takes, or None."""
+
+    def make(fixed: frozenset[int]) -> Any:
+        whole = template if not fixed else template.made_for(template.recording.values, fixed)
+        recording, known = whole.recording, template.known if whole is template else 0
+        made, slots = _differentiated(whole, index)
+        if made is None:
+            program = SizeProgram(recording, (), recording.guards[known:]).encoded()
+            return program, None, (), 0, (), None, False, False
+        flags = made.flags()
+        results = [*numbers_in(made.attrs), *made.output.shape]
+        program = SizeProgram(recording, results, recording.guards[known:]).encoded()
+        made.known = len(recording.guards)
+        attrs = with_examples(made.attrs)
+        return program, PULLBACK, attrs, made.output.dtype.code, slots, made, *flags
+
+    return _attempt(lambda: _narrowing(make, frozenset()))
+
+
+def _differentiated(template: Template, index: int) -> tuple[Template | None, tuple[int, ...]]:
+    recording = template.recording
+    recording.strict = True
+    found = pullback_of(template.op, template.attrs, template.types, index, template.graph)
+    if found is None:
+        return None, ()
+    types = [template.output if slot < 0 else template.types[slot] for slot in found.slots]
+
+    def again(values: Sequence[int], more: frozenset[int]) -> Template:
+        made, _ = _differentiated(template.made_for(values, more), index)
+        assert made is not None
+        return made
+
+    return Template(recording, PULLBACK, found.attrs, types, found.graph, again), found.slots
+
+
+def template_program(template: Template, values: tuple[int, ...]) -> Any:
+    """The first-sight program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
+
+    def make(fixed: frozenset[int]) -> Any:
+        same = values == template.recording.values and not fixed
+        made = template if same else template.made_for(values, fixed)
+        return planned(made.recording, made.graph, made.known if same else 0)
+
+    return _attempt(lambda: _narrowing(make, frozenset()))
+
+
+def planned(recording: Recording, graph: Graph, known: int) -> Any:
+    """A graph over symbols as a program whose numbers are expressions: what the core takes.
+
+    Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
+    as what they computed may have been found again here.
+    """
+    recording.strict = False  # plans keep the bits, whatever they take for equal
+    program: CompiledProgram = compile_graph(graph)
+    if any(instruction[-1] is not None for instruction in program.instructions):
+        raise NotImplementedError("host functions and programs inside are planned for each size")
+    steps, results = [], []
+    for address, buffers, params, work, grain, label, _ in program.instructions:
+        steps.append((address, buffers, len(params), label))
+        results += [*params, work, grain]
+    results += [*(type.nbytes for type in program.output_types), *program.buffer_sizes]
+    if any(is_symbolic(part) for step in steps for part in step):
+        raise NotImplementedError("a step depends on a size")
+    sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
+    return sizes, steps, len(program.output_types), len(program.buffer_sizes), program.donations
