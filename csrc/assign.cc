@@ -41,6 +41,7 @@ bool write_into(PyTensor* tensor, ValueRef value) {
   fresh->is_leaf = leaf_gradient || value->is_leaf;
   fresh->index = value->index;
   fresh->consumed = value->consumed;
+  fresh->made_by = value->made_by;
   fresh->history = leaf_gradient ? nullptr : value->history;
   fresh->slot = leaf_gradient ? old->slot : value->slot;
   if (fresh->slot) ++fresh->slot->references;

@@ -114,18 +114,6 @@ bool Climber::open_entry(size_t index) {
   return true;
 }
 
-// A value of a trace that has run; null if it was not kept.
-ValueRef kept_value(const std::shared_ptr<History>& history, size_t index) {
-  const Entry& entry = history->trace->trace.entries[index];
-  ValueRef value(new_value(entry.signature->output));
-  value->buffer = history->kept[index];
-  value->requires_grad = entry.requires_grad();
-  value->is_leaf = !value->requires_grad;
-  value->index = static_cast<int32_t>(index);
-  if (value->requires_grad) value->history = history;
-  return value;
-}
-
 bool Climber::history_entry(const std::shared_ptr<History>& history, size_t index) {
   const Trace& trace = history->trace->trace;
   const Entry& entry = trace.entries[index];

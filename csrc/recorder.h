@@ -187,6 +187,8 @@ bool rest_without_lock();
 ValueRef stable_value(Value* value);
 // A value of the buffer's memory at the place in the graph where `value` stands.
 ValueRef at_place_of(Value* value, Type* type, BufferRef buffer);
+// The value of an entry of a trace that has run; without memory if it was not kept.
+ValueRef kept_value(const std::shared_ptr<History>& history, size_t index);
 // Gives all values that gradients of the trace read to the hook, and keeps what it returns; false with a Python error set.
 bool pack_saved(History& history, PyObject* pack, PyObject* unpack);
 // What `data` holds, at the place in the graph where `value` stands; both are computed. Null with a Python error set.

@@ -54,6 +54,15 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::v
   return false;
 }
 
+// The call that made an entry, before values were only handed on.
+Signature* maker(const Trace& trace, size_t index) {
+  const Entry* entry = &trace.entries[index];
+  while (entry->signature->operation->python == hooks.copy && trace.inputs(*entry)[0] >= 0) {
+    entry = &trace.entries[static_cast<size_t>(trace.inputs(*entry)[0])];
+  }
+  return entry->signature;
+}
+
 // A result that is null belongs to a value that could not be computed. Behind what lives stands what is put off.
 // False with a Python error set; then what has no result yet counts as not computed.
 bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
@@ -80,6 +89,7 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
     if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
     if (cached->used_up[entry]) {
       value->consumed = true;
+      value->made_by = maker(cached->trace, entry);
     } else {
       value->history = history;
     }
@@ -324,11 +334,23 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
   made->requires_grad = value->requires_grad;
   made->is_leaf = value->is_leaf;
   made->consumed = value->consumed;
+  made->made_by = value->made_by;
   made->index = value->index;
   made->history = value->history;
   made->slot = value->slot;
   if (made->slot) ++made->slot->references;
   return made;
+}
+
+ValueRef kept_value(const std::shared_ptr<History>& history, size_t index) {
+  const Entry& entry = history->trace->trace.entries[index];
+  ValueRef value(new_value(entry.signature->output));
+  value->buffer = history->kept[index];
+  value->requires_grad = entry.requires_grad();
+  value->is_leaf = !value->requires_grad;
+  value->index = static_cast<int32_t>(index);
+  if (value->requires_grad) value->history = history;
+  return value;
 }
 
 ValueRef with_data(Value* value, Value* data) {

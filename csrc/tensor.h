@@ -105,6 +105,7 @@ int add_function_type(PyObject* module);
 PyObject* gradients_of(PyObject* self, PyObject* arguments);
 PyObject* backward_of(PyObject* self, PyObject* arguments);
 int add_call_functions(PyObject* module);
+int add_grad_fn_functions(PyObject* module);
 // A Python scalar as it was given: 2, 2.0 or True.
 PyObject* scalar_object(const Type* type, uint64_t bits);
 

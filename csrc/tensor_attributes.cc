@@ -105,7 +105,10 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
   }
   value->requires_grad = wanted;
   value->is_leaf = true;
-  if (wanted) slot_of(value);
+  if (!wanted) return 0;
+  PyObject* handle = PyWeakref_NewRef(self, nullptr);
+  if (!handle) return -1;
+  Py_XSETREF(slot_of(value)->handle, handle);
   return 0;
 }
 

@@ -40,6 +40,7 @@ void release_slot(GradientSlot* slot) noexcept {
   Py_XDECREF(slot->gradient);
   Py_XDECREF(slot->hooks);
   Py_XDECREF(slot->after);
+  Py_XDECREF(slot->handle);
   delete slot;
 }
 

@@ -43,6 +43,7 @@ struct GradientSlot {
   int32_t references = 1;
   PyObject* gradient = nullptr;
   PyObject* hooks = nullptr;  // a list of callables, or null
+  PyObject* handle = nullptr;  // of a leaf: a weak reference to the tensor that a program made it of
   PyObject* after = nullptr;  // of a leaf: called without arguments once its gradient has been added
   bool intermediate = false;  // of a value that is no leaf: its hooks run on the way, for all that stands above it
   bool retains = false;       // of such a value: keep its gradient
@@ -196,7 +197,10 @@ struct Value {
   Recorder* owner = nullptr;   // while pending
   uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number holds
   int32_t leaf_number = 0;
-  Value* next_dying = nullptr;
+  union {
+    Value* next_dying = nullptr;  // while it dies
+    Signature* made_by;           // with `consumed`: the call that made it, or null
+  };
   GradientSlot* slot = nullptr;
   std::shared_ptr<History> history;
   std::unique_ptr<Declared> declared;

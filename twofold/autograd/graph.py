@@ -1,4 +1,4 @@
-"""Hooks for the tensors that a graph keeps for its backward pass."""
+"""Nodes of the graph, and hooks for the tensors that it keeps for its backward pass."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.grad_fn import Node
 
 Tensor = _core.Tensor
 
 __all__ = [
+    "Node",
     "disable_saved_tensors_hooks",
     "save_on_cpu",
     "saved_tensors_hooks",

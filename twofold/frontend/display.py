@@ -9,6 +9,7 @@ import numpy
 
 from twofold import _core, dtypes
 from twofold.errors import ArgumentError
+from twofold.frontend.grad_fn import grad_fn
 
 Tensor = _core.Tensor
 _DEFAULTS = (dtypes.float32, dtypes.int64, dtypes.bool_, dtypes.complex64)
@@ -125,5 +126,6 @@ def display(tensor: Tensor) -> str:
     if tensor.dtype not in _DEFAULTS or (array.size == 0 and tensor.dtype is not dtypes.float32):
         suffix.append(f"dtype={tensor.dtype!r}")
     if tensor.requires_grad:
-        suffix.append("requires_grad=True" if tensor.is_leaf else "grad_fn=<recorded>")
+        node = grad_fn(tensor)
+        suffix.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")
     return prefix + ", ".join([body, *suffix]) + ")"

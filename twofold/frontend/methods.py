@@ -12,6 +12,7 @@ from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend import drawing, gradients, inplace, more_creation, storage, tensor_hooks
 from twofold.frontend.creation import CREATION, from_numpy, tensor
+from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import check_device, check_layout, in_format
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.contiguity import dense_copy
@@ -254,7 +255,7 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> x.grad
     tensor([1., 1.])
     """
-    return apply("positive", self) if memory_format is None else dense_copy(self, memory_format)
+    return dense_copy(self, memory_format)
 
 
 def same(self: Tensor, memory_format: Any = None) -> Tensor:
@@ -511,7 +512,7 @@ METHODS: dict[str, Any] = {
     "new_empty": _new("empty"),
     "new_full": _new("full"),
     "itemsize": property(lambda self: self.dtype.itemsize),
-    "grad_fn": property(lambda self: None if self.is_leaf else "recorded"),
+    "grad_fn": property(grad_fn),
     "T": property(lambda self: self.permute(*reversed(range(self.ndim)))),
     "mT": property(lambda self: self.transpose(-2, -1)),
     "H": property(lambda self: self.transpose(-2, -1).conj()),

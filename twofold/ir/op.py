@@ -73,6 +73,9 @@ class Op:
     autocast: str = ""
     """Inside an autocast region, the dtype of floating operands narrower than float64: that of the region ("lower"),
     "float32", float32 where one of them has it ("widest"); "": their own."""
+    autograd_name: Any = ""
+    """What PyTorch calls the gradient function, or a function ``(attributes, input types)`` that tells; "": the name in
+    CamelCase with "Backward0"; None: that of the call which made the first input, if there is one."""
     memory: tuple[float, str] = (2, "")
     """How many times the bytes of inputs and result a call alone may take in all; if more than twice, why."""
 

@@ -112,6 +112,7 @@ class selu:
     tensor([-1.1113,  2.1014])
     """
 
+    autograd_name = "EluBackward0"
     signature = "input"
     domain = (nonzero(-3, 3),)
     compute = lambda x: ops.elu(x, _SELU_ALPHA) * _SELU_SCALE
@@ -186,6 +187,7 @@ class logsigmoid:
     tensor([  -0.6931, -100.0000])
     """
 
+    autograd_name = "LogSigmoidBackward0"
     functions = ("logsigmoid", "log_sigmoid")
     signature = "input"
     reference = lambda x: -numpy.logaddexp(-x, 0)
@@ -231,6 +233,7 @@ class relu6:
     tensor([0., 2., 6.])
     """
 
+    autograd_name = "HardtanhBackward0"
     signature = "input"
     reference = lambda x: numpy.clip(x, 0, 6)
     compute = lambda x: ops.hardtanh(x, 0, 6)
@@ -275,6 +278,7 @@ class softsign:
     tensor([-0.5000,  0.7500])
     """
 
+    autograd_name = "DivBackward0"
     signature = "input"
     reference = lambda x: x / (1 + abs(x))
     compute = lambda x: x / (1 + ops.abs(x))

@@ -116,6 +116,7 @@ class scaled_dot_product_attention:
     twofold.Size([2, 5, 8])
     """
 
+    autograd_name = "ScaledDotProductFlashAttentionForCpuBackward0"
     autocast = "lower"
     memory = (8.5, "all weights of a head lie in memory, and packed with vectors of 256 bits")
 

@@ -61,6 +61,7 @@ class cholesky_packed(Packed):
     The gradient follows Murray, Differentiation of the Cholesky decomposition (2016), equation 10.
     """
 
+    autograd_name = "LinalgCholeskyExBackward0"
     title = "linalg.cholesky"
 
     def pieces(self, attrs: Any, shape: Any) -> Pieces:

@@ -185,6 +185,8 @@ class cosine_similarity:
     tensor([0.6000])
     """
 
+    autograd_name = "SumBackward1"
+
     def call(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         return apply("cosine_similarity", x1, x2, eps, attrs=(dim,))
 
@@ -222,6 +224,8 @@ class normalize:
     >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
+
+    autograd_name = "DivBackward0"
 
     def call(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
         return apply("normalize", input, eps, attrs=(float(p), normalize_axis(dim, len(input.shape))))

@@ -12,7 +12,7 @@ from twofold.dtypes import DType
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.layout import is_dense
 from twofold.ops import shapes
-from twofold.ops.base import ops, public, publish
+from twofold.ops.base import apply, composite, ops, public, publish
 from twofold.ops.movement import element_count
 
 ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
@@ -41,12 +41,23 @@ def memory_order(memory_format: Any, ndim: int) -> tuple[int, ...]:
     return order
 
 
+@composite
+class clone:
+    """Its input, in memory of its own."""
+
+    functions = ()
+    methods = ()
+    signature = "input"
+    reference = lambda x: x
+    compute = lambda x: x
+
+
 def dense_copy(input: Any, memory_format: Any = None) -> Any:
     """A copy whose elements lie side by side in the order of the format, row-major unless it says otherwise."""
     order = memory_order(memory_format, len(input.shape))
     if order == tuple(range(len(order))):
-        return ops.positive(input)
-    return ops.permute(ops.positive(ops.permute(input, order)), shapes.inverse(order))
+        return apply("clone", input)
+    return ops.permute(apply("clone", ops.permute(input, order)), shapes.inverse(order))
 
 
 def contiguous(input: Any, *, memory_format: Any = None) -> Any:
@@ -60,7 +71,7 @@ def contiguous(input: Any, *, memory_format: Any = None) -> Any:
     (True, (2, 1))
     """
     if memory_format is None:
-        return input if getattr(input, "_is_row_major", True) else ops.positive(input)
+        return input if getattr(input, "_is_row_major", True) else apply("clone", input)
     if format_name(memory_format) == "preserve_format":
         raise ArgumentError("preserve_format is no order of the axes", "Use clone().")
     stride = getattr(input, "_strides", None)

@@ -57,6 +57,7 @@ class cast(Elementwise):
     tensor([ 1, -1,  0], dtype=twofold.int32)
     """
 
+    autograd_name = "ToCopyBackward0"
     functions = ("cast",)
     methods = ()
     attribute_samples = tuple(

@@ -239,6 +239,7 @@ def _convolution(count: int) -> Any:
 
     class body:
         memory = (3 if count == 3 else 2.5, "windows and weights are packed")
+        autograd_name = "ConvolutionBackward0"
         methods = ()
         signature = "input, weight, bias"
         autocast = "lower"
@@ -274,6 +275,7 @@ def _transposed(count: int) -> Any:
 
     class body:
         memory = (3.5, "windows and weights are packed")
+        autograd_name = "ConvolutionBackward0"
         methods = ()
         signature = "input, weight, bias"
         autocast = "lower"

@@ -41,6 +41,7 @@ class eig_packed(Packed):
     eigenvalues contribute nothing.
     """
 
+    autograd_name = "LinalgEigBackward0"
     title = "linalg.eig"
 
     def pieces(self, attrs: Any, shape: Shape) -> Pieces:

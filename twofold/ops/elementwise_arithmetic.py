@@ -10,6 +10,7 @@ import numpy
 from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
 from twofold.ops import complex_functions
+from twofold.ops.autograd_names import beside_number
 from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_number
 from twofold.ops.gradients import no_slope
 from twofold.ops.promotion import factor_beside, need_beside, need_whole_alpha
@@ -59,6 +60,7 @@ class subtract:
     tensor([4, 5])
     """
 
+    autograd_name = beside_number("SubBackward0", "SubBackward0", "RsubBackward1")
     signature = "input, other"
     functions = ("subtract", "sub")
     operators = ("__sub__",)
@@ -85,6 +87,7 @@ class multiply:
             [20, 40, 60]])
     """
 
+    autograd_name = "MulBackward0"
     signature = "input, other"
     functions = ("multiply", "mul")
     operators = ("__mul__",)
@@ -111,6 +114,7 @@ class divide:
     tensor([ 3, -3])
     """
 
+    autograd_name = beside_number("DivBackward0", "DivBackward0", "MulBackward0")
     signature = "input, other"
     functions = ("divide", "div", "true_divide")
     operators = ("__truediv__",)
@@ -185,6 +189,7 @@ class remainder:
     tensor([1, 2])
     """
 
+    autograd_name = beside_number("RemainderBackward0", "RemainderBackward1")
     signature = "input, other"
     operators = ("__mod__",)
     reflected = True
@@ -205,6 +210,7 @@ class fmod:
     tensor([ 1, -1])
     """
 
+    autograd_name = beside_number("FmodBackward0", "FmodBackward1")
     signature = "input, other"
     kinds = "iuf"
     divides = True
@@ -272,6 +278,7 @@ class pow_:
     tensor([   1,    2, 1024])
     """
 
+    autograd_name = beside_number("PowBackward0", "PowBackward1", "PowBackward2")
     signature = "input, exponent"
     functions = ("pow", "power")
     operators = ("__pow__",)
@@ -308,6 +315,7 @@ class pow_:
 class cube:
     """Third power."""
 
+    autograd_name = "PowBackward0"
     functions = ()
     signature = "input"
     methods = ()
@@ -324,6 +332,7 @@ class negative:
     tensor([-1.,  2.])
     """
 
+    autograd_name = "NegBackward0"
     functions = ("negative", "neg")
     operators = ("__neg__",)
     kinds = "iuf"
@@ -343,6 +352,7 @@ class positive:
     tensor([ 1., -2.])
     """
 
+    autograd_name = None
     functions = ("positive",)
     methods = ("positive",)
     operators = ("__pos__",)
@@ -407,6 +417,7 @@ class square:
     tensor([1., 9.])
     """
 
+    autograd_name = "PowBackward0"
     vjp = lambda ct, y, x: (ct * (x + x),)
     result_dtype = to_number
     on_complex = complex_functions.square

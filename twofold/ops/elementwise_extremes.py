@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from twofold.errors import ArgumentError
+from twofold.ops.autograd_names import beside_number
 from twofold.ops.base import apply, composite, elementwise, ops
 from twofold.ops.promotion import need_beside
 from twofold.ops.samples import reals
@@ -96,6 +97,7 @@ class clamp:
     tensor([-2.0000,  0.5000,  1.0000])
     """
 
+    autograd_name = beside_number("ClampBackward1", "ClampBackward0")
     signature = "input, min, max"
     functions = ("clamp", "clip")
     domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))

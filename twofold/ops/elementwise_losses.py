@@ -41,6 +41,7 @@ def _pairwise(body: type) -> Any:
     input_kinds: str = getattr(rules, "input_kinds", "biufc")
 
     class entry:
+        autograd_name = getattr(rules, "autograd_name", "")
         autocast = "float32"
 
         @staticmethod
@@ -103,6 +104,7 @@ class l1_loss:
     tensor(1.5000)
     """
 
+    autograd_name = lambda attrs, types: {"mean": "Mean", "sum": "Sum"}.get(attrs[0], "Abs") + "Backward0"
     kinds = "iufc"
     each = staticmethod(lambda x, t: ops.abs(x - t))
     exact = staticmethod(lambda x, t: abs(x - t))

@@ -19,6 +19,7 @@ from twofold.ir.bind import constant
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import Shape
 from twofold.ops import shapes
+from twofold.ops.autograd_names import of_basic_index
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -47,6 +48,7 @@ class basic_index:
     result ``order`` holds that of the input, or ``~axis`` for a new axis in front of it.
     """
 
+    autograd_name = of_basic_index
     functions = ()
     is_view = True
     call = staticmethod(lambda x, *starts, attrs: apply("basic_index", x, *starts, attrs=attrs))
@@ -430,6 +432,7 @@ def _array_mask_fits(mask: Any, shape: Shape) -> None:
 class masked_write:
     """The input with ``value``, in the input's dtype, where the mask is true."""
 
+    autograd_name = "IndexPutBackward0"
     functions = ()
     signature = "x, mask, value"
     compute = lambda x, mask, value: ops.where(mask, convert(value, strong(x).dtype), strong(x))

@@ -15,6 +15,7 @@ from twofold.dtypes import DType, float32, int64, uint8
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.autograd_names import of_resize
 from twofold.ops.base import Custom, apply, composite, convert, custom, iota, ops, public, strong
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
@@ -176,6 +177,7 @@ class resize:
     Attributes ``(mode, sizes, placing, scales, antialias)``; a scale of None is the ratio of the sizes.
     """
 
+    autograd_name = of_resize
     memory = (2.5, "axes are resized one after the other")
 
     functions = ()

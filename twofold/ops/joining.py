@@ -203,6 +203,7 @@ class pad_block(Block):
     apart.
     """
 
+    autograd_name = "ConstantPadNdBackward0"
     value, first = 0, 2
     call = staticmethod(lambda x, fill, *starts, attrs: apply("pad_block", x, fill, *starts, attrs=attrs))
 
@@ -336,6 +337,7 @@ class concatenate(Custom):
     tensor([[1, 2, 3]])
     """
 
+    autograd_name = "CatBackward0"
     autocast = "widest"
     functions = ("concatenate", "cat", "concat")
     _direct = (

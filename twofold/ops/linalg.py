@@ -13,6 +13,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops import complex_functions, shapes
+from twofold.ops.autograd_names import of_linear, of_product
 from twofold.ops.base import (
     Contraction,
     apply,
@@ -59,6 +60,7 @@ class matmul(Contraction):
     tensor([12, 34])
     """
 
+    autograd_name = staticmethod(of_product)
     autocast = "lower"
     memory = (4, "both operands are packed, whole with vectors of 256 bits")
 
@@ -239,6 +241,7 @@ class outer:
             [ 6,  8, 10]])
     """
 
+    autograd_name = "MulBackward0"
     functions = ("outer", "ger")
     methods = ("outer", "ger")
     signature = "input, vec2"
@@ -263,6 +266,7 @@ class linear:
     tensor([1.5000, 3.5000])
     """
 
+    autograd_name = of_linear
     autocast = "lower"
     memory = (3, "a weight for each sample is packed beside the rows")
 

@@ -232,6 +232,7 @@ class cross_entropy:
     tensor(1.1269)
     """
 
+    autograd_name = "NllLossBackward0"
     autocast = "float32"
 
     @staticmethod
@@ -283,6 +284,7 @@ def _soft_parts(*rest: Any) -> tuple[Any, ...]:
 class soft_cross_entropy:
     """Cross entropy of the softmax of ``input`` with target probabilities; the mean is over the rows."""
 
+    autograd_name = "DivBackward1"
     autocast = "float32"
     functions = ()
     call = staticmethod(lambda *inputs, attrs: apply("soft_cross_entropy", *inputs, attrs=attrs))

@@ -117,6 +117,7 @@ class lu_packed(Packed):
     factorization (2011), the rows or columns beyond the square part being solutions with it.
     """
 
+    autograd_name = "LinalgLuFactorExBackward0"
     title = "linalg.lu_factor"
     square = False
 

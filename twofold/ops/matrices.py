@@ -193,6 +193,7 @@ class Packed(MatrixOperation):
 class piece:
     """One result of a packed computation: attributes ``(start, shape)`` of it in the last axis."""
 
+    autograd_name = None
     functions = ()
     signature = "packed"
     methods = ()

@@ -21,6 +21,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import shapes
+from twofold.ops.autograd_names import of_permutation
 from twofold.ops.base import (
     Composite,
     View,
@@ -52,6 +53,7 @@ class reshape:
             [3, 4, 5]])
     """
 
+    autograd_name = "ViewBackward0"
     methods = ("reshape",)
     functions = ("reshape",)
     is_view = True
@@ -89,6 +91,7 @@ class permute:
     twofold.Size([5, 2, 3])
     """
 
+    autograd_name = of_permutation
     methods = ("permute",)
     functions = ("permute", "permute_dims")
     is_view = True
@@ -127,6 +130,7 @@ class broadcast_to:
             [2, 2, 2]])
     """
 
+    autograd_name = "ExpandBackward0"
     methods = ("broadcast_to",)
     is_view = True
 
@@ -318,6 +322,7 @@ class write_view(Composite):
     Attributes ``(name, attributes of the view)``; inputs: base, value, and the other inputs of the view.
     """
 
+    autograd_name = "torch::autograd::CopySlices"
     functions = ()
     call = staticmethod(
         lambda base, value, *rest, name, attrs: apply("write_view", base, value, *rest, attrs=(name, attrs))

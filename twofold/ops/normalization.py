@@ -116,6 +116,7 @@ def _last(name: str, centered: bool, doc: str) -> Any:
         ]
 
     if centered:
+        body.autograd_name = "NativeLayerNormBackward0"  # type: ignore[attr-defined]
         body.call = staticmethod(_layer_norm)  # type: ignore[attr-defined]
     else:
         body.call = staticmethod(_rms_norm)  # type: ignore[attr-defined]
@@ -204,6 +205,7 @@ def _batch_axes(x: Any) -> Axes:
 class batch_norm_train:
     """Batch normalisation with the statistics of the batch; attributes ``(None, has_weight, has_bias)``."""
 
+    autograd_name = "NativeBatchNormBackward0"
     functions = ()
     call = staticmethod(lambda *inputs, attrs: apply("batch_norm_train", *inputs, attrs=attrs))
 
@@ -249,6 +251,7 @@ class batch_norm_eval:
     Inputs ``(x, mean, variance, *weight, *bias, eps)``, attributes ``(None, has_weight, has_bias)``.
     """
 
+    autograd_name = "NativeBatchNormBackward0"
     functions = ()
     call = staticmethod(lambda *inputs, attrs: apply("batch_norm_eval", *inputs, attrs=attrs))
 
@@ -331,6 +334,8 @@ class group_norm:
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
+
+    autograd_name = "NativeGroupNormBackward0"
 
     def call(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
         if len(input.shape) < 2 or input.shape[1] % num_groups:

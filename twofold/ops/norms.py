@@ -79,6 +79,7 @@ def _reference(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
 class p_norm:
     """``sum(|x|**p)**(1/p)`` over some axes: attributes ``(p, axes, keepdims)``; p may be 0 or an infinity."""
 
+    autograd_name = "LinalgVectorNormBackward0"
     functions = ()
     methods = ()
     title = "linalg.vector_norm"

@@ -134,6 +134,7 @@ nanmedian = _median("nanmedian", True, "leaving out NaN", "tensor(3.)")
 class whole_median:
     """The median of all elements, whose gradient equal elements share; attributes ``(ignore NaN,)``."""
 
+    autograd_name = "MedianBackward0"
     memory = (4, "the order of all elements is kept")
 
     functions = ()

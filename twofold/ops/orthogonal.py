@@ -52,6 +52,7 @@ class qr_packed(Packed):
     and Roberts, QR and LQ decomposition matrix backpropagation algorithms (2020).
     """
 
+    autograd_name = "LinalgQrBackward0"
     title = "linalg.qr"
     square = False
 

@@ -12,6 +12,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.types import Shape
+from twofold.ops.autograd_names import of_pooling
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
@@ -133,6 +134,7 @@ def _window_samples(*tail: Any) -> Any:
 class max_pool:
     """The largest element of each window; attributes ``(spans,)``, one span for each of the last axes."""
 
+    autograd_name = of_pooling("MaxPool", "WithIndices")
     functions = ()
     kinds = "iuf"
     call = staticmethod(lambda x, spans: apply("max_pool", x, attrs=(spans,)))
@@ -166,6 +168,7 @@ class max_pool_places:
 class avg_pool:
     """The sum over each window, divided; attributes ``(spans, divisor)``, see ``window_sum``."""
 
+    autograd_name = of_pooling("AvgPool")
     functions = ()
     kinds = "iuf"
     call = staticmethod(lambda x, spans, divisor: apply("avg_pool", x, attrs=(spans, divisor)))
@@ -312,6 +315,7 @@ _ADAPTIVE = (((3,), (2, 3, 7)), ((2, 3), (2, 5, 7)), ((2, 2), (2, 3, 4, 6)), ((1
 class adaptive_avg_pool:
     """The mean over windows that cover the last axes; attributes ``(wanted,)``, the sizes of the result."""
 
+    autograd_name = of_pooling("AdaptiveAvgPool")
     functions = ()
     kinds = "f"
     call = staticmethod(lambda x, wanted: apply("adaptive_avg_pool", x, attrs=(wanted,)))

@@ -218,6 +218,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 class cross_product:
     """The vectors at right angles to pairs of vectors of 3 elements along an axis; other axes broadcast."""
 
+    autograd_name = "LinalgCrossBackward0"
     memory = (3, "values in between are stored")
 
     functions = ()

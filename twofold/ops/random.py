@@ -244,6 +244,7 @@ def _dropout_gradient(
 class random_dropout:
     """``input`` with each element zeroed with probability ``p``, the others divided by ``1 - p``."""
 
+    autograd_name = "MulBackward0"
     functions = ()
     methods = ()
     signature = "input, key, counter, p"

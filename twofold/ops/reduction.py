@@ -11,6 +11,7 @@ import numpy
 from twofold.dtypes import DType, as_dtype, float32, int64, uint8
 from twofold.ir.sizes import real
 from twofold.ops import complex_functions
+from twofold.ops.autograd_names import over_axes
 from twofold.ops.base import (
     apply,
     composite,
@@ -96,6 +97,7 @@ class sum_:
             [7]])
     """
 
+    autograd_name = over_axes("SumBackward", "0", "1")
     signature = "input"
     on_complex = complex_functions.by_parts_over_axes("sum")
     combine = "sum"
@@ -125,6 +127,7 @@ class prod:
     tensor([3, 8])
     """
 
+    autograd_name = over_axes("ProdBackward", "0", "1")
     autocast = "float32"
     signature = "input"
     on_complex = complex_functions.product_over_axes
@@ -156,6 +159,7 @@ class amax:
     tensor([5., 4.])
     """
 
+    autograd_name = over_axes("", "MaxBackward1", "AmaxBackward0")
     signature = "input"
     combine = "max"
     identity = _lowest
@@ -177,6 +181,7 @@ class amin:
     tensor([1., 3.])
     """
 
+    autograd_name = over_axes("", "MinBackward1", "AminBackward0")
     signature = "input"
     combine = "min"
     identity = _highest
@@ -342,6 +347,7 @@ class mean:
     tensor([1.5000, 4.5000])
     """
 
+    autograd_name = over_axes("MeanBackward", "0", "1")
     signature = "input"
     kinds = "f"
     on_complex = complex_functions.by_parts_over_axes("mean")
@@ -431,6 +437,7 @@ def _selected_gradient(ct: Any, y: Any, x: Any, axis: int, keepdims: bool, large
 class select_extreme:
     """The largest or smallest element along one axis, whose whole gradient goes to the first such element."""
 
+    autograd_name = lambda attrs, types: "MaxBackward0" if attrs[2] else "MinBackward0"
     functions = ()
     methods = ()
     signature = "input"

@@ -63,6 +63,7 @@ class squeeze:
     twofold.Size([3, 1])
     """
 
+    autograd_name = lambda attrs, types: f"SqueezeBackward{int(len(attrs[0]) == 1)}"
     methods = ("squeeze",)
     inplace = "shape"
     is_view = True

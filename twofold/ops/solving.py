@@ -87,6 +87,7 @@ def _regular(function: Any, a: Any, check: bool, *rest: Any) -> Any:
 class inverse_matrix(MatrixOperation):
     """The inverses; attributes ``(whether a singular matrix is an error,)``, else it gives NaN."""
 
+    autograd_name = "LinalgInvExBackward0"
     title = "linalg.inv"
 
     @staticmethod
@@ -188,6 +189,7 @@ def _is_vector(a: Any, b: Any) -> bool:
 class linear_solve:
     """X with ``A X = B``, or ``X A = B``; attributes ``(left, whether a singular matrix is an error)``."""
 
+    autograd_name = "LinalgSolveExBackward0"
     memory = (2.5, "values in between are stored")
 
     functions = ()
@@ -259,6 +261,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
 class determinant(MatrixOperation):
     """The determinants; the gradient is that of Jacobi, the transposed adjugate, also of singular matrices."""
 
+    autograd_name = "LinalgDetBackward0"
     title = "linalg.det"
     compute = staticmethod(numpy.linalg.det)
 
@@ -318,6 +321,7 @@ class adjugate(MatrixOperation):
 class slogdet_packed(Packed):
     """The sign of each determinant and the logarithm of its magnitude."""
 
+    autograd_name = "LinalgSlogdetBackward0"
     title = "linalg.slogdet"
 
     def pieces(self, attrs: Any, shape: Shape) -> Pieces:

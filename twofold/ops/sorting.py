@@ -89,6 +89,7 @@ class argsort(AlongAxis):
 class ordered_values(AlongAxis):
     """The elements in the order of ``argsort``; attributes ``(axis, descending)``."""
 
+    autograd_name = "SortBackward0"
     functions = ()
     title = "sort"
     keeps_nan = True

@@ -68,6 +68,7 @@ class svd_packed(Packed):
     values contribute nothing, which is right for functions that do not depend on the choice of their vectors.
     """
 
+    autograd_name = "LinalgSvdBackward0"
     title = "linalg.svd"
     square = False
 
@@ -201,6 +202,7 @@ class eigh_packed(Packed):
     The gradient follows Giles, Collected matrix derivative results (2008); equal eigenvalues contribute nothing.
     """
 
+    autograd_name = "LinalgEighBackward0"
     title = "linalg.eigh"
 
     def pieces(self, attrs: Any, shape: Shape) -> Pieces:

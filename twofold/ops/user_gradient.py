@@ -16,17 +16,20 @@ from twofold.ops.programs import Content
 class Pullback(Content):
     """The user's gradient as a graph of (cotangent, values of all results, captured values).
 
-    Its outputs are the cotangents of the inputs in ``places``; the result that it belongs to is number ``own``.
+    Its outputs are the cotangents of the inputs in ``places``; the result that it belongs to is number ``own`` of a
+    function called ``name``.
     """
 
-    __slots__ = ("count", "graph", "own", "places", "results")
+    __slots__ = ("count", "graph", "name", "own", "places", "results")
 
-    def __init__(self, graph: Graph, places: Sequence[int], count: int, own: int, results: int) -> None:
-        self.graph, self.places = graph, tuple(places)
+    def __init__(
+        self, graph: Graph, places: Sequence[int], count: int, own: int, results: int, name: str
+    ) -> None:
+        self.graph, self.places, self.name = graph, tuple(places), name
         self.count, self.own, self.results = count, own, results
 
     def key(self) -> tuple[Any, ...]:
-        return (self.graph, self.places, self.count, self.own, self.results)
+        return (self.graph, self.places, self.count, self.own, self.results, self.name)
 
     def text(self) -> str:
         return f"{self.key()[1:]} {format_graph(self.graph)}"
@@ -51,6 +54,7 @@ class user_gradient:
     Inputs ``(value, *inputs, *values of all results, *captured values)``, attributes ``(Pullback,)``.
     """
 
+    autograd_name = lambda attrs, types: f"{attrs[0].name}Backward"
     functions = ()
     methods = ()
     complex_rule = True

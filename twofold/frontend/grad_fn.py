@@ -1,0 +1,161 @@
+"""``tensor.grad_fn``: the calls behind a tensor, as PyTorch shows them."""
+
+from __future__ import annotations
+
+import functools
+import re
+import weakref
+from typing import Any
+
+from twofold import _core
+
+Tensor = _core.Tensor
+
+
+class Node:
+    """A function of the backward pass: the call that made a tensor, seen from the gradient.
+
+    It is made when a program asks for it, from what the graph knows anyway; recording knows nothing of it. Two
+    nodes are equal, and the same object, where they are one call.
+
+    The class of a node is named as PyTorch names it: the operation in CamelCase, with ``Backward0``, or what the
+    operation says in its place. A node is one call as it was recorded. So what PyTorch computes in several steps
+    is one node here (``linear`` of more than two axes, ``l1_loss``, ``cross_entropy``: named after PyTorch's last
+    step), what is recorded in several steps shows the last (``stack`` is a ``cat``, ``select`` a ``squeeze``), and
+    where several functions record the same call, all have one name (``x.sum((0, 1))`` is ``x.sum()``, ``x.t()`` is
+    ``x.permute(1, 0)``, ``x**0.5`` is ``x.sqrt()``). A value that an in-place operation wrote shows that operation.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = (x * 2).mean()
+    >>> y.grad_fn.name()
+    'MeanBackward0'
+    >>> y.grad_fn.next_functions[0][0].name()
+    'MulBackward0'
+    >>> y.grad_fn.next_functions[0][0].next_functions[0][0].variable is x
+    True
+    """
+
+    def __init__(self, tensor: Tensor, hashed: int) -> None:
+        self._tensor, self._hash = tensor, hashed
+
+    def name(self) -> str:
+        """The name that PyTorch gives such a function."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """``(node, 0)`` for each tensor that went in, ``(None, 0)`` where no gradient flows to it.
+
+        Python numbers and tensors of integers or bools, which never have a gradient, are left out. Empty once a
+        backward pass has used the graph up and the tensor has been computed.
+        """
+        made = _core.made_by(self._tensor)
+        if made is None:
+            return ()
+        types = made[3]
+        return tuple(
+            (_node_above(source), 0)
+            for source, type in zip(_core.made_from(self._tensor), types, strict=False)
+            if type.dtype.is_differentiable and not type.weak
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        return _core.call_key(self._tensor) == _core.call_key(other._tensor)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """Where a backward pass ends: what adds to the ``.grad`` of a leaf."""
+
+    def name(self) -> str:
+        """PyTorch's name of this class."""
+        return "torch::autograd::AccumulateGrad"
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf."""
+        return self._tensor
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Nothing: the pass ends here."""
+        return ()
+
+
+_living: weakref.WeakKeyDictionary[Node, weakref.ref[Node]] = weakref.WeakKeyDictionary()
+
+
+def _unique(node: Node) -> Node:
+    """The node itself, or the living one of the same call."""
+    known = _living.get(node)
+    found = known() if known is not None else None
+    if found is None:
+        _living[node] = weakref.ref(node)
+        return node
+    return found
+
+
+def camel_case(name: str) -> str:
+    """The rule by which PyTorch's generator names functions.
+
+    >>> camel_case("max_pool2d_with_indices"), camel_case("log1p"), camel_case("atan2")
+    ('MaxPool2DWithIndices', 'Log1P', 'Atan2')
+    """
+    words = (word[:1].upper() + word[1:] for word in name.split("_"))
+    return re.sub(r"(?<=\d)[a-z]", lambda found: found[0].upper(), "".join(words))
+
+
+def autograd_name(op: Any, attrs: tuple[Any, ...], types: tuple[Any, ...]) -> str:
+    """What PyTorch calls the gradient function of a call."""
+    name = op.autograd_name(attrs, types) if callable(op.autograd_name) else op.autograd_name
+    return name or f"{camel_case(op.name)}Backward0"
+
+
+@functools.cache
+def _class(name: str) -> type[Node]:
+    """The class of nodes of that name, which may be qualified as in C++."""
+    return type(name.rpartition("::")[2], (Node,), {"__module__": "builtins", "name": lambda self: name})
+
+
+def _node_above(tensor: Tensor | None) -> Node | None:
+    """The node that a gradient of the tensor goes to next; None where there is none."""
+    if tensor is None:
+        return None
+    if not tensor.is_leaf:
+        return _node_of(tensor)
+    return _unique(AccumulateGrad(tensor, hash((AccumulateGrad, tensor.dtype, tuple(tensor.shape)))))
+
+
+def _node_of(tensor: Tensor) -> Node | None:
+    made = _core.made_by(tensor)
+    while made is not None and made[1].autograd_name is None:
+        above = next(iter(_core.made_from(made[0])), None)
+        further = _core.made_by(above) if above is not None else None
+        if further is None:
+            break
+        made = further
+    if made is None:
+        return None
+    handle, op, attrs, types, number = made
+    return _unique(_class(autograd_name(op, attrs, types))(handle, hash((op.name, number))))
+
+
+def grad_fn(self: Tensor) -> Node | None:
+    """The function that a backward pass starts with: that of the call which made the tensor; None for a leaf.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> x.exp()
+    tensor([2.7183, 7.3891], grad_fn=<ExpBackward0>)
+    >>> x.grad_fn is None
+    True
+    """
+    return None if self.is_leaf else _node_of(self)
