@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from twofold import _core
 from twofold.dtypes import float32
+from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
-from twofold.ir.sizes import Recording, float_bits, index, is_symbolic, look_up, maximum, minimum, real
+from twofold.ir.sizes import float_bits, index, is_symbolic, look_up, maximum, minimum, real
 from twofold.ir.types import tensor_type
 
 SIZES = st.integers(0, 40)
@@ -133,3 +134,30 @@ def test_types_over_symbols_are_interned_with_their_recording() -> None:
     assert is_symbolic((1, (n,))) and not is_symbolic((1, (2,)))
     assert index(n) is n
     assert recording.guards == []
+
+
+def test_a_size_that_follows_from_others_is_one_with_them() -> None:
+    values = [48, 6, 8, 5]
+    recording = Recording(values, [None, 0, 0, 0], strict=True)
+    whole, n, m, k = recording.inputs
+    with pytest.raises(Narrowed) as narrowed:
+        assert 2 * whole == 2 * n * m
+    recording = Recording(values, [None, 0, 0, 0], narrowed.value.facts, strict=True)
+    whole, n, m, k = recording.inputs
+    assert whole is n * m
+    with pytest.raises(Narrowed) as narrowed:
+        assert k * k == 25
+    assert narrowed.value.facts == Facts(frozenset({3}))
+    program = SizeProgram(recording, [whole + k], recording.guards).encoded()
+    assert _core.run_size_program(program, [63, 7, 9, 5]) == [68]
+    assert _core.run_size_program(program, [64, 7, 9, 5]) is None
+
+
+def test_a_strict_recording_shares_a_symbol_between_equal_inputs() -> None:
+    recording = Recording([6, 6, 7], [0, None, 0], strict=True)
+    n, same, other = recording.inputs
+    assert n is same and n is not other
+    assert n >= 0
+    program = SizeProgram(recording, [n + other], recording.guards).encoded()
+    assert _core.run_size_program(program, [3, 3, 9]) == [12]
+    assert _core.run_size_program(program, [3, 4, 9]) is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.ir.sizes import Monomial, Recording, Symbol, float_bits, real
+from twofold.ir.recording import Recording
+from twofold.ir.sizes import Monomial, Symbol, float_bits, real
 
 OPERATIONS = (
     "add", "multiply", "floor_divide", "remainder", "minimum", "maximum", "look_up",

@@ -12,175 +12,17 @@ is no polynomial of others (a quotient, a maximum, a real number).
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 import struct
-from collections.abc import Callable, Sequence, Set
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twofold.ir.recording import Recording
 
 Monomial = tuple[int, ...]
 Terms = tuple[tuple[Monomial, int], ...]
-
-_recordings = itertools.count()
-
-
-class Narrowed(Exception):
-    """Two numbers are taken to be equal, one of them at least a symbol: ``positions`` are inputs to fix instead."""
-
-    def __init__(self, positions: frozenset[int]) -> None:
-        super().__init__(f"inputs {sorted(positions)} are taken to be fixed")
-        self.positions = positions
-
-
-class Recording:
-    """Expressions over some inputs, and the guards met while computing with them.
-
-    ``values`` are the example; ``lowest`` what each input is at least (None if nothing is known). Inputs at the
-    positions ``fixed`` stay numbers; the others are symbols, one for all that are equal in the example, so that types
-    that are equal for the example are one type over the symbols, too: which values a gradient adds up, and in which
-    order, follows from which nodes are one. For the same reason a ``strict`` recording raises Narrowed where two
-    numbers that differ are taken to be equal.
-
-    >>> recording = Recording([32, 10, 32, 7], [0, 0, 0, 0], fixed={3})
-    >>> n, m, same, seven = recording.inputs
-    >>> same is n, seven, (n * m + n) // n - 1 == m, 2 * n > m
-    (True, 7, True, True)
-    >>> recording.guards[2:]
-    [('equal', s0, 0, False), ('less', s1, 2*s0, True)]
-    """
-
-    def __init__(
-        self,
-        values: Sequence[int],
-        lowest: Sequence[int | None],
-        fixed: Set[int] = frozenset(),
-        strict: bool = False,
-    ) -> None:
-        self.name = f"{next(_recordings)}"
-        self.values = tuple(values)
-        self.guards: list[tuple[str, Any, Any, bool]] = []
-        self.compared: dict[tuple[Any, ...], bool] = {}
-        self.types: dict[Any, Any] = {}
-        self._atoms: list[tuple[Any, ...]] = []
-        self._examples: list[int | float] = []
-        self._lowest: list[int | None] = []
-        self._known: dict[Any, Symbol] = {}
-        self._atom_numbers: dict[tuple[Any, ...], int] = {}
-        self._decided: dict[tuple[str, Any, Any], bool] = {}
-        self.strict = strict
-        symbols = [
-            self._atom(("input", number), value, low)
-            for number, (value, low) in enumerate(zip(values, lowest, strict=True))
-        ]
-        self.inputs: list[Any] = []  # whose atoms have the numbers of their positions
-        first: dict[int, Symbol] = {}
-        for position, (symbol, value) in enumerate(zip(symbols, values)):
-            self.inputs.append(value if position in fixed else first.setdefault(value, symbol))
-            if self.inputs[-1] is not symbol:
-                self.guards.append(("equal", symbol, self.inputs[-1], True))
-            elif any(low == 0 and other == value for low, other in zip(lowest, values)):
-                self._lowest[position] = 0
-
-    def _atom(self, atom: tuple[Any, ...], example: int | float, low: int | None = None) -> Symbol:
-        number = self._atom_numbers.get(atom)
-        if number is None:
-            number = self._atom_numbers[atom] = len(self._atoms)
-            self._atoms.append(atom)
-            self._examples.append(example)
-            self._lowest.append(low)
-        return self.symbol((((number,), 1),), example)
-
-    def symbol(self, terms: Terms, example: int | float) -> Symbol:
-        """The one symbol with these terms, which are in order."""
-        found = self._known.get(terms)
-        if found is None:
-            found = self._known[terms] = Symbol(self, terms, example, len(self._known))
-        return found
-
-    def polynomial(self, terms: dict[Monomial, int], example: int) -> Any:
-        """The sum of terms: an int if constant."""
-        kept = tuple(sorted((monomial, factor) for monomial, factor in terms.items() if factor))
-        if not kept:
-            return 0
-        if len(kept) == 1 and kept[0][0] == ():
-            return kept[0][1]
-        return self.symbol(kept, example)
-
-    def combined(self, name: str, a: Any, b: Any, example: int | float, low: int | None = None) -> Symbol:
-        """The atom that is an operation on two numbers."""
-        return self._atom((name, a, b), example, low)
-
-    def least(self, terms: Terms) -> int | None:
-        """What a polynomial is at least, by what its atoms are at least; None if that does not tell."""
-        total = 0
-        for monomial, factor in terms:
-            if monomial and factor < 0:
-                return None
-            for atom in monomial:
-                low = self._lowest[atom]
-                if low is None or low < 0:
-                    return None
-                factor *= low
-            total += factor
-        return total
-
-    def decide(self, name: str, a: Any, b: Any, holds: bool) -> bool:
-        """Take a decision: note that comparison ``name`` of two numbers is ``holds``, as in the example."""
-        key = (name, a, b)
-        if key not in self._decided:
-            if self.strict and holds and name in ("equal", "real_equal"):
-                raise Narrowed(self._inputs_of(a) | self._inputs_of(b))
-            self._decided[key] = holds
-            self.guards.append((name, a, b, holds))
-            self._learn(name, a, b, holds)
-        return holds
-
-    def _inputs_of(self, value: Any) -> frozenset[int]:
-        """The positions of all inputs that a number depends on."""
-        if not isinstance(value, Symbol):
-            return frozenset()
-        found: frozenset[int] = frozenset()
-        for monomial, _ in value.terms:
-            for atom in monomial:
-                name, *arguments = self._atoms[atom]
-                if name == "input":
-                    found |= self._equal_to(arguments[0])
-                else:
-                    for argument in arguments:
-                        found |= self._inputs_of(argument)
-        return found
-
-    def _equal_to(self, position: int) -> frozenset[int]:
-        """The positions of the inputs that share a symbol."""
-        return frozenset(k for k, number in enumerate(self.inputs) if number is self.inputs[position])
-
-    def _learn(self, name: str, a: Any, b: Any, holds: bool) -> None:
-        """Raise the least value of an input from what a guard says of it."""
-        low: int | None = None
-        if name == "equal" and not holds and (atom := _sole_atom(a)) is not None and self._lowest[atom] == b:
-            low = b + 1
-        elif name == "less" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
-            low = a + 1
-        elif name == "less" and not holds and isinstance(b, int) and (atom := _sole_atom(a)) is not None:
-            low = b
-        elif name == "less_equal" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
-            low = a
-        if low is not None and atom is not None:
-            before = self._lowest[atom]
-            self._lowest[atom] = low if before is None else max(before, low)
-
-    def atom(self, number: int) -> tuple[Any, ...]:
-        """How an atom is computed: ``("input", number)`` or ``(operation, number, number)``."""
-        return self._atoms[number]
-
-
-def _sole_atom(value: Any) -> int | None:
-    if isinstance(value, Symbol) and len(value.terms) == 1:
-        ((monomial, factor),) = value.terms
-        if len(monomial) == 1 and factor == 1:
-            return monomial[0]
-    return None
 
 
 class Symbol:
@@ -278,7 +120,7 @@ class Symbol:
         if isinstance(other, int) and other == 0:
             return self
         terms = dict(self.terms)
-        for monomial, factor in _terms(other):
+        for monomial, factor in terms_of(other):
             terms[monomial] = terms.get(monomial, 0) + factor
         return self.recording.polynomial(terms, self.example + _example(other))
 
@@ -387,7 +229,8 @@ def _example(value: Any) -> Any:
     return value.example if isinstance(value, Symbol) else value
 
 
-def _terms(value: Any) -> Terms:
+def terms_of(value: Any) -> Terms:
+    """The terms of a symbol or an integer."""
     return value.terms if isinstance(value, Symbol) else (((), int(value)),)
 
 
@@ -470,7 +313,7 @@ def _exact_quotient(a: Any, b: Symbol) -> Any:
         return None
     ((divisor, factor),) = b.terms
     terms: dict[Monomial, int] = {}
-    for monomial, own in _terms(a):
+    for monomial, own in terms_of(a):
         left = _without(monomial, divisor)
         if left is None or own % factor:
             return None
@@ -488,7 +331,7 @@ def _divided_by_symbol(a: Any, b: Symbol, recording: Recording) -> Any:
 
 
 def _nonnegative(a: Any, b: Any, recording: Recording) -> int | None:
-    low = [recording.least(_terms(number)) for number in (a, b)]
+    low = [recording.least(terms_of(number)) for number in (a, b)]
     return 0 if all(number is not None and number >= 0 for number in low) else None
 
 
@@ -554,7 +397,7 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
     settled = _settled("less_equal", recording, difference)
     if settled is not None:
         return (b if settled else a) if name == "maximum" else (a if settled else b)
-    low = [recording.least(_terms(number)) for number in (a, b)]
+    low = [recording.least(terms_of(number)) for number in (a, b)]
     known = [number for number in low if number is not None]
     bound = max(known, default=None) if name == "maximum" else min(known) if len(known) == 2 else None
     return recording.combined(name, a, b, function(_example(a), _example(b)), bound)

@@ -15,8 +15,9 @@ from twofold.config import config
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
+from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
-from twofold.ir.sizes import Narrowed, Recording, Symbol, is_symbolic
+from twofold.ir.sizes import Symbol, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
@@ -28,7 +29,7 @@ _WIDEST = 63
 class Template:
     """A call, or a gradient of one, over the symbols of a recording.
 
-    ``made_for(values, fixed)`` makes it for another example, with more inputs fixed.
+    ``made_for(values, facts)`` makes it for another example, with more facts taken for granted.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Template:
         attrs: Attributes,
         types: Sequence[TensorType],
         graph: Graph,
-        made_for: Callable[[Sequence[int], frozenset[int]], Template],
+        made_for: Callable[[Sequence[int], Facts], Template],
     ) -> None:
         self.recording = recording
         self.op = op
@@ -106,8 +107,8 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
 
     def make() -> Any:
         values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
-        fixed = frozenset(k for k, own in enumerate(varies) if not own)
-        made = _narrowing(lambda fixed: _declared(op, attrs, types, fixed, values), fixed)
+        given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
+        made = _narrowing(lambda facts: _declared(op, attrs, types, facts, values), given)
         flags = made.flags()
         program = SizeProgram(made.recording, made.output.shape, made.recording.guards).encoded()
         made.known = len(made.recording.guards)
@@ -116,26 +117,26 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
     return _attempt(make)
 
 
-def _narrowing(make: Callable[[frozenset[int]], Any], fixed: frozenset[int]) -> Any:
+def _narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
     """What ``make`` gives, with as many more inputs fixed as it takes."""
     while True:
         try:
-            return make(fixed)
+            return make(facts)
         except Narrowed as narrowed:
-            fixed |= narrowed.positions
+            facts = facts.also(narrowed.facts)
 
 
 def _declared(
     op: Op,
     attrs: Attributes,
     types: Sequence[TensorType],
-    fixed: frozenset[int],
+    facts: Facts,
     values: Sequence[int],
 ) -> Template:
     """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example."""
     given = len(numbers_in(attrs))
     lowest = [None] * given + [0] * (len(values) - given)
-    recording = Recording(values, lowest, fixed, strict=True)
+    recording = Recording(values, lowest, facts, strict=True)
     symbols = iter(recording.inputs)
     own_attrs = replaced(attrs, symbols)
     own_types = [
@@ -143,15 +144,15 @@ def _declared(
     ]
     graph = stable_graph(op, own_attrs, own_types)
     check_limits(graph.outputs[0].type)
-    again = lambda values, more: _declared(op, attrs, types, fixed | more, values)
+    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values)
     return Template(recording, op, own_attrs, own_types, graph, again)
 
 
 def template_gradient(template: Template, index: int) -> Any:
     """The gradient of input ``index`` as a call: what the core takes, or None."""
 
-    def make(fixed: frozenset[int]) -> Any:
-        whole = template if not fixed else template.made_for(template.recording.values, fixed)
+    def make(facts: Facts) -> Any:
+        whole = template if facts == Facts() else template.made_for(template.recording.values, facts)
         recording, known = whole.recording, template.known if whole is template else 0
         made, slots = _differentiated(whole, index)
         if made is None:
@@ -164,7 +165,7 @@ def template_gradient(template: Template, index: int) -> Any:
         attrs = with_examples(made.attrs)
         return program, PULLBACK, attrs, made.output.dtype.code, slots, made, *flags
 
-    return _attempt(lambda: _narrowing(make, frozenset()))
+    return _attempt(lambda: _narrowing(make, Facts()))
 
 
 def _differentiated(template: Template, index: int) -> tuple[Template | None, tuple[int, ...]]:
@@ -175,7 +176,7 @@ def _differentiated(template: Template, index: int) -> tuple[Template | None, tu
         return None, ()
     types = [template.output if slot < 0 else template.types[slot] for slot in found.slots]
 
-    def again(values: Sequence[int], more: frozenset[int]) -> Template:
+    def again(values: Sequence[int], more: Facts) -> Template:
         made, _ = _differentiated(template.made_for(values, more), index)
         assert made is not None
         return made
@@ -186,12 +187,12 @@ def _differentiated(template: Template, index: int) -> tuple[Template | None, tu
 def template_program(template: Template, values: tuple[int, ...]) -> Any:
     """The first-sight program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
 
-    def make(fixed: frozenset[int]) -> Any:
-        same = values == template.recording.values and not fixed
-        made = template if same else template.made_for(values, fixed)
+    def make(facts: Facts) -> Any:
+        same = values == template.recording.values and facts == Facts()
+        made = template if same else template.made_for(values, facts)
         return planned(made.recording, made.graph, made.known if same else 0)
 
-    return _attempt(lambda: _narrowing(make, frozenset()))
+    return _attempt(lambda: _narrowing(make, Facts()))
 
 
 def planned(recording: Recording, graph: Graph, known: int) -> Any:
