@@ -189,30 +189,23 @@ ExecutableRef& executable_in(nb::handle capsule) {
   return *found;
 }
 
-nb::object type_object(Type* type) {
-  PyObject* python = python_type(type);
-  if (!python) throw nb::python_error();
-  return nb::borrow(python);
-}
+// As type_from_code of Python takes it: nothing here calls Python, which may be ending where a thread compiles.
+nb::tuple written_type(const Type* type) { return nb::make_tuple(type->dtype, nb::tuple(nb::cast(type->shape)), type->weak); }
 
-nb::object graph_object(Signature* signature) {
-  if (!signature->graph && !signature->plan) return nb::none();
-  PyObject* graph = graph_of(signature);
-  if (!graph) throw nb::python_error();
-  return nb::borrow(graph);
-}
-
-// (leaf types, [(graph, refs, op, attrs, where, gradient mask)], outputs)
+// (leaf types, [(graph or None, refs, op, attrs, where, gradient mask, input types)], outputs); what a template made has
+// no graph until it is asked for.
 nb::tuple describe_trace(const CanonicalTrace& canonical) {
   nb::list leaves, entries, outputs;
-  for (Type* type : canonical.trace.leaves) leaves.append(type_object(type));
+  for (const Type* type : canonical.trace.leaves) leaves.append(written_type(type));
   for (const Entry& entry : canonical.trace.entries) {
-    nb::list refs;
+    nb::list refs, types;
     for (uint32_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
     const Signature& s = *entry.signature;
+    for (const Type* type : s.inputs) types.append(written_type(type));
     PyObject* where = location_tuple(entry.location);
-    entries.append(nb::make_tuple(graph_object(entry.signature), refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
-                                  nb::steal(where), entry.gradient_mask));
+    nb::object graph = s.graph ? nb::borrow(s.graph) : nb::none();
+    entries.append(nb::make_tuple(graph, refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple), nb::steal(where),
+                                  entry.gradient_mask, types));
   }
   for (Ref ref : canonical.outputs) outputs.append(ref);
   return nb::make_tuple(leaves, entries, outputs);

@@ -96,7 +96,7 @@ struct Hooks {
   PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, place): raises where it is NaN; null: no search
   PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
-  PyObject* template_gradient = nullptr;  // (template, index) -> plan of a gradient or None
+  PyObject* template_gradient = nullptr;  // (template, index, values) -> plan of a gradient or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };

@@ -27,12 +27,8 @@ struct Owned {
 struct Family {
   Values first;
   std::vector<bool> varies;  // by position: it has been seen to
-  std::vector<std::shared_ptr<Template>> templates;  // the last one used in front
-  size_t uses = 0, attempts = 0;
+  Plans<std::shared_ptr<Template>> plans;
 };
-
-// New plans are worth their while as long as earlier ones are used.
-bool may_try(size_t attempts, size_t uses) { return attempts < 4 + uses / 8; }
 
 std::unordered_map<std::string, Family>& families() {
   static auto& table = *new std::unordered_map<std::string, Family>();
@@ -129,8 +125,15 @@ PyObject* with_numbers(PyObject* value, const int64_t*& next) {
   return Py_NewRef(value);
 }
 
+PyObject* tuple_of(const Values& values) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
+  for (size_t k = 0; tuple && k < values.size(); ++k) {
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(values[k]));
+  }
+  return tuple;
+}
+
 bool read_gradient(GradientTemplate& gradient, PyObject* found) {
-  if (found == Py_None) return true;
   PyObject *numbers, *op, *attributes, *used, *python;
   int dtype, worth_delaying, checks_values;
   if (!PyArg_ParseTuple(found, "OOOiOOpp", &numbers, &op, &attributes, &dtype, &used, &python, &worth_delaying, &checks_values)) return false;
@@ -149,7 +152,6 @@ bool read_gradient(GradientTemplate& gradient, PyObject* found) {
     gradient.made->checks_values = static_cast<int8_t>(checks_values);
     gradient.attributes = Py_NewRef(attributes);
   }
-  gradient.refused = false;
   return PyErr_Occurred() == nullptr;
 }
 
@@ -171,35 +173,55 @@ Signature* signature_by_template(Operation* op, Attributes* attributes, Type* co
     if (template_mode != Templates::kAtOnce) return nullptr;
   }
   Values shape;
-  auto& plans = place->second.templates;
-  for (size_t k = 0; k < plans.size(); ++k) {
-    if (!fits(*plans[k], *values, shape)) continue;
-    std::rotate(plans.begin(), plans.begin() + static_cast<ptrdiff_t>(k), plans.begin() + static_cast<ptrdiff_t>(k) + 1);
-    ++place->second.uses;
-    return member(plans[0], op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
+  auto& plans = place->second.plans;
+  for (size_t k = 0; k < plans.list.size(); ++k) {
+    if (!fits(*plans.list[k], *values, shape)) continue;
+    plans.used(k);
+    return member(plans.list[0], op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
   }
   for (size_t k = 0; k < values->size(); ++k) place->second.varies[k] = place->second.varies[k] || (*values)[k] != place->second.first[k];
-  if (!may_try(place->second.attempts, place->second.uses)) return nullptr;
-  ++place->second.attempts;
+  if (!plans.may_add()) return nullptr;
+  ++plans.attempts;
   const Family now = place->second;  // Python may add families meanwhile
   std::shared_ptr<Template> plan = make_template(now, op, attributes, inputs, count, *values);
   ++(plan ? counts.made : counts.refused);
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
-  families()[key].templates.insert(families()[key].templates.begin(), plan);
+  auto& list = families()[key].plans.list;
+  list.insert(list.begin(), plan);
   if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
   return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
 }
 
-bool gradient_by_template(Signature* signature, size_t index) {
-  std::shared_ptr<Template> plan = signature->plan;
-  auto [place, fresh] = plan->gradients.try_emplace(index);
-  if (fresh) {
-    Owned found(PyObject_CallFunction(hooks.template_gradient, "On", plan->python, static_cast<Py_ssize_t>(index)));
-    if (!found || !read_gradient(plan->gradients[index], found.object)) return false;
+namespace {
+
+// The plan of a gradient that holds for a signature, and its numbers; null where there is none.
+std::shared_ptr<const GradientTemplate> gradient_for(Signature* signature, size_t index, Values& numbers) {
+  const Template& plan = *signature->plan;
+  auto& plans = signature->plan->gradients[index];
+  for (size_t k = 0; k < plans.list.size(); ++k) {
+    if (!plans.list[k]->numbers.run(signature->values->data(), numbers)) continue;
+    plans.used(k);
+    return plans.list[0];
   }
-  const GradientTemplate& gradient = plan->gradients[index];
+  if (!plans.may_add()) return nullptr;
+  ++plans.attempts;
+  Owned values(tuple_of(*signature->values));
+  if (!values) return nullptr;
+  Owned found(PyObject_CallFunction(hooks.template_gradient, "OnO", plan.python, static_cast<Py_ssize_t>(index), values.object));
+  auto made = std::make_shared<GradientTemplate>();
+  if (!found || found.object == Py_None || !read_gradient(*made, found.object)) return nullptr;
+  auto& list = signature->plan->gradients[index].list;
+  list.insert(list.begin(), made);
+  return made->numbers.run(signature->values->data(), numbers) ? made : nullptr;
+}
+
+}  // namespace
+
+bool gradient_by_template(Signature* signature, size_t index) {
   Values numbers;
-  if (gradient.refused || !gradient.numbers.run(signature->values->data(), numbers)) return false;
+  std::shared_ptr<const GradientTemplate> held = gradient_for(signature, index, numbers);
+  if (!held) return false;
+  const GradientTemplate& gradient = *held;
   Gradient& slot = signature->gradients[index];
   if (gradient.none) {
     slot.state = Gradient::kNone;
@@ -224,28 +246,24 @@ bool gradient_by_template(Signature* signature, size_t index) {
 
 ProgramRef program_by_template(Signature* signature) {
   std::shared_ptr<Template> plan = signature->plan;
-  auto& programs = plan->programs;
+  auto& plans = plan->programs;
   const Values& values = *signature->values;
-  for (size_t k = 0; k < programs.size(); ++k) {
-    ProgramRef found = programs[k].instantiate(values.data());
+  for (size_t k = 0; k < plans.list.size(); ++k) {
+    ProgramRef found = plans.list[k].instantiate(values.data());
     if (!found) continue;
-    std::rotate(programs.begin(), programs.begin() + static_cast<ptrdiff_t>(k), programs.begin() + static_cast<ptrdiff_t>(k) + 1);
-    ++plan->program_uses;
+    plans.used(k);
     return found;
   }
-  if (!may_try(plan->program_attempts, plan->program_uses)) return nullptr;
-  ++plan->program_attempts;
-  Owned numbers(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-  for (size_t k = 0; numbers && k < values.size(); ++k) {
-    PyTuple_SET_ITEM(numbers.object, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(values[k]));
-  }
-  if (!numbers || PyErr_Occurred()) return nullptr;
+  if (!plans.may_add()) return nullptr;
+  ++plans.attempts;
+  Owned numbers(tuple_of(values));
+  if (!numbers) return nullptr;
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_program, plan->python, numbers.object, nullptr));
   ProgramTemplate made;
   if (!found || found.object == Py_None || !made.read(found.object)) return nullptr;
   ++counts.programs;
   ProgramRef program = made.instantiate(values.data());
-  plan->programs.insert(plan->programs.begin(), std::move(made));
+  plan->programs.list.insert(plan->programs.list.begin(), std::move(made));
   return program;
 }
 

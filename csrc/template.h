@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -39,6 +40,20 @@ class ProgramTemplate {
 
 struct GradientTemplate;
 
+// Plans of one thing for different guards, the last one used in front. New ones are worth their while as long as
+// earlier ones are used.
+template <class Plan>
+struct Plans {
+  std::vector<Plan> list;
+  size_t uses = 0, attempts = 0;
+
+  bool may_add() const { return attempts < 4 + uses / 8; }
+  void used(size_t place) {
+    ++uses;
+    std::rotate(list.begin(), list.begin() + static_cast<ptrdiff_t>(place), list.begin() + static_cast<ptrdiff_t>(place) + 1);
+  }
+};
+
 // What is known of all members of a family that meet the guards. Everything but the result type is made when asked for.
 struct Template {
   explicit Template(PyObject* owned) : python(owned) {}
@@ -51,13 +66,11 @@ struct Template {
   uint8_t dtype = 0;
   bool differentiable = false;
   int8_t worth_delaying = 0, checks_values = 0;
-  std::unordered_map<size_t, GradientTemplate> gradients;
-  std::vector<ProgramTemplate> programs;  // the last one used in front
-  size_t program_uses = 0, program_attempts = 0;
+  std::unordered_map<size_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by number of the input
+  Plans<ProgramTemplate> programs;
 };
 
 struct GradientTemplate {
-  bool refused = true;
   bool none = false;  // no gradient flows there
   SizeProgram numbers;     // those of the attributes, then the shape
   Operation* operation = nullptr;

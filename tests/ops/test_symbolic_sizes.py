@@ -114,7 +114,7 @@ def gradients(op: Any, made: Any, sample: Sample, graph: Graph) -> Iterator[tupl
     for index, type in enumerate(sample.types):
         if not (type.dtype.is_differentiable and getattr(op, "differentiable", True)):
             continue
-        planned = templates.template_gradient(made[0], index)
+        planned = templates.template_gradient(made[0], index, made[0].recording.values)
         numbers = None if planned is None else _core.run_size_program(planned[0], values_of(sample))
         if numbers is None:
             continue

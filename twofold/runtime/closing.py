@@ -18,8 +18,9 @@ from twofold import _core
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, type_from_code
 from twofold.ops.base import ops
+from twofold.runtime.tracing import graph_of_entry
 
 Tensor = _core.Tensor
 Lines = dict[Any, str]
@@ -42,8 +43,14 @@ class Closed:
         if self.graph in lines:
             return
         lines[self.graph] = where
-        for graph, _, _, attrs, place, _ in self._trace.describe()[1]:
-            _note(lines, graph, attrs, f"{os.path.basename(place[0])}:{place[1]}" if place else where)
+        for entry in self._trace.describe()[1]:
+            _, _, _, attrs, place, _, _ = entry
+            _note(
+                lines,
+                graph_of_entry(entry),
+                attrs,
+                f"{os.path.basename(place[0])}:{place[1]}" if place else where,
+            )
 
 
 _graphs: dict[Any, Graph] = {}
@@ -95,7 +102,8 @@ def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -
 
 
 def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[TensorType]) -> Graph:
-    leaf_types, entries, outputs = described
+    written, entries, outputs = described
+    leaf_types = [type_from_code(*type) for type in written]
     input_types = list(types)
     leaves: list[Node] = []
     for place, type in zip(places, leaf_types):
@@ -104,10 +112,11 @@ def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[Te
             input_types.append(type)
         leaves.append(input_node(place, type))
     values: list[Node] = []
-    for graph, refs, _, _, _, mask in entries:
+    for entry in entries:
+        _, refs, _, _, _, mask, _ = entry
         arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
         given = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
-        values.append(graph.inline(given)[0])
+        values.append(graph_of_entry(entry).inline(given)[0])
     return Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
 
 

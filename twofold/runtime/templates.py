@@ -148,12 +148,13 @@ def _declared(
     return Template(recording, op, own_attrs, own_types, graph, again)
 
 
-def template_gradient(template: Template, index: int) -> Any:
-    """The gradient of input ``index`` as a call: what the core takes, or None."""
+def template_gradient(template: Template, index: int, values: tuple[int, ...]) -> Any:
+    """The gradient of input ``index`` as a call, for ``values`` and all that meet its guards: what the core takes."""
 
     def make(facts: Facts) -> Any:
-        whole = template if facts == Facts() else template.made_for(template.recording.values, facts)
-        recording, known = whole.recording, template.known if whole is template else 0
+        same = values == template.recording.values and facts == Facts()
+        whole = template if same else template.made_for(values, facts)
+        recording, known = whole.recording, template.known if same else 0
         made, slots = _differentiated(whole, index)
         if made is None:
             program = SizeProgram(recording, (), recording.guards[known:]).encoded()

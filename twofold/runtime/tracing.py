@@ -13,7 +13,7 @@ from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, type_from_code
 from twofold.passes.sparse_rows import is_sparse
 from twofold.runtime.background import Background
 from twofold.runtime.compile import compile_graph
@@ -108,14 +108,21 @@ def compile_signature(graph: Graph) -> Any:
     return compile_graph(graph).program()
 
 
+def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
+    """The closed graph of an entry that the core describes."""
+    graph, _, op, attrs, _, _, types = entry
+    return graph if graph is not None else stable_graph(op, attrs, [type_from_code(*type) for type in types])
+
+
 def inline_trace(executable: Any) -> Graph:
     """All calls of a trace as one closed primitive graph."""
-    leaf_types, entries, outputs = _core.describe_executable(executable)
+    written, entries, outputs = _core.describe_executable(executable)
+    leaf_types = [type_from_code(*type) for type in written]
     leaves = [input_node(k, type) for k, type in enumerate(leaf_types)]
     values: list[Node] = []
-    for graph, refs, *_ in entries:
-        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
-        values.append(graph.inline(arguments)[0])
+    for entry in entries:
+        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in entry[1]]
+        values.append(graph_of_entry(entry).inline(arguments)[0])
     return Graph(leaf_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
 
 
