@@ -206,7 +206,7 @@ def main() -> None:
         globals()["LIBRARY"] = LIBRARY
         return run(options.only[0], options.steps)
     print(
-        f"{'program':16}{'twofold':>10}{'torch':>10}   CPU seconds of {options.steps} steps, then ms a step at their end"
+        f"{'program':16}{'twofold':>10}{'torch':>10}   CPU seconds of {options.steps} steps; ms a step at their end"
     )
     for name in options.only or PROGRAMS:
         own, other = [], []
