@@ -82,7 +82,7 @@ def test_native_forms_return_what_they_saved() -> None:
     assert mean.shape == inverse.shape == (0,)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 8, 20])
 def test_local_response_norm(size: int) -> None:
     x = G.normal(size=(2, 7, 3, 2))
     layer = nn.LocalResponseNorm(size, alpha=0.3)
@@ -96,6 +96,17 @@ def test_local_response_norm(size: int) -> None:
     expected = x / (1 + 0.3 / size * numpy.stack(sums, 1)) ** 0.75
     across = nn.CrossMapLRN2d(size, alpha=0.3)
     numpy.testing.assert_allclose(across(torch.tensor(x)).numpy(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "sums"),
+    [(2, 1, [1]), (3, 2, [5, 5]), (4, 2, [5, 5]), (5, 3, [14, 14, 14]), (8, 4, [30, 30, 30, 30]), (6, 2, [5, 5])],
+)
+def test_cross_map_lrn_where_all_channels_take_part(size: int, channels: int, sums: list[int]) -> None:
+    """What PyTorch's ``CrossMapLRN2d`` gives; with more channels it leaves the first in all later sums."""
+    x = torch.arange(1.0, channels + 1).reshape(1, channels, 1, 1)
+    found = nn.CrossMapLRN2d(size, alpha=size, beta=1.0, k=0.0)(x)
+    numpy.testing.assert_allclose((x / found).flatten().numpy(), sums, rtol=1e-6)
 
 
 def test_renorm_in_place() -> None:

@@ -413,6 +413,10 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(Module):
     """``LocalResponseNorm`` over an odd number of channels around each of ``(batch, channels, height, width)``.
 
+    As many on either side as fit into ``size``; an even size means one less, but squares are divided by ``size``.
+    PyTorch never takes the square of the first channel out of its running sum again, so from the channel on that
+    the first is no neighbour of, its results differ from this formula.
+
     >>> import twofold as torch
     >>> torch.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()
     tensor([0.3333, 0.2500, 0.3333])
