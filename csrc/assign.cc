@@ -187,7 +187,8 @@ bool assign(PyTensor* tensor, ValueRef value, bool silent) {
   if (!level) return false;
   if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;
   uint8_t from = value->type->dtype, to = tensor->value->type->dtype;
-  if ((is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {
+  bool numbers = from != kBool && to == kBool;
+  if (numbers || (is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {
     PyErr_Format(PyExc_RuntimeError, "in-place: a result of %s cannot be stored in %s. Convert the tensor first.",
                  value->type->text().c_str(), tensor->value->type->text().c_str());
     return false;

@@ -100,7 +100,14 @@ def test_local_response_norm(size: int) -> None:
 
 @pytest.mark.parametrize(
     ("size", "channels", "sums"),
-    [(2, 1, [1]), (3, 2, [5, 5]), (4, 2, [5, 5]), (5, 3, [14, 14, 14]), (8, 4, [30, 30, 30, 30]), (6, 2, [5, 5])],
+    [
+        (2, 1, [1]),
+        (3, 2, [5, 5]),
+        (4, 2, [5, 5]),
+        (5, 3, [14, 14, 14]),
+        (8, 4, [30, 30, 30, 30]),
+        (6, 2, [5, 5]),
+    ],
 )
 def test_cross_map_lrn_where_all_channels_take_part(size: int, channels: int, sums: list[int]) -> None:
     """What PyTorch's ``CrossMapLRN2d`` gives; with more channels it leaves the first in all later sums."""

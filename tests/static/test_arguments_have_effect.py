@@ -214,3 +214,11 @@ def test_what_is_not_offered_is_refused(call: Callable[[], Any]) -> None:
 def test_an_unknown_argument_is_an_error(call: Callable[[], Any]) -> None:
     with pytest.raises(TypeError, match="unexpected keyword"):
         call()
+
+
+def test_numbers_beyond_a_floating_dtype_are_infinite() -> None:
+    """As in TensorFlow, which makes a tensor of the number first."""
+    infinite = float("inf")
+    assert run(tf.fill([2], 1e40)).tolist() == [infinite, infinite]
+    assert run(tf.pad([1.0], [[1, 1]], constant_values=-1e40)).tolist() == [-infinite, 1.0, -infinite]
+    assert run(tf.constant(1e40)) == infinite

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, as_dtype, bfloat16, float32
+from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, int64, uint64
 from twofold.errors import ShapeError
 from twofold.frontend.inplace import write_out
 from twofold.frontend.options import OPTIONS, check_device, check_options, check_pinned, in_format
@@ -61,9 +61,11 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
         array = data
     else:
         array = _nested(_plain(data) if isinstance(data, (list, tuple)) and _holds_tensor(data) else data)
+        array = _exact(data, array, dtype)
     if dtype is None and not isinstance(_first(data), (numpy.ndarray, numpy.generic, Tensor)):
         if array.dtype == numpy.float64:
-            return array.astype(numpy.float32 if _default[0] is bfloat16 else _default[0].numpy)
+            with numpy.errstate(over="ignore"):
+                return array.astype(numpy.float32 if _default[0] is bfloat16 else _default[0].numpy)
         if array.dtype == numpy.complex128:
             return array.astype(_default[0].complex.numpy)
     if array.dtype.kind not in "biufc":
@@ -71,6 +73,25 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
             f"tensor: data of type {type(data).__name__} does not become numbers. Give numbers or nested lists of them."
         )
     return array
+
+
+def _exact(data: Any, array: numpy.ndarray, dtype: DType | None) -> numpy.ndarray:
+    """The array of Python numbers, made anew where NumPy rounded integers beyond int64 or found no dtype for them.
+
+    Raises ArgumentError for integers that the dtype, int64 if there is none, cannot hold.
+    """
+    given = isinstance(_first(data), (numpy.ndarray, numpy.generic, Tensor)) or not array.size
+    if given or array.dtype.kind not in "Ouf" or (array.dtype != object and not abs(array).max() >= 2.0**63):
+        return array
+    objects = numpy.array(data, dtype=object)
+    kinds = {type(value) for value in objects.flat}
+    if not kinds <= {bool, int, float}:
+        return array
+    if float in kinds or (dtype is not None and dtype.kind not in "iu"):
+        return objects.astype(bool if dtype is bool_ else numpy.float64)
+    need_fitting(objects.min(), dtype or int64)
+    need_fitting(objects.max(), dtype or int64)
+    return objects.astype((dtype or int64).numpy)
 
 
 def _first(data: Any) -> Any:
@@ -95,9 +116,9 @@ def _plain(data: Any) -> Any:
 def _converted(array: numpy.ndarray, dtype: DType | None, share: bool) -> Tensor:
     if dtype is None or (dtype is not bfloat16 and array.dtype == dtype.numpy):
         return shared_tensor(array) if share else _core.from_array(array, False)
-    if dtype is bfloat16:
-        return apply("cast", _core.from_array(array.astype(numpy.float32), False), attrs=(dtype,))._realise()
-    return _core.from_array(array.astype(dtype.numpy), False)
+    with numpy.errstate(over="ignore"):
+        made = _core.from_array(array.astype(numpy.float32 if dtype is bfloat16 else dtype.numpy), False)
+    return apply("cast", made, attrs=(dtype,))._realise() if dtype is bfloat16 else made
 
 
 def _check_values(data: Any, array: numpy.ndarray, dtype: DType) -> None:
@@ -109,6 +130,10 @@ def _check_values(data: Any, array: numpy.ndarray, dtype: DType) -> None:
     if dtype.kind in "iu" and array.dtype.kind in "iuf":
         need_fitting(array.min(), dtype)
         need_fitting(array.max(), dtype)
+        if dtype is uint64 and (array.dtype.kind == "f" or array.min() < 0):
+            raise TypeError(
+                "tensor: uint64 takes integers that are not negative. Use int64, or convert the tensor."
+            )
 
 
 def tensor(

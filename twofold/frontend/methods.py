@@ -18,7 +18,7 @@ from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.contiguity import dense_copy
 from twofold.ops.docstrings import shown
 from twofold.ops.indexing import getitem, setitem
-from twofold.ops.promotion import need_fitting
+from twofold.ops.promotion import need_fitting, need_fitting_tensor
 from twofold.ops.signatures import method_like
 
 Tensor = _core.Tensor
@@ -332,7 +332,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     elif isinstance(value, (list, tuple)):
         value = tensor(value)
     if not isinstance(value, Tensor):
-        need_fitting(value, self.dtype)
+        need_fitting_tensor(value, self.dtype)
     elif value.dtype is not self.dtype:
         value = apply("cast", value, attrs=(self.dtype,))
     key = _key(key)

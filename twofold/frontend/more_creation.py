@@ -18,6 +18,7 @@ from twofold.frontend.creation import CREATION, as_tensor, from_dlpack, tensor
 from twofold.frontend.creation import get_default_dtype as default_dtype
 from twofold.frontend.legacy import WHOLE
 from twofold.frontend.options import OPTIONS, check_options
+from twofold.ops.promotion import need_fitting_tensor
 from twofold.ops.signatures import method_like, shows
 
 Tensor = _core.Tensor
@@ -39,6 +40,7 @@ def scalar_tensor(
     tensor(2.)
     """
     check_options(device, layout, pin_memory)
+    need_fitting_tensor(s, as_dtype(dtype or default_dtype()))
     return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 

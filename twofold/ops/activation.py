@@ -10,7 +10,7 @@ import numpy
 
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, elementwise, ops, public, to_float
-from twofold.ops.promotion import autocast, factor_beside
+from twofold.ops.promotion import autocast, factor_beside, need_fitting
 from twofold.ops.samples import nonzero, reals
 
 
@@ -219,6 +219,10 @@ class hardtanh:
     def call(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
         if min_val > max_val:
             raise ArgumentError(f"min_val {min_val} above max_val {max_val}", "Swap them.")
+        if input.dtype.kind == "u" and min_val < 0:
+            raise ArgumentError(
+                f"min_val {min_val} for {input.dtype.name}", "Use limits that are not negative."
+            )
         if input.dtype.kind != "f":
             min_val, max_val = factor_beside(min_val, input), factor_beside(max_val, input)
         return apply("hardtanh", input, min_val, max_val)
@@ -340,7 +344,7 @@ class hardshrink:
 
 @composite
 class threshold:
-    """``input`` where above ``threshold``, else ``value``.
+    """``value`` where ``input`` is at most ``threshold``, else ``input`` (NaN, too).
 
     >>> import twofold as torch
     >>> torch.threshold(torch.tensor([0.5, 2.0]), 1.0, -9.0)
@@ -351,11 +355,12 @@ class threshold:
     arity = 3
     checks_numbers = True
     domain = (reals(-3, 3), reals(0.1, 0.2), reals(4, 5))
-    reference = lambda x, limit, value: numpy.where(x > limit, x, value)
-    compute = lambda x, limit, value: ops.where(x > limit, x, value)
+    reference = lambda x, limit, value: numpy.where(x <= limit, value, x)
+    compute = lambda x, limit, value: ops.where(x <= limit, value, x)
 
     @staticmethod
     def call(input: Any, threshold: Any, value: Any) -> Any:
+        need_fitting(value, input.dtype)
         return apply("threshold", input, factor_beside(threshold, input), factor_beside(value, input))
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int64
-from twofold.errors import DivisionError, IndexRangeError, ValueRangeError
+from twofold.dtypes import DType, float16, float64, int8, int64
+from twofold.errors import ArgumentError, DivisionError, IndexRangeError, ValueRangeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType
 from twofold.ops import kernels
 from twofold.ops.base import Custom, apply, custom
 from twofold.ops.examples import example
+from twofold.ops.promotion import limits
 
 
 @custom
@@ -190,3 +191,100 @@ class nonzero_divisor(Custom):
     def samples(self) -> Sequence[Any]:
         values = (numpy.arange(1, 34).reshape(3, 11), numpy.array(-7), numpy.zeros((0,), numpy.int64))
         return [example((), value) for value in values]
+
+
+def fitting(value: Any, dtype: DType) -> Any:
+    """A tensor or node that is converted to ``dtype`` next, which fails where a number of it does not fit.
+
+    As for Python numbers: integers wrap round in unsigned dtypes, and floating dtypes hold what is not finite.
+    """
+    given = value.dtype
+    weak = isinstance(value, Node) and value.type.weak
+    if weak or given is dtype or given.kind not in "iuf" or dtype.kind not in "iuf":
+        return value
+    low, high = _bounds(given, dtype)
+    least, most = limits(given)
+    held = low <= least and most <= high and (given.kind != "f" or dtype.kind == "f")
+    return value if held else apply("fitting_values", value, attrs=(dtype,))
+
+
+def _bounds(given: DType, dtype: DType) -> tuple[Any, Any]:
+    """The least and the largest number of one dtype, as such, that another holds."""
+    low, high = limits(dtype)
+    if given.kind in "iu":
+        low, high = (-high if dtype.kind == "u" else low), high
+        least, most = limits(given)
+        return max(int(low), least), min(int(high), most)
+    if dtype.kind in "iu" and float(high) > high:
+        high = math.nextafter(float(high), 0.0)
+    return float(low), float(high)
+
+
+@custom
+class fitting_values(Custom):
+    """``input`` itself, if its numbers fit a dtype; attributes ``(dtype,)``."""
+
+    functions = ()
+    checks = True
+    kinds = "iuf"
+    signature = "input"
+    error = ArgumentError
+    call = staticmethod(lambda input, dtype: apply("fitting_values", input, attrs=(dtype,)))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        self.check_kind(inputs[0].dtype)
+        return make_node(self, attrs, tuple(inputs), inputs[0].type)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        return (cotangent,)
+
+    def for_samples(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        return self.build(node.attrs, values)
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return (attrs[0].name,)
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 1 << 16
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        low, high = _bounds(dtype, attrs[0])
+
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            at = b.add(b.begin, j)
+            given = b.load(b.input(0), at, dtype, lanes, mask=mask)
+            value = b.cast(given, float64) if dtype.kind == "f" else given
+            inside = b.and_(b.cmp("ge", value, low), b.cmp("le", value, high))
+            if dtype.kind == attrs[0].kind == "f":
+                size = b.abs(value)
+                inside = b.or_(inside, b.not_(b.cmp("lt", size, math.inf)))
+            outside = b.not_(inside) if mask is None else b.and_(b.not_(inside), mask)
+            with b.if_(b.any_lane(outside)):
+                kernels.fail(b, b.reduce_lanes("min", b.iota(at), outside))
+            b.store(b.buffer(1), at, given, mask=mask)
+
+        kernels.run(b, b.sub(b.end, b.begin), body)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        return f"value cannot be converted to type {attrs[0].name} without overflow", "Use a wider dtype."
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (value,) = arrays
+        low, high = limits(attrs[0])
+        inside = (value >= (-high if attrs[0].kind == "u" and value.dtype.kind in "iu" else low)) & (
+            value <= high
+        )
+        if not (inside | ~numpy.isfinite(value) & (attrs[0].kind == "f")).all():
+            raise ArgumentError(*self.failure(0, (), attrs))
+        return value
+
+    def samples(self) -> Sequence[Any]:
+        values = (numpy.arange(-16, 17).reshape(3, 11), numpy.array(-7.5), numpy.zeros((0,)))
+        return [example((dtype,), value) for value in values for dtype in (int8, float16)]

@@ -18,10 +18,11 @@ from twofold.ops.samples import nonzero, reals
 
 
 def _scaled(input: Any, other: Any, alpha: Any) -> Any:
-    if isinstance(alpha, int) and alpha == 1:
+    if isinstance(alpha, int) and alpha == 1 and alpha is not True:
         return other
     need_whole_alpha(alpha, input, other)
-    return ops.multiply(other, alpha)
+    bools = all(getattr(operand, "dtype", bool_) is bool_ for operand in (input, other))
+    return ops.multiply(other, bool(alpha) if bools else alpha)
 
 
 @elementwise
@@ -307,7 +308,8 @@ class pow_:
                     "Integers to negative integer powers are not allowed",
                     "Use a power of floats: input.float().",
                 )
-            need_beside(exponent, input)
+            if isinstance(exponent, int) or input.dtype.itemsize < 4:
+                need_beside(exponent, input)
         return apply("pow", input, exponent)
 
 

@@ -19,7 +19,7 @@ from twofold.errors import ArgumentError
 from twofold.ir.node import Attributes, Node
 from twofold.ops import complex_functions
 from twofold.ops.base import Elementwise, apply, elementwise, logical, ops, publish, to_bool
-from twofold.ops.promotion import need_beside
+from twofold.ops.promotion import need_beside, need_fitting_tensor
 from twofold.ops.samples import reals
 
 
@@ -468,10 +468,8 @@ class where:
             return ops.nonzero(condition, as_tuple=True)
         if input is None or other is None:
             raise ArgumentError("takes one tensor or three", "Give both, input and other, or none.")
-        if isinstance(other, int):
-            need_beside(other, input)
-        elif isinstance(input, int):
-            need_beside(input, other)
+        need_beside(other, input, need=need_fitting_tensor)
+        need_beside(input, other, need=need_fitting_tensor)
         return apply("where", condition, input, other)
 
 

@@ -32,6 +32,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
+from twofold.ops.checks import fitting
 from twofold.ops.examples import example
 from twofold.ops.gather import need_index
 from twofold.ops.known import known_value
@@ -465,9 +466,10 @@ class masked_fill:
             raise DTypeError(f"a mask of {mask.dtype.name}", "Compare first, for example mask != 0.")
         if value.shape:
             raise ShapeError(f"a value of shape {value.shape}", "Use a scalar, or where for a tensor.")
-        if value.dtype.kind == "c" and strong(x).dtype.kind != "c":
-            raise DTypeError(f"a complex value for {strong(x).dtype.name}", "Use a real value.")
-        return ops.where(mask, convert(value, strong(x).dtype), strong(x))
+        x = strong(x)
+        if value.dtype.kind == "c" and x.dtype.kind != "c":
+            raise DTypeError(f"a complex value for {x.dtype.name}", "Use a real value.")
+        return ops.where(mask, convert(fitting(value, x.dtype), x.dtype), x)
 
     reference = lambda x, mask, value: numpy.where(mask, value, x)
     samples = lambda: [example((), (3, 17), numpy.arange(3).reshape(3, 1) > 0, ())]

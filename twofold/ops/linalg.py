@@ -326,8 +326,8 @@ class addmm:
 
     @staticmethod
     def call(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        need_fitting(beta, input.dtype)
-        need_fitting(alpha, input.dtype)
+        need_fitting(beta, input.dtype.compute)
+        need_fitting(alpha, input.dtype.compute)
         return apply("addmm", input, mat1, mat2, beta, alpha)
 
     @staticmethod

@@ -24,8 +24,8 @@ def _scaled_call(name: str, *factors: str) -> Any:
     """The public function of an input and two factors with the keyword arguments ``beta`` and ``alpha``."""
 
     def call(input: Any, first: Any, second: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        need_fitting(beta, input.dtype)
-        need_fitting(alpha, input.dtype)
+        need_fitting(beta, input.dtype.compute)
+        need_fitting(alpha, input.dtype.compute)
         return apply(name, input, first, second, beta, alpha)
 
     return staticmethod(with_names(call, ("input", *factors)))

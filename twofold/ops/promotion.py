@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any, TypeVar
 
 import numpy
 
-from twofold.dtypes import DType, bool_, complex64, float32, float64, int64, promote, promote_scalar
+from twofold.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    finfo,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    int64,
+    promote,
+    promote_scalar,
+)
 from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import TensorType
 
@@ -53,26 +68,47 @@ def need_one_dtype(**operands: TensorType | None) -> None:
             )
 
 
+@functools.cache
+def limits(dtype: DType) -> tuple[Any, Any]:
+    """The least and the largest number of a numeric dtype; of a complex one those of its parts."""
+    found: Any = iinfo(dtype) if dtype.kind in "iu" else finfo(dtype)
+    return found.min, found.max
+
+
 def need_fitting(value: Any, dtype: DType) -> None:
-    """Raise ArgumentError for a number that a dtype cannot hold; negative integers wrap round in unsigned dtypes."""
+    """Raise ArgumentError for a number that a dtype cannot hold; negative integers wrap round in unsigned dtypes.
+
+    Floating dtypes hold what is not finite. Anything but a number passes.
+    """
+    if isinstance(value, (numpy.integer, numpy.floating)):
+        value = value.item()
     if isinstance(value, complex) and dtype.kind not in "cb":
         raise ArgumentError(f"value cannot be converted to type {dtype.name}", "Give a real number.")
-    if dtype.kind not in "iu" or not isinstance(value, (int, float, numpy.integer, numpy.floating)):
+    if not isinstance(value, (int, float, complex)) or dtype.kind not in "iufc":
         return
-    limits = numpy.iinfo(dtype.numpy)
-    wraps = dtype.kind == "u" and not isinstance(value, (float, numpy.floating))
-    if not (-int(limits.max) if wraps else int(limits.min)) <= value <= int(limits.max):
-        raise ArgumentError(
-            f"value cannot be converted to type {dtype.name} without overflow: {value}", "Use a wider dtype."
-        )
+    low, high = limits(dtype)
+    if dtype.kind == "u" and isinstance(value, int):
+        low = -high
+    for part in (value.real, value.imag):
+        if not low <= part <= high and (dtype.kind in "iu" or not isinstance(part, float) or isfinite(part)):
+            raise ArgumentError(
+                f"value cannot be converted to type {dtype.name} without overflow: {value}",
+                "Use a wider dtype.",
+            )
 
 
-def need_beside(number: Any, *operands: Any) -> None:
-    """Raise ArgumentError for a Python integer that the dtype of the operands cannot hold; a float promotes."""
-    if isinstance(number, int):
+def need_fitting_tensor(value: Any, dtype: DType) -> None:
+    """``need_fitting`` of a number that becomes a tensor first, which may be infinite in the half types."""
+    if dtype not in (float16, bfloat16):
+        need_fitting(value, dtype)
+
+
+def need_beside(number: Any, *operands: Any, need: Callable[[Any, DType], None] = need_fitting) -> None:
+    """Raise ArgumentError for a Python number that the dtype which it meets the operands in cannot hold."""
+    if isinstance(number, (int, float)) and not -127 <= number <= 127:  # every dtype holds less
         dtype = _dtype_beside(operands)
         if dtype is not None:
-            need_fitting(number, dtype)
+            need(number, _promote_scalar(dtype, type(number)))
 
 
 def factor_beside(number: Any, *operands: Any) -> Any:
@@ -80,7 +116,7 @@ def factor_beside(number: Any, *operands: Any) -> Any:
     dtype = _dtype_beside(operands)
     if dtype is None or not isinstance(number, (int, float)):
         return number
-    need_fitting(number, dtype)
+    need_fitting(number, dtype.compute)
     return int(number) if dtype.kind in "iu" else number
 
 
@@ -89,6 +125,8 @@ def need_whole_alpha(alpha: Any, *operands: Any) -> None:
     dtype = _dtype_beside(operands)
     if dtype is None:
         return
+    if isinstance(alpha, bool) and dtype is not bool_:
+        raise ArgumentError("Boolean alpha only supported for Boolean results", "Use a number.")
     if isinstance(alpha, float) and dtype.kind in "biu":
         raise ArgumentError(
             f"For integral input tensors, argument alpha must not be a floating point number: {alpha}",

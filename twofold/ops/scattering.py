@@ -27,6 +27,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
+from twofold.ops.checks import fitting
 from twofold.ops.examples import example
 from twofold.ops.gather import need_index, same_outside, three_axes
 from twofold.ops.movement import slice_axis
@@ -355,7 +356,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
         raise ShapeError(f"a value of shape {tuple(value.shape)}", "Use a number or a tensor without axes.")
     need_fitting(value, input.dtype)
     axis = normalize_axis(dim, len(input.shape))
-    value = ops.cast(value, input.dtype) if hasattr(value, "shape") else value
+    value = ops.cast(fitting(value, input.dtype), input.dtype) if hasattr(value, "shape") else value
     return apply("index_fill", input, index, value, attrs=(axis, "set", True))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import float32, int32
+from twofold.dtypes import finfo, float32, int32
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
@@ -55,9 +56,15 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
     return _ones_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
 
 
+def _as_tensor_of(value: Any, dtype: Any) -> Any:
+    """A Python float as what a tensor of the dtype holds of it: infinity where it is too large."""
+    held = isinstance(value, float) and dtype.kind == "f" and abs(value) > finfo(dtype).max
+    return math.copysign(math.inf, value) if held else value
+
+
 @operation("Fill")
 def _fill(value: Any, dims: Number, dtype: Any) -> Any:
-    return ops.full(sizes(dims), value, dtype=dtype)
+    return ops.full(sizes(dims), _as_tensor_of(value, dtype), dtype=dtype)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
@@ -207,7 +214,7 @@ def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number
     flat: list[int] = []
     for before, after in reversed(numbers(paddings)):
         flat += [int(before), int(after)]
-    return ops.pad(tensor, flat, mode, value if mode == "constant" else None)
+    return ops.pad(tensor, flat, mode, _as_tensor_of(value, tensor.dtype) if mode == "constant" else None)
 
 
 def pad(
