@@ -542,12 +542,8 @@ def one_hot(
     [[0. 0. 1.]
      [1. 0. 0.]]
     """
-    found = (
-        dtype
-        or getattr(as_tensor(on_value), "dtype", None)
-        or getattr(as_tensor(off_value), "dtype", None)
-        or float32
-    )
+    given = next((value for value in (on_value, off_value) if value is not None), 1.0)
+    found = dtype or getattr(as_tensor(given), "dtype", None) or array_of(given).dtype
     on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
     return _one_hot(
         _indices(indices),
@@ -560,7 +556,7 @@ def one_hot(
     )
 
 
-@operation("Reverse")
+@operation("ReverseV2")
 def _reverse(tensor: Any, axis: Number) -> Any:
     found = axis_of(axis)
     return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))

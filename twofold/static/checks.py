@@ -19,8 +19,10 @@ def _sign(name: str, holds: Callable[[Any], Any], words: str) -> Callable[..., O
         x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
     ) -> Operation:
         tensor = convert_to_tensor(x)
-        result = define(label, lambda value: ops.all(holds(value)), (tensor,), {}, None).outputs[0]
-        return Assert(result, [message or label, *([tensor] if data is None else data)], summarize, name)
+        result = define("All", lambda value: ops.all(holds(value)), (tensor,), {}, None).outputs[0]
+        return Assert(
+            result, [message or label, *([tensor] if data is None else data)], summarize, name or label
+        )
 
     label = name
     check.__name__ = check.__qualname__ = name
@@ -62,8 +64,9 @@ def assert_near(
     b = convert_to_tensor(y, a.dtype)
     step = 10 * (2.0**-52 if a.dtype.itemsize == 8 else 2.0**-23)
     keywords = {"rtol": step if rtol is None else rtol, "atol": step if atol is None else atol}
-    result = define("assert_near", _close, (a, b), keywords, None).outputs[0]
-    return Assert(result, [message or "assert_near", *([a, b] if data is None else data)], summarize, name)
+    result = define("All", _close, (a, b), keywords, None).outputs[0]
+    shown = [a, b] if data is None else list(data)
+    return Assert(result, [message or "assert_near", *shown], summarize, name or "assert_near")
 
 
 def assert_none_equal(
@@ -77,9 +80,9 @@ def assert_none_equal(
     """An ``Assert`` that no elements are equal."""
     a = convert_to_tensor(x)
     b = convert_to_tensor(y, a.dtype)
-    different = define("assert_none_equal", lambda a, b: ops.all(ops.not_equal(a, b)), (a, b), {}, None)
-    shown = [a, b] if data is None else list(data)
-    return Assert(different.outputs[0], [message or "assert_none_equal", *shown], summarize, name)
+    different = define("All", lambda a, b: ops.all(ops.not_equal(a, b)), (a, b), {}, None)
+    shown = [message or "assert_none_equal", *([a, b] if data is None else data)]
+    return Assert(different.outputs[0], shown, summarize, name or "assert_none_equal")
 
 
 def _ranked(
@@ -96,7 +99,7 @@ def _ranked(
     tensor, wanted = convert_to_tensor(x), int(rank)
     if tensor.type_.shape == UNKNOWN_RANK:
         good = define(name, lambda value: numpy.array(fits(value.ndim, wanted)), (tensor,), {}, None)
-        return Assert(good.outputs[0], [message or name, *(data or [])], summarize, label)
+        return Assert(good.outputs[0], [message or name, *(data or [])], summarize, label or name)
     if not fits(tensor.type_.ndim, wanted):
         raise ValueError(f"{message or name}: {describe(tensor)} is not of {words} {wanted}. Reshape it.")
     return no_op(label or name)

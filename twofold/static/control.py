@@ -250,10 +250,10 @@ def _assertion(type: str, compare: Callable[..., Any]) -> Callable[..., Operatio
     ) -> Operation:
         a, b = convert_to_tensor(x), y if isinstance(y, (int, float)) else convert_to_tensor(y)
         result = define(
-            type, lambda a, b: ops.all(compare(*check_same_dtype(a, b))), (a, b), {}, None
+            "All", lambda a, b: ops.all(compare(*check_same_dtype(a, b))), (a, b), {}, None
         ).outputs[0]
         shown = [a] + ([b] if isinstance(b, Tensor) else []) if data is None else list(data)
-        return Assert(result, [message or type, *shown], summarize, name)
+        return Assert(result, [message or type, *shown], summarize, name or type)
 
     check.__name__ = check.__qualname__ = type
     check.__doc__ = _declared(
@@ -354,7 +354,7 @@ def case(
     controls = []
     if exclusive and len(pairs) > 1:
         truths = stack([convert_to_tensor(predicate) for predicate, _ in pairs])
-        alone = define("case", lambda t: ops.sum(t) <= 1, (truths,), {}, None).outputs[0]
+        alone = define("All", lambda t: ops.sum(t) <= 1, (truths,), {}, None).outputs[0]
         controls = [Assert(alone, ["case: more than one predicate is true:", truths])]
     with control_dependencies(controls):
         return _first_true(pairs, default, strict, name)

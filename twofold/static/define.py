@@ -249,6 +249,55 @@ def _first_dtype(values: Sequence[Any]) -> DType | None:
     return None
 
 
+_SCOPES = {
+    "CentralCrop": "central_crop",
+    "CholeskySolve": "cholesky_solve",
+    "ClipByNorm": "clip_by_norm",
+    "ClipByValue": "clip_by_value",
+    "CountNonzero": "count_nonzero",
+    "CropToBoundingBox": "crop_to_bounding_box",
+    "Div": "div",
+    "Einsum": "einsum",
+    "FlipLeftRight": "flip_left_right",
+    "FlipUpDown": "flip_up_down",
+    "FloorDiv": "floordiv",
+    "GlobalNorm": "global_norm",
+    "HistogramFixedWidth": "histogram_fixed_width",
+    "InTopK": "in_top_k",
+    "L2Normalize": "l2_normalize",
+    "Lbeta": "lbeta",
+    "LinSpace": "linspace",
+    "LogDet": "logdet",
+    "LogPoissonLoss": "log_poisson_loss",
+    "LogSumExp": "ReduceLogSumExp",
+    "MatrixDiag": "diag",
+    "MatrixDiagPart": "diag_part",
+    "MatrixExponential": "matrix_exponential",
+    "MatrixSetDiag": "set_diag",
+    "MatrixSolveLs": "matrix_solve_ls",
+    "MatrixTranspose": "matrix_transpose",
+    "MatrixTriangularSolve": "triangular_solve",
+    "OnesLike": "ones_like",
+    "PadToBoundingBox": "pad_to_bounding_box",
+    "PerImageStandardization": "per_image_standardization",
+    "ResizeImageWithCropOrPad": "resize_image_with_crop_or_pad",
+    "Rot90": "rot90",
+    "SelfAdjointEigvals": "SelfAdjointEigV2",
+    "SigmoidCrossEntropyWithLogits": "logistic_loss",
+    "SoftmaxCrossEntropyWithLogits": "softmax_cross_entropy_with_logits",
+    "Std": "reduce_std",
+    "SufficientStatistics": "sufficient_statistics",
+    "TotalVariation": "total_variation",
+    "TransposeImage": "transpose",
+    "TrueDiv": "truediv",
+    "Variance": "reduce_variance",
+    "WeightedCrossEntropyWithLogits": "logistic_loss",
+    "ZeroFraction": "zero_fraction",
+    "ZerosLike": "zeros_like",
+}
+"""Names of operations whose TensorFlow name, that of a scope around several, is not their type."""
+
+
 def define(
     type: str,
     body: Callable[..., Any],
@@ -277,7 +326,7 @@ def define(
     except TwofoldError as error:
         operands = [describe(owner.outputs[index]) for owner, index in collected.sources]
         raise at_operation(error, type, operands, here()) from None
-    made = graph.add(type, name, types, collected.sources)
+    made = graph.add(type, name or _SCOPES.get(type), types, collected.sources)
     made.body, made.arguments, made.keywords = body, positional, named
     made.host, made.draws = probe.host, draws
     return made

@@ -178,7 +178,29 @@ def diag_part(input: Any) -> Any:
     return ops.diagonal(input)
 
 
-matrix_diag, matrix_diag_part = diag, diag_part
+@operation("MatrixDiag")
+def matrix_diag(diagonal: Any) -> Any:
+    """A square matrix with each row as its diagonal.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_diag([[1, 2]])))
+    [[[1 0]
+      [0 2]]]
+    """
+    return ops.diag_embed(diagonal)
+
+
+@operation("MatrixDiagPart")
+def matrix_diag_part(input: Any) -> Any:
+    """The diagonal of each matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.matrix_diag_part([[[1, 2], [3, 4]]])))
+    [[1 4]]
+    """
+    return ops.diagonal(input, 0, -2, -1)
 
 
 @operation("BroadcastTo")

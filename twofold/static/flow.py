@@ -393,30 +393,31 @@ def _accumulate(
     back_prop: bool,
 ) -> Any:
     arrays, structure = _elements(operation, elems)
-    first: list[Any] = []
-    if initializer is None:
-        place = -1 if reverse else 0
-        first = [array[place] for array in arrays]
-        starts, names, carry = first, flatten(elems, "elems")[1], structure
-        arrays = [array[:-1] if reverse else array[1:] for array in arrays]
-    else:
-        values, names, carry = flatten(initializer, "initializer")
-        starts = [convert_to_tensor(value) for value in values]
+    with operation_of(arrays[0]).graph.name_scope(scope) as path:
+        first: list[Any] = []
+        if initializer is None:
+            place = -1 if reverse else 0
+            first = [array[place] for array in arrays]
+            starts, names, carry = first, flatten(elems, "elems")[1], structure
+            arrays = [array[:-1] if reverse else array[1:] for array in arrays]
+        else:
+            values, names, carry = flatten(initializer, "initializer")
+            starts = [convert_to_tensor(value) for value in values]
 
-    def step(carried: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        found = fn(unflatten(carry, carried), unflatten(structure, rows))
-        new = [convert_to_tensor(value) for value in _returned(operation, found, carry, names)]
-        return new, new if stacked else []
+        def step(carried: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+            found = fn(unflatten(carry, carried), unflatten(structure, rows))
+            new = [convert_to_tensor(value) for value in _returned(operation, found, carry, names)]
+            return new, new if stacked else []
 
-    results = repeat(operation, step, starts, names, arrays, reverse, scope)
-    found = results[len(starts) :] if stacked else results
-    if stacked and first:
-        joined = []
-        for start, rest in zip(first, found):
-            row = expand_dims(start, 0)
-            joined.append(concat([rest, row] if reverse else [row, rest], 0))
-        found = joined
-    return unflatten(carry, _without_gradient(found, back_prop))
+        results = repeat(operation, step, starts, names, arrays, reverse, path)
+        found = results[len(starts) :] if stacked else results
+        if stacked and first:
+            joined = []
+            for start, rest in zip(first, found):
+                row = expand_dims(start, 0)
+                joined.append(concat([rest, row] if reverse else [row, rest], 0))
+            found = joined
+        return unflatten(carry, _without_gradient(found, back_prop))
 
 
 def scan(

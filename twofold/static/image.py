@@ -7,6 +7,7 @@ from typing import Any
 from twofold.dtypes import float32
 from twofold.ops.base import apply, ops
 from twofold.ops.interpolation import CORNERS, EDGES, STARTS
+from twofold.static.control import name_scope
 from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
 from twofold.static.image_changes import adjust_brightness as adjust_brightness
 from twofold.static.image_changes import adjust_contrast as adjust_contrast
@@ -16,7 +17,6 @@ from twofold.static.image_changes import adjust_saturation as adjust_saturation
 from twofold.static.image_changes import central_crop as central_crop
 from twofold.static.image_changes import convert_image_dtype as convert_image_dtype
 from twofold.static.image_changes import crop_to_bounding_box as crop_to_bounding_box
-from twofold.static.image_changes import extract_image_patches as extract_image_patches
 from twofold.static.image_changes import flip_left_right as flip_left_right
 from twofold.static.image_changes import flip_up_down as flip_up_down
 from twofold.static.image_changes import grayscale_to_rgb as grayscale_to_rgb
@@ -126,7 +126,11 @@ def resize_bicubic(
 
 
 def resize_images(
-    images: Any, size: Any, method: int = ResizeMethod.BILINEAR, align_corners: bool = False
+    images: Any,
+    size: Any,
+    method: int = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Images in another size, by one of the ways of ``ResizeMethod``.
 
@@ -140,4 +144,42 @@ def resize_images(
     ways = {0: resize_bilinear, 1: resize_nearest_neighbor, 2: resize_bicubic}
     if method not in ways:
         raise ValueError(f"resize_images: method {method!r} is not there. Use one of ResizeMethod.")
-    return ways[method](convert_to_tensor(images), size, align_corners)
+    with name_scope(name, "resize"):
+        return ways[method](convert_to_tensor(images), size, align_corners)
+
+
+@operation("ExtractImagePatches")
+def _patches(images: Any, size: Number, steps: Number, rates: Number, padding: Number) -> Any:
+    (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (size, steps, rates))
+    value = ops.movedim(images, -1, 1)
+    if padding == "SAME":
+        value = ops.pad(
+            value, _same(value.shape[3], wide, right, broad) + _same(value.shape[2], high, down, tall)
+        )
+    batch, depth = value.shape[:2]
+    rows = (value.shape[2] - (high - 1) * tall - 1) // down + 1
+    columns = (value.shape[3] - (wide - 1) * broad - 1) // right + 1
+    parts = ops.im2col(value, (high, wide), (tall, broad), (0, 0), (down, right))
+    apart = ops.reshape(parts, (batch, depth, high * wide, rows, columns))
+    return ops.reshape(ops.permute(apart, (0, 3, 4, 2, 1)), (batch, rows, columns, high * wide * depth))
+
+
+def _same(size: int, window: int, step: int, rate: int) -> tuple[int, int]:
+    span = (window - 1) * rate + 1
+    total = max((-(-size // step) - 1) * step + span - size, 0)
+    return total // 2, total - total // 2
+
+
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: str | None = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Any:
+    """The windows of images as channels: [batch, rows, columns, height * width * channels]."""
+    window = ksizes if sizes is None else sizes
+    given = [1, 1, 1, 1] if rates is None else rates
+    return _patches(convert_to_tensor(images), window, strides, given, padding, name=name)

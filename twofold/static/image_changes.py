@@ -14,6 +14,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, ops
 from twofold.ops.movement import slice_axis
 from twofold.static import array, math
+from twofold.static.control import name_scope
 from twofold.static.define import (
     Number,
     as_dtype,
@@ -38,7 +39,7 @@ def _rows(image: Any) -> int:
     return int(image.ndim) - 3
 
 
-@operation("Reverse")
+@operation("FlipLeftRight")
 def flip_left_right(image: Any) -> Any:
     """Columns in the opposite order.
 
@@ -50,7 +51,7 @@ def flip_left_right(image: Any) -> Any:
     return ops.flip(image, (_rows(image) + 1,))
 
 
-@operation("Reverse")
+@operation("FlipUpDown")
 def flip_up_down(image: Any) -> Any:
     """Rows in the opposite order.
 
@@ -62,7 +63,7 @@ def flip_up_down(image: Any) -> Any:
     return ops.flip(image, (_rows(image),))
 
 
-@operation("Transpose")
+@operation("TransposeImage")
 def transpose_image(image: Any) -> Any:
     """Rows and columns exchanged.
 
@@ -245,13 +246,14 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     tensor, wanted = convert_to_tensor(image), as_dtype(dtype)
     if tensor.dtype is wanted:
         return array.identity(tensor, name=name)
-    if tensor.dtype.kind == "f" and wanted.kind != "f":
-        scaled = _stretched(tensor, limits_of(wanted)[1] + 0.5)
-        return saturate_cast(scaled, wanted, name) if saturate else math.cast(scaled, wanted, name)
-    if wanted.kind == "f":
-        found = math.cast(tensor, wanted)
-        return found if tensor.dtype.kind == "f" else _stretched(found, 1.0 / limits_of(tensor.dtype)[1])
-    return _shifted(tensor, wanted, name=name)
+    with name_scope(name, "convert_image"):
+        if tensor.dtype.kind == "f" and wanted.kind != "f":
+            scaled = _stretched(tensor, limits_of(wanted)[1] + 0.5)
+            return saturate_cast(scaled, wanted) if saturate else math.cast(scaled, wanted)
+        if wanted.kind == "f":
+            found = math.cast(tensor, wanted)
+            return found if tensor.dtype.kind == "f" else _stretched(found, 1.0 / limits_of(tensor.dtype)[1])
+        return _shifted(tensor, wanted)
 
 
 @operation("Mul")
@@ -268,11 +270,13 @@ def _shifted(image: Any, dtype: DType) -> Any:
     return ops.multiply(ops.cast(image, dtype), (want + 1) // (have + 1))
 
 
-def _as_floats(image: Any, change: Callable[[Any], Any]) -> Any:
+def _as_floats(scope: str, image: Any, change: Callable[[Any], Any], name: str | None = None) -> Any:
     """``change`` of the image in float32, back in its own dtype."""
-    tensor = convert_to_tensor(image)
-    made = change(convert_image_dtype(tensor, tensor.dtype if tensor.dtype.kind == "f" else float32))
-    return made if tensor.dtype.kind == "f" else convert_image_dtype(made, tensor.dtype, True)
+    with name_scope(name, scope):
+        tensor = convert_to_tensor(image)
+        if tensor.dtype.kind == "f":
+            return change(tensor)
+        return convert_image_dtype(change(convert_image_dtype(tensor, float32)), tensor.dtype, True)
 
 
 @operation("RgbToGrayscale")
@@ -289,7 +293,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
     ...     print(tf.image.rgb_to_grayscale(tf.zeros([4, 4, 3])).shape)
     (4, 4, 1)
     """
-    return _as_floats(images, lambda floats: _gray(floats, name=name))
+    return _as_floats("rgb_to_grayscale", images, _gray, name)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
@@ -394,7 +398,7 @@ def adjust_brightness(image: Any, delta: Any) -> Any:
     ...     print(session.run(tf.squeeze(tf.image.adjust_brightness([[[0.5], [0.25]]], 0.25))))
     [0.75 0.5 ]
     """
-    return _as_floats(image, lambda floats: math.add(floats, delta))
+    return _as_floats("adjust_brightness", image, lambda floats: math.add(floats, delta))
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
@@ -405,7 +409,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
     ...     print(session.run(tf.squeeze(tf.image.adjust_contrast([[[0.0], [1.0]]], 2.0))))
     [-0.5  1.5]
     """
-    return _as_floats(images, lambda floats: _contrasted(floats, contrast_factor))
+    return _as_floats("adjust_contrast", images, lambda floats: _contrasted(floats, contrast_factor))
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
@@ -416,7 +420,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
     ...     print(session.run(tf.squeeze(tf.image.adjust_gamma([[[0.5], [1.0]]], 2.0))))
     [0.25 1.  ]
     """
-    return _as_floats(image, lambda floats: _powered(floats, gamma, gain))
+    return _as_floats("adjust_gamma", image, lambda floats: _powered(floats, gamma, gain))
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
@@ -427,7 +431,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
     ...     print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)
     (4, 4, 3)
     """
-    return _as_floats(image, lambda floats: _turned_hue(floats, delta, name=name))
+    return _as_floats("adjust_hue", image, lambda floats: _turned_hue(floats, delta), name)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
@@ -438,7 +442,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     ...     print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)
     (4, 4, 3)
     """
-    return _as_floats(image, lambda floats: _saturated(floats, saturation_factor, name=name))
+    return _as_floats("adjust_saturation", image, lambda floats: _saturated(floats, saturation_factor), name)
 
 
 def _between(low: float, high: float, seed: int | None, what: str) -> Any:
@@ -559,40 +563,3 @@ def psnr(a: Any, b: Any, max_val: float, name: str | None = None) -> Any:
     kind = convert_to_tensor(a).dtype
     peak = float(max_val) if kind.kind == "f" else float(max_val) / limits_of(kind)[1]
     return _noise_ratio(one, two, convert_to_tensor(peak), name=name)
-
-
-@operation("ExtractImagePatches")
-def _patches(images: Any, size: Number, steps: Number, rates: Number, padding: Number) -> Any:
-    (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (size, steps, rates))
-    value = ops.movedim(images, -1, 1)
-    if padding == "SAME":
-        value = ops.pad(
-            value, _same(value.shape[3], wide, right, broad) + _same(value.shape[2], high, down, tall)
-        )
-    batch, depth = value.shape[:2]
-    rows = (value.shape[2] - (high - 1) * tall - 1) // down + 1
-    columns = (value.shape[3] - (wide - 1) * broad - 1) // right + 1
-    parts = ops.im2col(value, (high, wide), (tall, broad), (0, 0), (down, right))
-    apart = ops.reshape(parts, (batch, depth, high * wide, rows, columns))
-    return ops.reshape(ops.permute(apart, (0, 3, 4, 2, 1)), (batch, rows, columns, high * wide * depth))
-
-
-def _same(size: int, window: int, step: int, rate: int) -> tuple[int, int]:
-    span = (window - 1) * rate + 1
-    total = max((-(-size // step) - 1) * step + span - size, 0)
-    return total // 2, total - total // 2
-
-
-def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: str | None = None,
-    name: str | None = None,
-    sizes: Any = None,
-) -> Any:
-    """The windows of images as channels: [batch, rows, columns, height * width * channels]."""
-    window = ksizes if sizes is None else sizes
-    given = [1, 1, 1, 1] if rates is None else rates
-    return _patches(convert_to_tensor(images), window, strides, given, padding, name=name)

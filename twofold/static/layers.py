@@ -7,7 +7,7 @@ from typing import Any
 from twofold.errors import GraphError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.static import initializers, nn
+from twofold.static import array, initializers, nn
 from twofold.static.control import cond
 from twofold.static.convolution_layers import conv1d as conv1d
 from twofold.static.convolution_layers import conv2d as conv2d
@@ -132,11 +132,9 @@ def dropout(
     [1. 2.]
     """
     if isinstance(training, (bool, int)):
-        return (
-            nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed, name=name)
-            if training
-            else convert_to_tensor(inputs)
-        )
+        if not training:
+            return array.identity(inputs, name=name or "dropout")
+        return nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed, name=name)
     return cond(
         training,
         lambda: nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed),

@@ -33,9 +33,7 @@ cholesky = _named("Cholesky", _cholesky.cholesky, "The lower Cholesky factor of 
 matrix_determinant = det = _named(
     "MatrixDeterminant", solving.det, "The determinant of each matrix.", "matrix_determinant"
 )
-logdet = _named(
-    "LogMatrixDeterminant", solving.logdet, "The logarithm of the determinant of each matrix.", "logdet"
-)
+logdet = _named("LogDet", solving.logdet, "The logarithm of the determinant of each matrix.", "logdet")
 matrix_exponential = expm = _named(
     "MatrixExponential", matrix_functions.matrix_exp, "The exponential of each matrix.", "expm"
 )

@@ -6,8 +6,9 @@ from typing import Any
 
 from twofold.errors import ShapeError
 from twofold.ops.base import ops
-from twofold.static import math, nn
+from twofold.static import array, math, nn
 from twofold.static.array import _indices
+from twofold.static.control import name_scope
 from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import GraphKeys, get_default_graph
@@ -51,13 +52,17 @@ def _mean(losses: Any) -> Any:
     return ops.mean(losses)
 
 
-def _finish(losses: Any, weights: Any, scope: Any, collection: str, reduction: str) -> Any:
-    plain = isinstance(weights, (int, float)) and weights == 1
-    if plain and reduction not in (Reduction.NONE, Reduction.SUM):
-        made = _mean(losses)
+def _finish(losses: Any, weights: Any, collection: str, reduction: str) -> Any:
+    if _is_mean(weights, reduction):
+        made = _mean(losses, name="value")
     else:
-        made = _weighted(losses, as_tensor(weights), reduction)
+        made = _weighted(losses, as_tensor(weights), reduction, name="value")
     return _collected(made, collection)
+
+
+def _is_mean(weights: Any, reduction: str) -> bool:
+    plain = isinstance(weights, (int, float)) and weights == 1
+    return plain and reduction not in (Reduction.NONE, Reduction.SUM)
 
 
 def _collected(made: Any, collection: str) -> Any:
@@ -80,7 +85,8 @@ def compute_weighted_loss(
     ...     print(session.run(tf.losses.compute_weighted_loss([1.0, 3.0], weights=[1.0, 0.5])))
     1.25
     """
-    return _finish(convert_to_tensor(losses), weights, scope, loss_collection, reduction)
+    with name_scope(scope, "weighted_loss"):
+        return _finish(convert_to_tensor(losses), weights, loss_collection, reduction)
 
 
 @operation("SparseSoftmaxCrossEntropyLoss")
@@ -108,11 +114,11 @@ def sparse_softmax_cross_entropy(
     ...     print(session.run(tf.losses.sparse_softmax_cross_entropy([0], [[2.0, 0.0]])))
     0.12692805
     """
-    plain = isinstance(weights, (int, float)) and weights == 1
-    if plain and reduction not in (Reduction.NONE, Reduction.SUM):
-        return _collected(_sparse_mean(_indices(labels), logits), loss_collection)
-    rows = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    return _finish(rows, weights, scope, loss_collection, reduction)
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
+        if _is_mean(weights, reduction):
+            return _collected(_sparse_mean(_indices(labels), logits, name="value"), loss_collection)
+        rows = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        return _finish(rows, weights, loss_collection, reduction)
 
 
 def softmax_cross_entropy(
@@ -131,12 +137,14 @@ def softmax_cross_entropy(
     ...     print(session.run(tf.losses.softmax_cross_entropy(tf.constant([[1.0, 0.0]]), tf.constant([[2.0, 0.0]]))))
     0.12692805
     """
-    labels = math.cast(convert_to_tensor(onehot_labels), as_tensor(logits).dtype)
-    if label_smoothing:
-        count = as_tensor(logits).type_.shape[-1]
-        labels = math.add(math.multiply(labels, 1.0 - label_smoothing), label_smoothing / count)
-    rows = nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    return _finish(rows, weights, scope, loss_collection, reduction)
+    with name_scope(scope, "softmax_cross_entropy_loss"):
+        scores = convert_to_tensor(logits)
+        labels = math.cast(convert_to_tensor(onehot_labels), scores.dtype)
+        if label_smoothing:
+            classes = math.cast(array.shape(scores)[-1], scores.dtype)
+            labels = math.add(math.multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
+        rows = nn.softmax_cross_entropy_with_logits(labels=labels, logits=scores)
+        return _finish(rows, weights, loss_collection, reduction)
 
 
 def sigmoid_cross_entropy(
@@ -155,11 +163,13 @@ def sigmoid_cross_entropy(
     ...     print(session.run(tf.losses.sigmoid_cross_entropy(tf.constant([[1.0]]), tf.constant([[0.0]]))))
     0.6931472
     """
-    labels = math.cast(convert_to_tensor(multi_class_labels), as_tensor(logits).dtype)
-    if label_smoothing:
-        labels = math.add(math.multiply(labels, 1.0 - label_smoothing), 0.5 * label_smoothing)
-    rows = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
-    return _finish(rows, weights, scope, loss_collection, reduction)
+    with name_scope(scope, "sigmoid_cross_entropy_loss"):
+        scores = convert_to_tensor(logits)
+        labels = math.cast(convert_to_tensor(multi_class_labels), scores.dtype)
+        if label_smoothing:
+            labels = math.add(math.multiply(labels, 1.0 - label_smoothing), 0.5 * label_smoothing)
+        rows = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores)
+        return _finish(rows, weights, loss_collection, reduction)
 
 
 def _difference_loss(name: str, function: Any, doc: str) -> Any:
@@ -173,9 +183,8 @@ def _difference_loss(name: str, function: Any, doc: str) -> Any:
         loss_collection: str = GraphKeys.LOSSES,
         reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     ) -> Any:
-        value = convert_to_tensor(predictions)
-        target = math.cast(convert_to_tensor(labels), value.dtype)
-        return _finish(body(target, value), weights, scope, loss_collection, reduction)
+        with name_scope(scope, name):
+            return _finish(body(*_pair(labels, predictions)), weights, loss_collection, reduction)
 
     loss.__name__ = loss.__qualname__ = name
     loss.__doc__ = _declared(doc, name)
@@ -234,8 +243,8 @@ def huber_loss(
     ...     print(session.run(tf.losses.huber_loss([0.0, 0.0], [0.5, 4.0])))
     1.8125
     """
-    rows = _huber(*_pair(labels, predictions), delta)
-    return _finish(rows, weights, scope, loss_collection, reduction)
+    with name_scope(scope, "huber_loss"):
+        return _finish(_huber(*_pair(labels, predictions), delta), weights, loss_collection, reduction)
 
 
 def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
@@ -267,8 +276,10 @@ def log_loss(
     ...     print(session.run(tf.losses.log_loss([1.0, 0.0], [0.5, 0.5])))
     0.69314694
     """
-    rows = _log_loss(*_pair(labels, predictions), float(epsilon))
-    return _finish(rows, weights, scope, loss_collection, reduction)
+    with name_scope(scope, "log_loss"):
+        return _finish(
+            _log_loss(*_pair(labels, predictions), float(epsilon)), weights, loss_collection, reduction
+        )
 
 
 @operation("cosine_distance")
@@ -297,8 +308,8 @@ def cosine_distance(
     place = dim if axis is None else axis
     if place is None:
         raise ValueError("cosine_distance: axis is not given. Say along which axis the vectors lie.")
-    rows = _cosine(*_pair(labels, predictions), place)
-    return _finish(rows, weights, scope, loss_collection, reduction)
+    with name_scope(scope, "cosine_distance_loss"):
+        return _finish(_cosine(*_pair(labels, predictions), place), weights, loss_collection, reduction)
 
 
 def add_loss(loss: Any, loss_collection: str = GraphKeys.LOSSES) -> None:

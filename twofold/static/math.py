@@ -68,7 +68,7 @@ erfc = _unary("Erfc", lambda x: ops.erfc(x), "1 - erf(x).")
 floor = _unary("Floor", lambda x: ops.floor(x), "The next integer below.")
 ceil = _unary("Ceil", lambda x: ops.ceil(x), "The next integer above.")
 round = _unary("Round", lambda x: ops.round(x), "The nearest integer, halves to even.")
-rint = round
+rint = _unary("Rint", lambda x: ops.round(x), "The nearest integer, halves to even.")
 is_nan = _unary("IsNan", lambda x: ops.isnan(x), "Whether each element is NaN.")
 is_inf = _unary("IsInf", lambda x: ops.isinf(x), "Whether each element is infinite.")
 is_finite = _unary("IsFinite", lambda x: ops.isfinite(x), "Whether each element is a finite number.")
@@ -138,7 +138,7 @@ def _quotient(x: Any, y: Any) -> Any:
     return ops.floor_divide(x, y) if whole else apply("divide", x, y)
 
 
-truediv = divide = _binary("RealDiv", _true_quotient, "Quotient; int32 and int64 become float64 first.")
+truediv = divide = _binary("TrueDiv", _true_quotient, "Quotient; int32 and int64 become float64 first.")
 div = _binary("Div", _quotient, "Quotient; of integers rounded down, as Python 2 did.")
 
 
@@ -256,14 +256,21 @@ argmin = arg_min = _extreme(
 
 
 @operation("MatMul")
-def _matmul(a: Any, b: Any, transpose_a: Number = False, transpose_b: Number = False) -> Any:
+def _matmul(
+    a: Any, b: Any, transpose_a: Number, transpose_b: Number, adjoint_a: Number, adjoint_b: Number
+) -> Any:
     if a.ndim < 2 or b.ndim < 2:
         raise ArgumentError(
             f"operands of {a.ndim} and {b.ndim} axes", "Give matrices; tf.expand_dims adds an axis."
         )
     _check_same_dtype(a, b)
-    left = ops.transpose(a, -2, -1) if transpose_a else a
-    return ops.matmul(left, ops.transpose(b, -2, -1) if transpose_b else b)
+    return ops.matmul(_turned(a, transpose_a, adjoint_a), _turned(b, transpose_b, adjoint_b))
+
+
+def _turned(matrix: Any, transpose: bool, adjoint: bool) -> Any:
+    if transpose or adjoint:
+        matrix = ops.transpose(matrix, -2, -1)
+    return ops.conj(matrix) if adjoint and matrix.dtype.kind == "c" else matrix
 
 
 def matmul(
@@ -277,7 +284,7 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Matrix product of the last two axes, after transposing either operand.
+    """Matrix product of the last two axes, after transposing either operand, and conjugating it for an adjoint.
 
     ``a_is_sparse`` and ``b_is_sparse`` change nothing.
 
@@ -286,7 +293,7 @@ def matmul(
     ...     print(session.run(tf.matmul([[1.0, 2.0]], [[3.0, 4.0]], transpose_b=True)))
     [[11.]]
     """
-    return _matmul(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b, name=name)
+    return _matmul(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, name=name)
 
 
 def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Any:
@@ -297,7 +304,7 @@ def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name:
     ...     print(session.run(tf.batch_matmul([[[1.0, 2.0]]], [[[3.0], [4.0]]])))
     [[[11.]]]
     """
-    return matmul(x, y, adj_x, adj_y, name=name)
+    return matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, name=name)
 
 
 @operation("Tensordot")
@@ -389,19 +396,23 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
 
 
 @operation("GlobalNorm")
-def global_norm(t_list: Tensors) -> Any:
-    """Norm of all tensors together.
+def _global_norm(tensors: Tensors) -> Any:
+    total: Any = None
+    for value in tensors:
+        part = ops.sum(ops.square(value))
+        total = part if total is None else apply("add", total, part)
+    return ops.sqrt(total)
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Any:
+    """Norm of all tensors together; None counts for nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     print(session.run(tf.global_norm([tf.constant([3.0]), tf.constant([4.0])])))
     5.0
     """
-    total: Any = None
-    for value in t_list:
-        part = ops.sum(ops.square(value))
-        total = part if total is None else apply("add", total, part)
-    return ops.sqrt(total)
+    return _global_norm([value for value in t_list if value is not None], name=name)
 
 
 def clip_by_global_norm(
@@ -414,9 +425,8 @@ def clip_by_global_norm(
     ...     print(session.run(tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)))
     ([array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0))
     """
-    given = [value for value in t_list if value is not None]
     with _default_graph().name_scope(name or "clip_by_global_norm"):
-        norm = global_norm(given) if use_norm is None else use_norm
+        norm = global_norm(t_list) if use_norm is None else use_norm
         return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
 
 
@@ -517,7 +527,7 @@ def to_int64(x: Any, name: str = "ToInt64") -> Any:
     return cast(x, int64, name)
 
 
-@operation("Linspace")
+@operation("LinSpace")
 def _linspace(start: Number, stop: Number, num: Number) -> Any:
     return ops.linspace(float(numbers(start)), float(numbers(stop)), int(numbers(num)))
 
@@ -530,11 +540,13 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.linspace(0.0, 1.0, 5)))
     [0.   0.25 0.5  0.75 1.  ]
     """
-    return _linspace(start, stop, num, name=name or "LinSpace")
+    return _linspace(start, stop, num, name=name)
 
 
 lin_space = linspace
-trace = _unary("Trace", lambda x: ops.trace(x), "Sum of the diagonal.")
+trace = _unary(
+    "Trace", lambda x: ops.sum(ops.diagonal(x, 0, -2, -1), -1), "Sum of the diagonal of each matrix."
+)
 
 
 @operation("Cross")

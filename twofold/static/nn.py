@@ -12,6 +12,7 @@ from twofold.runtime.tracing import here
 from twofold.static import math
 from twofold.static.array import _indices, concat, gather, reshape, shape
 from twofold.static.array import top_k as top_k
+from twofold.static.control import name_scope
 from twofold.static.convolution import atrous_conv2d as atrous_conv2d
 from twofold.static.convolution import conv1d as conv1d
 from twofold.static.convolution import conv2d as conv2d
@@ -341,14 +342,15 @@ def embedding_lookup(
         )
     tables = list(params) if isinstance(params, (list, tuple)) else [params]
     given = convert_to_tensor(ids)
-    if len(tables) > 1:
-        rows = _rows_of_parts(given, [shape(table)[0] for table in tables], partition_strategy == "div")
-        found = gather(concat(tables, 0), rows, name=name or "embedding_lookup")
-    else:
-        found = gather(tables[0], given, name=name or "embedding_lookup")
-    if max_norm is None:
-        return found
-    return clip_by_norm(found, max_norm, list(range(given.type_.ndim, found.type_.ndim)))
+    with name_scope(name, "embedding_lookup"):
+        if len(tables) > 1:
+            rows = _rows_of_parts(given, [shape(table)[0] for table in tables], partition_strategy == "div")
+            found = gather(concat(tables, 0), rows)
+        else:
+            found = gather(tables[0], given)
+        if max_norm is None:
+            return found
+        return clip_by_norm(found, max_norm, list(range(given.type_.ndim, found.type_.ndim)))
 
 
 @operation("EmbeddingRows")

@@ -133,9 +133,9 @@ def normalize_moments(
 ) -> tuple[Any, Any]:
     """Mean and variance from what ``sufficient_statistics`` returns."""
     with name_scope(name, "normalize"):
-        away = mean_ss / counts
+        away = convert_to_tensor(mean_ss) / counts
         mean = away if shift is None else away + shift
-        return mean, variance_ss / counts - math.square(away)
+        return mean, convert_to_tensor(variance_ss) / counts - math.square(away)
 
 
 def weighted_moments(
@@ -298,22 +298,21 @@ def embedding_lookup_sparse(
     ...     print(session.run(tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")))
     [[5.]]
     """
-    ids = SparseTensor.from_value(sp_ids)
-    rows = nn.embedding_lookup(params, ids.values, partition_strategy, max_norm=max_norm)
-    places, count = ids.indices[:, 0], ids.dense_shape[0]
     if combiner not in (None, "sum", "mean", "sqrtn"):
         what = f"combiner is {combiner!r}"
         raise failed("embedding_lookup_sparse", ArgumentError(what, "Use 'sum', 'mean' or 'sqrtn'."))
-    if sp_weights is None:
-        combine = {"sum": unsorted_segment_sum, "sqrtn": unsorted_segment_sqrt_n}.get(
-            combiner or "mean", unsorted_segment_mean
-        )
-        return combine(rows, places, count, name=name)
-    weights = math.cast(SparseTensor.from_value(sp_weights).values, rows.dtype)
-    total = unsorted_segment_sum(rows * array.expand_dims(weights, -1), places, count)
-    if combiner == "sum":
-        return array.identity(total, name=name)
-    amounts = math.square(weights) if combiner == "sqrtn" else weights
-    over = unsorted_segment_sum(amounts, places, count)
-    divisor = array.expand_dims(math.sqrt(over) if combiner == "sqrtn" else over, -1)
-    return math.divide_no_nan(total, divisor, name=name)
+    ids = SparseTensor.from_value(sp_ids)
+    with name_scope(name, "embedding_lookup_sparse"):
+        rows = nn.embedding_lookup(params, ids.values, partition_strategy, max_norm=max_norm)
+        places, count = ids.indices[:, 0], ids.dense_shape[0]
+        if sp_weights is None:
+            combine = {"sum": unsorted_segment_sum, "sqrtn": unsorted_segment_sqrt_n}
+            return combine.get(combiner or "mean", unsorted_segment_mean)(rows, places, count)
+        weights = math.cast(SparseTensor.from_value(sp_weights).values, rows.dtype)
+        total = unsorted_segment_sum(rows * array.expand_dims(weights, -1), places, count)
+        if combiner == "sum":
+            return total
+        amounts = math.square(weights) if combiner == "sqrtn" else weights
+        over = unsorted_segment_sum(amounts, places, count)
+        divisor = array.expand_dims(math.sqrt(over) if combiner == "sqrtn" else over, -1)
+        return math.divide_no_nan(total, divisor)

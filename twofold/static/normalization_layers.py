@@ -67,12 +67,12 @@ def batch_normalization(
     unbiased = tensor.type_.ndim == 4 if fused is None else fused
     with variable_scope(name, "batch_normalization", reuse=reuse):
         layer = _Layer(tensor, place, epsilon, unbiased)
-        layer.mean = layer.variable("moving_mean", moving_mean_initializer)
-        layer.variance = layer.variable("moving_variance", moving_variance_initializer, 1.0)
         gamma = (gamma_initializer, 1.0, trainable, gamma_regularizer, gamma_constraint)
         layer.gamma = layer.variable("gamma", *gamma) if scale else None
         beta = (beta_initializer, 0.0, trainable, beta_regularizer, beta_constraint)
         layer.beta = layer.variable("beta", *beta) if center else None
+        layer.mean = layer.variable("moving_mean", moving_mean_initializer)
+        layer.variance = layer.variable("moving_variance", moving_variance_initializer, 1.0)
         return layer.made(training, momentum)
 
 

@@ -109,9 +109,12 @@ def _function(name: str, pool: Callable[..., Any], count: int, format: str, doc:
             for given, what in ((ksize, "ksize"), (strides, "strides"))
         ]
         tensor = value if input is None else input
-        return pool(tensor, *sizes, _same(own, padding), first, name=name or own)
+        return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
 
     own = made.__name__ = made.__qualname__ = name
+    type = {"max_pool": "MaxPool", "avg_pool": "AvgPool"}[name.removesuffix("3d")] + (
+        "3D" if count == 3 else ""
+    )
     made.__doc__ = _declared(doc, name)
     return made
 

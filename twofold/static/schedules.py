@@ -70,7 +70,7 @@ def natural_exp_decay(
     0.36787945
     """
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
-    return _scheduled("ExponentialTimeDecay", _natural, global_step, name, **given)
+    return _scheduled("ExponentialDecay", _natural, global_step, name, **given)
 
 
 def _inverse(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool) -> Any:

@@ -15,6 +15,7 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import _indices, chosen, gather, reshape
+from twofold.static.control import name_scope
 from twofold.static.define import (
     Number,
     Tensors,
@@ -173,8 +174,9 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
             raise failed("dynamic_partition", ArgumentError(what, "Give numbers below num_partitions."))
         return [numpy.flatnonzero(found == k) for k in range(num_partitions)]
 
-    chosen = in_python("DynamicPartition", places, [kinds], [(int64, (None,))] * num_partitions, name)
-    return [gather(flat, part) for part in chosen]
+    with name_scope(name, "DynamicPartition"):
+        chosen = in_python("DynamicPartition", places, [kinds], [(int64, (None,))] * num_partitions, None)
+        return [gather(flat, part) for part in chosen]
 
 
 @operation("DynamicStitch")

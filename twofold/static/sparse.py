@@ -14,7 +14,7 @@ from twofold.dtypes import float32, int64, string
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.base import ops
 from twofold.static import array, math
-from twofold.static.control import Assert, control_dependencies
+from twofold.static.control import Assert, control_dependencies, name_scope
 from twofold.static.define import (
     Number,
     axis_of,
@@ -373,8 +373,10 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     """
     given = SparseTensor.from_value(sp_input)
     order = list(range(given.rank))[::-1] if perm is None else [int(k) for k in numbers(perm)]
-    shape = array.gather(given.dense_shape, order)
-    return sparse_reorder(SparseTensor(array.gather(given.indices, order, axis=1), given.values, shape), name)
+    with name_scope(name, "SparseTranspose"):
+        shape = array.gather(given.dense_shape, order)
+        places = array.gather(given.indices, order, axis=1)
+        return sparse_reorder(SparseTensor(places, given.values, shape))
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
