@@ -28,6 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from mutation_record import recorded
 from mutation_tests import Stage, Suite
 from mutations import Mutation, all_mutations, chosen
 
@@ -158,7 +159,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only", action="append", help="a folder or file such as twofold/ops/lu.py; may be repeated"
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=900, help="seconds that one run of pytest may take")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that one run of pytest may take")
     parser.add_argument(
         "--near", action="store_true", help="leave out the last, long run of a whole folder of tests"
     )
@@ -195,9 +196,11 @@ def examine_all(todo: Sequence[Mutation], done: list[dict[str, Any]], options: A
     """The results of all changes; those so far are written after every one."""
     from tqdm import tqdm
 
-    suite, trees = Suite(ROOT), Queue[Path]()
+    trees = Queue[Path]()
     for number in range(options.jobs):
         trees.put(make_tree(number))
+    calls = recorded(trees.queue[0], WORK / "record", SETTINGS, options.jobs) if todo else {}
+    suite = Suite(ROOT, calls)
     if todo and (broken := run(trees.queue[0], UNCHANGED, options.limit)[0]):
         raise SystemExit(f"the unchanged tree does not pass: {broken}")
 

@@ -1,4 +1,4 @@
-"""Which tests are the first to try for a changed function: those that speak of it, and those made from entries."""
+"""Which tests are the first to try for a changed function: those that call it, and those that speak of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import ast
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
+from mutation_record import COMPILED, Test
 from mutations import Mutation
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
@@ -16,13 +19,6 @@ GENERATED = (
     "tests/references/test_public.py",
     "tests/references/test_entries.py",
     "tests/ops/test_generated.py",
-)
-COMPILED = (
-    "tests/ops/test_compiled.py",
-    "tests/ops/test_compiled_gradients.py",
-    "tests/autodiff/test_batching.py",
-    "tests/func/test_entries.py",
-    "tests/ops/test_kernels.py",
 )
 COMMON = (
     "add or sum or matmul or softmax or conv2d or cumsum or gather or where or amax or broadcast_to or cat"
@@ -42,6 +38,9 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "nn": ("tests/nn", "tests/frontend", "tests/errors"),
     "static": ("tests/static", "tests/errors"),
 }
+BUDGETS = (3.0, 12.0, 40.0)
+"""Seconds of the runs of tests that call a changed function."""
+MOST_TESTS = 200
 MOST_NAMES = 12
 FEW_NAMES = 3
 """Tests that compile take much longer, so they are run for the nearest names alone."""
@@ -56,14 +55,28 @@ class Stage:
 
 
 class Suite:
-    """The test files of a tree and the words in them."""
+    """The test files of a tree, the words in them, and which of their tests call a function."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, calls: Mapping[str, Sequence[Sequence[Test]]] | None = None) -> None:
+        self.root, self.calls = root, calls or {}
         files = sorted((root / "tests").rglob("test_*.py"))
         self.words = {path.relative_to(root).as_posix(): words_of(path) for path in files}
         seen = Counter(word for words in self.words.values() for word in set(words))
         self.weight = {word: math.log(len(files) / count) + 0.1 for word, count in seen.items()}
+
+    def calling(self, mutation: Mutation) -> list[Test]:
+        """The tests that call a changed function: of every file the most specific one, then the second of each."""
+        groups: list[Sequence[Test]] = []
+        for length in range(len(mutation.scope), 0, -1):
+            name = f"{mutation.path}:{'.'.join(mutation.scope[:length])}"
+            groups += [*self.calls.get(name, ()), *self.calls.get(f"{name}.<lambda>", ())]
+            if groups:
+                break
+        else:
+            groups = [*self.calls.get(f"{mutation.path}:<lambda>", ())]
+        groups.sort(key=lambda tests: tests[0].functions)
+        found = [test for tests in zip_longest(*groups) for test in tests if test is not None]
+        return list({test.name: test for test in found}.values())
 
     def ranked(self, terms: dict[str, float]) -> list[str]:
         """The test files that speak of ``terms``, the likeliest first."""
@@ -86,6 +99,8 @@ class Suite:
         names = [name for name in names if len(name) > 2]
         keyword = " or ".join(names)
         found = [Stage(("twofold/__init__.py", mutation.path))]  # the package first, as users import it
+        calling = self.calling(mutation)
+        found += _within(calling, BUDGETS)
         if package == "ops" and keyword:
             found.append(Stage(GENERATED, keyword))
         found.append(Stage(tuple(ranked[:3])))
@@ -98,6 +113,20 @@ class Suite:
         if far:
             found.append(Stage(tuple(path for path in BESIDE[package] if (self.root / path).exists())))
         return [stage for stage in found if stage.paths]
+
+
+def _within(tests: Sequence[Test], budgets: Sequence[float]) -> list[Stage]:
+    """Runs of the first ``tests``, each about as many seconds long as its budget."""
+    stages: list[Stage] = []
+    rest = list(tests)
+    for budget in budgets:
+        names, seconds = [], 0.0
+        while rest and seconds < budget and len(names) < MOST_TESTS:
+            test = rest.pop(0)
+            names.append(test.name)
+            seconds += test.seconds
+        stages.append(Stage(tuple(names)))
+    return stages
 
 
 def words_of(path: Path) -> Counter[str]:

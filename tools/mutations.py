@@ -31,6 +31,10 @@ COMMUTATIVE = {
 """Functions whose first two arguments may be exchanged without effect (of ``zip``: mostly by both sides)."""
 
 
+SAFEGUARDS = {"strict", "encoding"}
+"""Keywords without effect where all is well: ``zip`` of equally long lists, files where UTF-8 is the default."""
+
+
 @dataclass(frozen=True)
 class Mutation:
     """One change: the characters from ``start`` to ``end`` of a file become ``new``."""
@@ -176,7 +180,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         for keyword in node.keywords:
-            if keyword.arg is not None:
+            if keyword.arg is not None and keyword.arg not in SAFEGUARDS:
                 rest = [other for other in node.keywords if other is not keyword]
                 self._add(node, "dropped keyword", ast.unparse(ast.Call(node.func, node.args, rest)))
         first = node.args[:2]
@@ -186,6 +190,10 @@ class _Finder(ast.NodeVisitor):
             changed = [first[1], first[0], *node.args[2:]]
             self._add(node, "swapped arguments", ast.unparse(ast.Call(node.func, changed, node.keywords)))
         self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in SAFEGUARDS:
+            self.visit(node.value)
 
     def visit_If(self, node: ast.If) -> None:
         if not isinstance(node.test, (ast.Compare, ast.BoolOp)) and _names(node.test) != {"TYPE_CHECKING"}:

@@ -25,7 +25,7 @@ def area(width: float, height: float = 1.0, *, unit: bool = True) -> float:
     if width < 0 or height < 0:
         raise ValueError(f"{width + 1} is {'ä'} too small")
     size = scaled(width, height, factor=2) if unit else -width
-    notice(size)
+    notice(zip(size, strict=True))
     return size * 2
 
 
@@ -56,7 +56,7 @@ def test_every_kind_of_change(found: list[Mutation]) -> None:
     assert of_kind(found, "boolean") == {("width < 0 or height < 0", "(width < 0 and height < 0)")}
     assert of_kind(found, "constant") == {("0", "1"), ("2", "3")}
     assert of_kind(found, "dropped operator") == {("-width", "(width)")}
-    assert of_kind(found, "dropped statement") == {("notice(size)", "pass")}
+    assert of_kind(found, "dropped statement") == {("notice(zip(size, strict=True))", "pass")}
     assert of_kind(found, "returned nothing") == {("return size * 2", "return None")}
     call = "scaled(width, height, factor=2)"
     assert of_kind(found, "dropped keyword") == {(call, "scaled(width, height)")}
