@@ -9,6 +9,7 @@ never becomes a node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from twofold.errors import GradientError
@@ -148,27 +149,61 @@ def _vjp(
     graph: Graph, index: int | tuple[int, ...], op: Op | None, attrs: Attributes
 ) -> tuple[Graph, Used] | None:
     indices = (index,) if isinstance(index, int) else index
-    inputs, output = _shifted(graph, 1)
-    if not output.dtype.is_differentiable:
+    if not graph.outputs[0].dtype.is_differentiable:
         return None
-    wrt = [inputs[k] for k in indices]
-    floating = [node for node in wrt if node.dtype.is_differentiable]
-    cotangent = input_node(0, tensor_type(output.dtype, output.shape))
-    known = input_node(len(inputs) + 1, output.type)
-    if op is not None:
-        shares = op.vjp(attrs, cotangent, known, tuple(inputs))
-        found = [_fitting(shares[k], inputs[k]) for k in indices]
+    if op is None and len(graph.input_types) >= _MANY:
+        inputs, output, every = _all_cotangents(graph)
+        found = [every[k] for k in indices]
     else:
-        given = {} if output.op.kind == "source" else {output.id: known}
-        by_node = dict(zip([node.id for node in floating], backward([output], [cotangent], floating, given)))
-        found = [by_node.get(node.id) for node in wrt]
+        inputs, output = _shifted(graph, 1)
+        found = (
+            _cotangents(inputs, output, indices)
+            if op is None
+            else _by_rule(op, attrs, inputs, output, indices)
+        )
+    wrt = [inputs[k] for k in indices]
     if all(node is None for node in found):
         return None
     outputs = [filled(0, node.dtype, node.shape) if ct is None else ct for node, ct in zip(wrt, found)]
     if op is None and output.op.kind != "source":
+        known = _given(inputs, output)[1]
         # a rule may have rebuilt the very node that computes the output
         outputs = list(rewrite(outputs, lambda node: known if node is output else None))
     return _pruned(outputs, len(inputs))
+
+
+_MANY = 8
+"""Inputs from which on a rule, which gives the cotangents of all of them, runs once for all."""
+
+
+def _given(inputs: Sequence[Node], output: Node) -> tuple[Node, Node]:
+    """The inputs of a gradient graph beside those of the graph: the cotangent, and the output's value."""
+    cotangent = input_node(0, tensor_type(output.dtype, output.shape))
+    return cotangent, input_node(len(inputs) + 1, output.type)
+
+
+def _by_rule(
+    op: Op, attrs: Attributes, inputs: Sequence[Node], output: Node, indices: Sequence[int]
+) -> list[Node | None]:
+    shares = op.vjp(attrs, *_given(inputs, output), tuple(inputs))
+    return [_fitting(shares[k], inputs[k]) for k in indices]
+
+
+def _cotangents(inputs: Sequence[Node], output: Node, indices: Sequence[int]) -> list[Node | None]:
+    """By the rules of the nodes."""
+    cotangent, known = _given(inputs, output)
+    wrt = [inputs[k] for k in indices]
+    floating = [node for node in wrt if node.dtype.is_differentiable]
+    given = {} if output.op.kind == "source" else {output.id: known}
+    by_node = dict(zip([node.id for node in floating], backward([output], [cotangent], floating, given)))
+    return [by_node.get(node.id) for node in wrt]
+
+
+@lru_cache(16)
+def _all_cotangents(graph: Graph) -> tuple[list[Node], Node, list[Node | None]]:
+    """The inputs and the output of a graph, shifted by one, and the cotangents of all inputs."""
+    inputs, output = _shifted(graph, 1)
+    return inputs, output, _cotangents(inputs, output, range(len(inputs)))
 
 
 def _fitting(share: Node | None, value: Node) -> Node | None:
