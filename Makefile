@@ -33,8 +33,9 @@ lint: $(STAMP)
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
 
-# The type stubs and the reference pages, from the operation entries.
+# The index of what each module has, the type stubs and the reference pages, from the operation entries.
 generated: $(STAMP)
+	$(VENV)/bin/python tools/index.py
 	$(VENV)/bin/python tools/stubs.py
 	$(VENV)/bin/python tools/reference.py
 

@@ -140,6 +140,48 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   return result;
 }
 
+// A callable that nobody has touched yet: its `slow` makes the callable whose place it takes when it is called or looked into.
+PyObject* first_call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names);
+
+bool is_deferred(const PyOperation* op) { return op->vectorcall == guarded<first_call>; }
+
+bool load(PyOperation* op) {
+  PyObject* loader = op->slow;
+  Py_INCREF(loader);
+  PyObject* python = PyObject_CallNoArgs(loader);
+  auto* found = reinterpret_cast<PyOperation*>(python);
+  bool done = python && Py_TYPE(python) == callable_type && !is_deferred(found);
+  if (python && !done) PyErr_SetString(PyExc_TypeError, "the loader of a callable must make a callable of the core");
+  if (done && is_deferred(op)) {  // else another thread was faster
+    PyObject header = op->ob_base;
+    *op = *found;
+    op->ob_base = header;
+    Py_INCREF(op->slow);
+    Py_INCREF(op->dictionary);
+    Py_DECREF(loader);
+  }
+  Py_XDECREF(python);
+  Py_DECREF(loader);
+  return done;
+}
+
+PyObject* first_call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
+  auto* op = reinterpret_cast<PyOperation*>(self);
+  return is_deferred(op) && !load(op) ? nullptr : call(self, arguments, flags, names);
+}
+
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  auto* op = reinterpret_cast<PyOperation*>(self);
+  // isinstance() asks for the class of what it does not know.
+  if (is_deferred(op) && PyUnicode_CompareWithASCIIString(name, "__class__") != 0 && !load(op)) return nullptr;
+  return PyObject_GenericGetAttr(self, name);
+}
+
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  auto* op = reinterpret_cast<PyOperation*>(self);
+  return is_deferred(op) && !load(op) ? -1 : PyObject_GenericSetAttr(self, name, value);
+}
+
 PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
   if (!instance || instance == Py_None) {
     Py_INCREF(self);
@@ -169,6 +211,8 @@ PyType_Slot slots[] = {
     {Py_tp_dealloc, slot<dealloc>()},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_descr_get, slot<bind_method>()},
+    {Py_tp_getattro, slot<get_attribute>()},
+    {Py_tp_setattro, slot<set_attribute>()},
     {Py_tp_members, members},
     {0, nullptr},
 };
@@ -192,6 +236,16 @@ PyObject* operation_callable(PyObject*, PyObject* arguments) {
   made->slow = slow;
   made->dictionary = PyDict_New();
   Py_INCREF(slow);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+// deferred_callable(load) -> callable that becomes the one that `load()` returns when it is first called or looked into.
+PyObject* deferred_callable(PyObject*, PyObject* loader) {
+  auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
+  if (!made) return nullptr;
+  made->vectorcall = guarded<first_call>;
+  made->slow = loader;
+  Py_INCREF(loader);
   return reinterpret_cast<PyObject*>(made);
 }
 
@@ -220,6 +274,8 @@ PyObject* set_operator_function(PyObject*, PyObject* arguments) {
 
 PyMethodDef functions[] = {
     {"operation_callable", guarded<operation_callable>, METH_VARARGS, "operation_callable(op, arity, slow): a callable that records op."},
+    {"deferred_callable", guarded<deferred_callable>, METH_O,
+     "deferred_callable(load): a callable that becomes what load() returns when it is first touched."},
     {"record", method<record>(), METH_FASTCALL,
      "record(op, attrs, inputs): record one call on tensors and numbers."},
     {"set_operator", guarded<set_operator_function>, METH_VARARGS,

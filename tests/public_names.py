@@ -55,10 +55,14 @@ def _own(value: Any) -> bool:
     return module.split(".")[0] == "twofold" or type(value).__name__ == "Operation"
 
 
+def names_of(space: Any) -> dict[str, Any]:
+    """Everything that a module or namespace has, by name, what it imports when it is first used included."""
+    return {name: getattr(space, name) for name in dir(space)}
+
+
 def members(module: Any) -> Iterator[tuple[str, Any]]:
     """The functions and classes of the package that a module publishes, by name."""
-    for name in sorted(set(getattr(module, "__all__", ())) | set(vars(module))):
-        value = getattr(module, name, None)
+    for name, value in names_of(module).items():
         if not name.startswith("_") and callable(value) and not inspect.ismodule(value) and _own(value):
             yield name, value
 
@@ -79,7 +83,7 @@ def static() -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def enter(start: str, names: Any, level: int) -> None:
-        for name, value in sorted(vars(names).items()):
+        for name, value in sorted(names_of(names).items()):
             if name.startswith("_"):
                 continue
             space = inspect.ismodule(value) and value.__name__.startswith("twofold.static")

@@ -1,4 +1,4 @@
-"""The stubs and reference pages in the repository are those that the operation entries give."""
+"""The index, the stubs and the reference pages in the repository are those that the operation entries give."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import index
 import reference
 import stubs
 
@@ -27,7 +28,7 @@ def differing(files: dict[Path, str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("writer", [stubs, reference], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("writer", [index, stubs, reference], ids=lambda module: module.__name__)
 def test_files_are_as_the_entries_give_them(writer: object) -> None:
     assert not differing(writer.files()), "out of date: run make generated"  # type: ignore[attr-defined]
 
@@ -40,7 +41,7 @@ def test_stubs_name_every_public_function_and_method() -> None:
     package, methods = (list(ast.walk(ast.parse(text))) for text in (stubs.package(), stubs.methods()))
     names = {node.name for node in package if isinstance(node, ast.FunctionDef)}
     names |= {node.asname for node in package if isinstance(node, ast.alias)}
-    assert {name for name in vars(twofold) if name in PUBLIC and not name.startswith("_")} <= names
+    assert {name for name in dir(twofold) if name in PUBLIC and not name.startswith("_")} <= names
     found = {node.name for node in methods if isinstance(node, ast.FunctionDef)}
     rest = {name for name in dir(twofold.Tensor) if not name.startswith("_")} - found
     assert {name for name in rest if callable(getattr(twofold.Tensor, name))} == {

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent / "twofold"
 # Parts on one line are equals: they may import one another, but not in a circle.
 ORDER = [
     {"_core"},
-    {"dtypes", "errors", "config", "files"},
+    {"index", "lazy", "dtypes", "errors", "config", "files"},
     {"ir"},
     {"ops"},
     {"autodiff"},
@@ -54,8 +54,17 @@ ORDER = [
 ]
 RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 
-# llvmlite takes 50 ms to load and is needed only when something has to be compiled.
-LATE_IMPORTS = {("lower/target.py", "llvmlite"), ("runtime/jit.py", "llvmlite")}
+# What a program does not need to be imported, and what it may never need.
+LATE_IMPORTS = {
+    ("frontend/gradients.py", "twofold.frontend.transforms"),
+    ("lower/target.py", "llvmlite.binding"),
+    ("runtime/jit.py", "llvmlite.binding"),
+    ("runtime/tracing.py", "twofold.passes.sparse_rows"),
+    ("runtime/tracing.py", "twofold.runtime"),
+    ("runtime/tracing.py", "twofold.runtime.compile"),
+    ("runtime/tracing.py", "twofold.runtime.derived"),
+    ("runtime/tracing.py", "twofold.runtime.unknown"),
+}
 
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -145,7 +154,7 @@ def late_imports(path: Path) -> list[str]:
             continue
         for node in ast.walk(function):
             for module in imported_modules(node, path):
-                if (path.relative_to(ROOT).as_posix(), module.split(".")[0]) not in LATE_IMPORTS:
+                if (path.relative_to(ROOT).as_posix(), module) not in LATE_IMPORTS:
                     found.append(
                         f"{path.relative_to(ROOT.parent)}:{node.lineno} imports {module} in a function"
                     )

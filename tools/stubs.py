@@ -39,7 +39,7 @@ MODULES = [
 for _module in MODULES:
     importlib.import_module(f"twofold.{_module}")
 
-NAMESPACES = sorted({name.partition(".")[0] for name in PUBLIC if "." in name} & set(vars(twofold)))
+NAMESPACES = sorted({name.partition(".")[0] for name in PUBLIC if "." in name} & set(dir(twofold)))
 _TYPING = ("Any", "Callable", "Sequence", "Iterable", "Iterator", "Mapping")
 _BUILTINS = (
     "bool",
@@ -177,7 +177,7 @@ def package() -> str:
     """The stub of the package itself."""
     names = [
         name
-        for name in vars(twofold)
+        for name in dir(twofold)
         if not name.startswith("_") and name not in ("Any", "Tensor", "builtins")
     ]
     lines = [found for name in sorted(names) if (found := _declaration(name, getattr(twofold, name)))]

@@ -5,10 +5,14 @@ define-then-run with TensorFlow 1's. Both make the same graph and return the sam
 """
 
 import builtins
-from typing import Any
+import copyreg as _copyreg
+from functools import partial as _partial
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
 
-import twofold.ops
-from twofold import _core, dtypes
+import numpy as _numpy  # first, as it refuses to be loaded in a second interpreter before the core is
+
+from twofold import _core, dtypes, lazy
 from twofold.config import config
 from twofold.dtypes import (
     DType,
@@ -31,13 +35,10 @@ from twofold.dtypes import (
     uint64,
 )
 from twofold.dtypes import bool_ as bool
-from twofold.frontend import counting as _counting
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
 from twofold.frontend import questions as _questions
-from twofold.frontend import selection as _selection
 from twofold.frontend import settings as _settings
-from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
 from twofold.frontend.creation import (
     CREATION as _CREATION,
 )
@@ -49,7 +50,6 @@ from twofold.frontend.creation import (
     set_default_dtype,
     tensor,
 )
-from twofold.frontend.display import set_printoptions
 from twofold.frontend.drawing import DRAWING as _DRAWING
 from twofold.frontend.drawing import (
     Generator,
@@ -60,16 +60,75 @@ from twofold.frontend.drawing import (
     seed,
     set_rng_state,
 )
-from twofold.frontend.function import compile
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import is_complex, is_floating_point, numel
-from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
 from twofold.frontend.methods import Device as device
-from twofold.frontend.running import TOP_LEVEL as _NORMALIZATION
-from twofold.frontend.windows import WINDOWS as _WINDOWS
-from twofold.runtime.tracing import wait_for_compiler
+
+if TYPE_CHECKING:
+    from twofold import (
+        accelerator,
+        amp,
+        array_api,
+        autodiff,
+        autograd,
+        backends,
+        cpu,
+        cuda,
+        distributed,
+        distributions,
+        fft,
+        files,
+        func,
+        linalg,
+        lower,
+        masked,
+        nn,
+        onnx,
+        optim,
+        passes,
+        random,
+        safetensors,
+        schedule,
+        serialization,
+        signal,
+        special,
+        testing,
+        utils,
+    )
+    from twofold.amp import (
+        autocast,
+        get_autocast_dtype,
+        is_autocast_enabled,
+        set_autocast_dtype,
+        set_autocast_enabled,
+    )
+    from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
+    from twofold.frontend.display import set_printoptions
+    from twofold.frontend.function import compile
+    from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
+    from twofold.frontend.running import _batch_norm_of_torch as batch_norm
+    from twofold.frontend.running import (
+        _batch_norm_with_update,
+        _native_batch_norm_legit,
+        native_batch_norm,
+        native_group_norm,
+        native_layer_norm,
+    )
+    from twofold.frontend.running import _instance_norm_of_torch as instance_norm
+    from twofold.frontend.windows import (
+        bartlett_window,
+        blackman_window,
+        hamming_window,
+        hann_window,
+        kaiser_window,
+    )
+    from twofold.func import vmap
+    from twofold.runtime.fusing import wait_for_compiler
+    from twofold.serialization import load, save
+
+del TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -88,8 +147,16 @@ _install.install()
 _methods.install()
 _questions.install()
 _settings.install()
-for _name, _function in {**_install.PUBLIC, **_CREATION, **_DRAWING, **_WINDOWS, **_NORMALIZATION}.items():
-    if _name.isidentifier() and _name not in globals():
+
+
+def _maker(name: str) -> Any:
+    return _install.guarded(name, _CREATION[name])
+
+
+_late = lazy.late_names(__name__)
+_makers = {name: _core.deferred_callable(_partial(_maker, name)) for name in _CREATION}
+for _name, _function in {**_install.PUBLIC, **_makers, **_DRAWING}.items():
+    if _name.isidentifier() and _name not in globals() and _name not in _late:
         globals()[_name] = _function
 globals().update({**_CONSTRUCTORS, **_questions.TOP_LEVEL, **_settings.TOP_LEVEL})
 globals().update(_questions.in_place_functions())
@@ -99,41 +166,21 @@ for _name, _function in _WHOLE.items():
 
 _install.guard(globals())
 
-# These find the public functions in place, so they come after the installation.
-from twofold import (  # noqa: E402
-    accelerator,
-    amp,
-    array_api,
-    autograd,
-    backends,
-    cpu,
-    cuda,
-    distributed,
-    distributions,
-    fft,
-    func,
-    linalg,
-    masked,
-    nn,
-    onnx,
-    optim,
-    random,
-    safetensors,
-    serialization,
-    signal,
-    special,
-    testing,
-    utils,
-)
-from twofold.amp import (  # noqa: E402
-    autocast,
-    get_autocast_dtype,
-    is_autocast_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
-)
-from twofold.func import vmap  # noqa: E402
-from twofold.serialization import load, save  # noqa: E402
+
+def _prepared(name: str, value: Any) -> Any:
+    # the functions of libraries are as they are
+    inside = value.__module__.startswith(("twofold.frontend.", "twofold.runtime."))
+    return _install.guarded(name, value) if inside else value
+
+
+__getattr__, __dir__ = lazy.attach(__name__, _prepared)
+
+
+def _reduced(function: Any) -> tuple[Any, tuple[str]]:
+    return _import_module("twofold.nn.functional")._function_named, (function.__name__,)
+
+
+_copyreg.pickle(type(Tensor.exp), _reduced)
 
 
 def is_tensor(obj: Any) -> builtins.bool:

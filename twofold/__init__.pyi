@@ -23,7 +23,9 @@ from twofold import fft as fft
 from twofold import files as files
 from twofold import frontend as frontend
 from twofold import func as func
+from twofold import index as index
 from twofold import ir as ir
+from twofold import lazy as lazy
 from twofold import linalg as linalg
 from twofold import lower as lower
 from twofold import masked as masked

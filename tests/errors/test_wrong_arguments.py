@@ -21,6 +21,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fitting_arguments import fitting
+from public_names import names_of
 
 import twofold as torch
 from twofold.errors import AxisError, TwofoldError
@@ -59,7 +60,7 @@ def public() -> dict[str, Any]:
     found: dict[int, tuple[str, Any]] = {}
     for start, module in (("", torch), ("linalg.", torch.linalg), ("fft.", torch.fft), ("special.", torch.special),
                           ("nn.functional.", torch.nn.functional)):  # fmt: skip
-        for name, function in vars(module).items():
+        for name, function in names_of(module).items():
             if (
                 name.startswith("_")
                 or NO_CALLS.match(name)

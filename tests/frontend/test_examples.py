@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from public_names import names_of
 
 import twofold
 from twofold import nn, optim, static
@@ -44,7 +50,7 @@ def members() -> dict[str, Any]:
     known = {id(function) for function in PUBLIC.values()}
     found: dict[int, tuple[str, Any]] = {}
     for space in (twofold, nn, nn.functional, nn.init, nn.utils, optim, optim.lr_scheduler):
-        for name, value in vars(space).items():
+        for name, value in names_of(space).items():
             ours = (getattr(value, "__module__", None) or "").startswith("twofold")
             shown = not name.startswith("_") and not name.endswith("_") and name not in INNER
             if shown and ours and callable(value) and id(value) not in known and value is not twofold.Tensor:
@@ -64,7 +70,7 @@ def declarations() -> dict[str, Any]:
     spaces = {"static": static} | {f"static.{name}": getattr(static, name) for name in PARTS.split()}
     found: dict[int, tuple[str, Any]] = {}
     for title, space in spaces.items():
-        for name, value in vars(space).items():
+        for name, value in names_of(space).items():
             ours = (getattr(value, "__module__", None) or "").startswith("twofold.static")
             if ours and callable(value) and not name.startswith("_"):
                 found.setdefault(id(value), (f"{title}.{name}", value))

@@ -7,7 +7,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core, func
-from twofold.runtime.tracing import inline_trace
+from twofold.runtime.fusing import inline_trace
 
 
 def arrays(*shapes):

@@ -12,10 +12,7 @@ True
 """
 
 from math import e, inf, nan, pi
-from sys import modules as _modules
-from typing import Any as _Any
 
-from twofold._core import Tensor as _Tensor
 from twofold.array_api import fft, linalg
 from twofold.array_api.creation import (
     arange,
@@ -180,17 +177,5 @@ from twofold.dtypes import (
 
 __array_api_version__ = "2024.12"
 newaxis = None
-
-
-def _namespace(self: _Tensor, /, *, api_version: str | None = None) -> _Any:
-    """This namespace; raises ValueError for a version of the standard that it does not follow."""
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", __array_api_version__):
-        raise ValueError(
-            f"__array_namespace__: version {api_version!r} is not known. Use {__array_api_version__!r}."
-        )
-    return _modules[__name__]
-
-
-_Tensor.__array_namespace__ = _namespace  # type: ignore[assignment, method-assign]
 
 __all__ = [name for name in globals() if not name.startswith("_")]

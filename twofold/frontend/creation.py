@@ -14,10 +14,12 @@ from twofold.errors import ShapeError
 from twofold.frontend.inplace import write_out
 from twofold.frontend.options import OPTIONS, check_device, check_options, check_pinned, in_format
 from twofold.frontend.storage import shared_tensor
-from twofold.ir.op import REGISTRY
+from twofold.index import CREATES
+from twofold.lazy import LazyDict
 from twofold.ops.base import apply
 from twofold.ops.promotion import need_fitting
 from twofold.ops.signatures import keyword, shows
+from twofold.ops.tables import BY_CALL, FUNCTIONS
 
 Tensor = _core.Tensor
 _default = [float32]
@@ -263,11 +265,11 @@ def made_with_options(made: Any, function: Callable[..., Any]) -> Any:
     return made
 
 
-CREATION: dict[str, Callable[..., Tensor]] = {}
-"""Functions that make new leaves, by name; beside the entry's own arguments they take PyTorch's ``requires_grad``."""
+def _maker_of(name: str) -> Callable[..., Tensor]:
+    op = BY_CALL[FUNCTIONS["zeros" if name == "empty" else name]]
+    first = op.functions[0]
+    return CREATION[first] if first != name else _leaf_maker(op)
 
-for _op in REGISTRY.values():
-    if getattr(_op, "creates", ""):
-        _maker = _leaf_maker(_op)
-        CREATION.update(dict.fromkeys(_op.functions, _maker))  # type: ignore[attr-defined]
-CREATION["empty"] = CREATION["zeros"]
+
+CREATION: LazyDict[Callable[..., Tensor]] = LazyDict([*CREATES.split(), "empty"], _maker_of)
+"""Functions that make new leaves, by name; beside the entry's own arguments they take PyTorch's ``requires_grad``."""

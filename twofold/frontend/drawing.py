@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import secrets
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +30,11 @@ _counting = threading.Lock()
 _SEEDS = 2**63
 
 
+def _new_seed() -> int:
+    """A seed that the system gives."""
+    return int.from_bytes(os.urandom(8), "little") % _SEEDS
+
+
 class Generator:
     """A stream of random numbers: a seed and the number of draws so far (Philox-4x32-10, see ``docs/random.md``).
 
@@ -42,7 +47,7 @@ class Generator:
     def __init__(self, device: Any = None) -> None:
         check_device(device)
         self.device = "cpu"
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(_new_seed())
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream over from ``seed``, of which the lowest 63 bits count."""
@@ -52,7 +57,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start over from a seed that the system gives, and return it."""
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(_new_seed())
         return self.key
 
     def initial_seed(self) -> int:

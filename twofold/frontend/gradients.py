@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twofold import _core
-from twofold.frontend.transforms import lift, pull
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
@@ -214,6 +213,8 @@ def _batched(
     roots: Sequence[Tensor], seeds: Sequence[Any], targets: Sequence[Tensor], create: bool
 ) -> list[Tensor | None]:
     """The gradients for every sample of the seeds along their leading axes."""
+    from twofold.frontend.transforms import lift, pull
+
     for root, seed in zip(roots, seeds):
         if not isinstance(seed, Tensor) or tuple(seed.shape[1:]) != tuple(root.shape):
             shown = seed.type_ if isinstance(seed, Tensor) else f"a {type(seed).__name__}"

@@ -6,6 +6,8 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -14,18 +16,19 @@ from twofold import _core
 from twofold.config import config
 from twofold.dtypes import float32
 from twofold.errors import GraphError, TwofoldError
-from twofold.frontend import display, gradients, storage
+from twofold.frontend import gradients, storage
 from twofold.frontend.inplace import write_out
 from twofold.frontend.legacy import construct
 from twofold.frontend.mapping import active_mappings
+from twofold.index import OPERATORS
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
-from twofold.ops.base import FUNCTIONS, INPLACE, METHODS, apply
+from twofold.ops.base import apply
 from twofold.ops.kernels import index_of_error_code
-from twofold.ops.matrices import OBSERVED
 from twofold.ops.signatures import extended, keyword
-from twofold.runtime import misuse, templates, tracing
+from twofold.ops.tables import BY_CALL, FUNCTIONS, GROUPS, INPLACE, METHODS
+from twofold.runtime import tracing
 from twofold.runtime.closing import BODY_LINES
 
 Tensor = _core.Tensor
@@ -122,9 +125,7 @@ _HOOKS: dict[str, Any] = {
     "as_operand": as_operand,
     "cast": cast,
     "error_class": TwofoldError,
-    "locate_error": misuse.locate_error,
     "write_out": write_out,
-    "display": display.display,
     "symbolic_observed": symbolic_observed,
     "no_gradient": gradients.no_gradient_message,
     "accumulate": REGISTRY["add"],
@@ -134,10 +135,29 @@ _HOOKS: dict[str, Any] = {
     "write_storage": storage.write_storage,
     "worth_delaying": tracing.worth_delaying,
     "checks_values": tracing.checks_values,
-    "template_of": templates.template_of,
-    "template_gradient": templates.template_gradient,
-    "template_program": templates.template_program,
 }
+
+
+_LATE_HOOKS = {
+    "display": "twofold.frontend.display",
+    "locate_error": "twofold.runtime.misuse",
+    "template_gradient": "twofold.runtime.templates",
+    "template_of": "twofold.runtime.templates",
+    "template_program": "twofold.runtime.templates",
+}
+"""Hooks that are functions of the same name in modules which their first call imports."""
+
+
+def _late(name: str, module: str) -> Callable[..., Any]:
+    def hook(*arguments: Any) -> Any:
+        found = getattr(import_module(module), name)
+        _core.set_hook(name, found)
+        return found(*arguments)
+
+    return hook
+
+
+_HOOKS.update({name: _late(name, module) for name, module in _LATE_HOOKS.items()})
 
 
 def _observing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,9 +185,9 @@ def _over_all(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _callable(function: Callable[..., Any]) -> Any:
     """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others."""
-    op = _BY_CALL.get(function)
+    op = BY_CALL.get(function)
     policy = getattr(function, "autocast", "") or getattr(op, "autocast", "")
-    function = _observing(function) if function in OBSERVED else function
+    function = _observing(function) if getattr(function, "observed", False) else function
     function = _over_all(function) if getattr(function, "empty_dim_is_all", False) else function
     arity = getattr(op, "arity", None)
     checks = getattr(op, "checks_numbers", False)
@@ -194,23 +214,23 @@ def guard(functions: dict[str, Any], but: Sequence[str] = ()) -> None:
     Not those named in ``but``, which run what users give them.
     """
     for name, function in list(functions.items()):
-        plain = inspect.isfunction(function) and not inspect.isgeneratorfunction(inspect.unwrap(function))
-        if (
-            plain
-            and not name.startswith("_")
-            and name not in but
-            and function.__module__.startswith("twofold.")
-        ):
-            policy = getattr(function, "autocast", "")
-            functions[name] = made = _core.operation_callable(None, -1, function, policy)
-            for part in ("__module__", "__name__", "__qualname__", "__doc__"):
-                setattr(made, part, getattr(function, part))
+        if name not in but:
+            functions[name] = guarded(name, function)
 
 
-_BY_CALL = {op.call: op for op in REGISTRY.values() if hasattr(op, "call")}
+def guarded(name: str, value: Any) -> Any:
+    """``value``, or the public Python function that it is as a callable that words the errors of wrong arguments."""
+    plain = inspect.isfunction(value) and not inspect.isgeneratorfunction(inspect.unwrap(value))
+    if not plain or name.startswith("_") or not value.__module__.startswith("twofold."):
+        return value
+    made = _core.operation_callable(None, -1, value, getattr(value, "autocast", ""))
+    for part in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(made, part, getattr(value, part))
+    return made
+
 
 PUBLIC: dict[str, Any] = {}
-"""Every public function by name, as users get it."""
+"""Every public function by name, as users get it; its module is imported when it is first touched."""
 
 
 def namespace(name: str) -> dict[str, Any]:
@@ -236,21 +256,33 @@ def _in_place(function: Callable[..., Any], shape: bool = False) -> Callable[...
     return method
 
 
+def _load(name: str) -> Any:
+    """The callable of the public function, or with a dot before its name of the method."""
+    return _callable(METHODS[name[1:]] if name[0] == "." else FUNCTIONS[name])
+
+
+def _load_in_place(name: str, function: Any) -> Any:
+    """The in-place form of the method ``name``, which is ``function``."""
+    plain = METHODS[name]
+    kind = getattr(BY_CALL.get(plain), "inplace", False) or INPLACE[plain]
+    return guarded(name, _in_place(function, kind == "shape"))
+
+
 def install_methods() -> None:
     """Give the tensor type its methods and operators, from the entries alone."""
-    made: dict[Any, Any] = {}
-    for name, function in FUNCTIONS.items():
-        PUBLIC[name] = made.setdefault(function, _callable(function))
-    for name, function in METHODS.items():
-        if name.startswith("__"):
-            continue
-        setattr(Tensor, name, made.setdefault(function, _callable(function)))
-        op = _BY_CALL.get(function)
-        kind = getattr(op, "inplace", False) or INPLACE.get(function)
-        if kind:
-            setattr(Tensor, name + "_", _in_place(made[function], kind == "shape"))
-    for op in REGISTRY.values():
-        for operator in getattr(op, "operators", ()):
+    for _, names in GROUPS:
+        function = _core.deferred_callable(partial(_load, names[0]))
+        for name in names:
+            if name[0] == "!":
+                in_place = _core.deferred_callable(partial(_load_in_place, name[1:], function))
+                setattr(Tensor, name[1:] + "_", in_place)
+            elif name[0] != ".":
+                PUBLIC[name] = function
+            elif not name.startswith(".__"):
+                setattr(Tensor, name[1:], function)
+    for one in OPERATORS.split():
+        op: Any = REGISTRY[one]
+        for operator in op.operators:
             if not _core.set_operator(operator, op):
                 setattr(Tensor, operator, METHODS[operator])
                 if getattr(op, "reflected", False):

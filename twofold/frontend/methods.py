@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -84,6 +85,16 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> numpy.n
     if dtype is not None and array.dtype != numpy.dtype(dtype):
         return array.astype(dtype)
     return array.copy() if copy else array
+
+
+def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    """The functions of the array API standard; raises ValueError for a version of it that they do not follow."""
+    space = import_module("twofold.array_api")
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", space.__array_api_version__):
+        raise ValueError(
+            f"__array_namespace__: version {api_version!r} is not known. Use {space.__array_api_version__!r}."
+        )
+    return space
 
 
 def _dlpack(
@@ -468,6 +479,7 @@ METHODS: dict[str, Any] = {
     "numpy": numpy_,
     "tolist": tolist,
     "__array__": _array,
+    "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
     "to": to,

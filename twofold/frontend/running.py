@@ -234,20 +234,3 @@ def _instance_norm_of_torch(
              [-1.0000,  1.0000]]])
     """
     return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
-
-
-TOP_LEVEL: dict[str, Callable[..., Any]] = {
-    "batch_norm": _batch_norm_of_torch,
-    "instance_norm": _instance_norm_of_torch,
-    **{
-        function.__name__: function
-        for function in (
-            native_batch_norm,
-            _native_batch_norm_legit,
-            _batch_norm_with_update,
-            native_layer_norm,
-            native_group_norm,
-        )
-    },
-}
-"""What stands at the top level of the package under these names."""

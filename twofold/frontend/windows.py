@@ -68,9 +68,5 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
     return _window("kaiser", window_length, periodic, beta=beta, **options)
 
 
-_MAKERS = (bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window)
-for _made in _MAKERS:
+for _made in (bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window):
     shows(_made, _made, *OPTIONS, without=("options",))
-
-WINDOWS: dict[str, Any] = {made.__name__: made for made in _MAKERS}
-"""The functions by name."""

@@ -22,8 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from twofold.index import ENTRIES
 from twofold.ir.layout import Layout
 from twofold.ir.types import Shape, TensorType
+from twofold.lazy import Registry, by_name
 
 if TYPE_CHECKING:
     from twofold.ir.node import Attributes, Node
@@ -172,16 +174,15 @@ class Op:
         return f"<op {self.name}>"
 
 
-REGISTRY: dict[str, Op] = {}
+REGISTRY: Registry[Op] = Registry(by_name(ENTRIES))
+"""Every operation by name; a look-up imports the module of its entry."""
 
 
 def register(op: Op) -> Op:
     """Enter an operation; each name once."""
-    if op.name in REGISTRY:
-        raise ValueError(f"operation {op.name!r} is registered twice")
     if op.kind not in KINDS:
         raise ValueError(f"operation {op.name!r} has unknown kind {op.kind!r}")
-    REGISTRY[op.name] = op
+    REGISTRY.enter(op.name, op)
     return op
 
 

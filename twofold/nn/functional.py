@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import inspect
 import math
@@ -83,10 +82,9 @@ batch_norm, instance_norm = running.batch_norm, running.instance_norm
 
 def _function_named(name: str) -> Any:
     """The function of a name, for copies and files of modules that hold one."""
-    return globals()[name] if name in globals() else getattr(sys.modules["twofold"], name)
+    found = globals().get(name) or PUBLIC.get(name)
+    return getattr(sys.modules["twofold"], name) if found is None else found
 
-
-copyreg.pickle(type(PUBLIC["exp"]), lambda function: (_function_named, (function.__name__,)))
 
 globals().update(functional_losses.LOSSES)
 ctc_loss = functional_ctc.ctc_loss

@@ -35,7 +35,7 @@ from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.axes import normalize_axes as normalize_axes
 from twofold.ops.axes import normalize_axis as normalize_axis
 from twofold.ops.axes import whole_number as whole_number
-from twofold.ops.docstrings import with_dtypes
+from twofold.ops.docstrings import with_dtypes, with_library
 from twofold.ops.gradients import NoGradient, with_own_gradient
 from twofold.ops.promotion import common_dtype, same
 from twofold.ops.promotion import logical as logical
@@ -44,15 +44,7 @@ from twofold.ops.promotion import to_float as to_float
 from twofold.ops.promotion import to_number as to_number
 from twofold.ops.samples import Domain, elementwise_samples, reals, reduction_samples
 from twofold.ops.signatures import with_names
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {}
-"""Every public function by name (aliases included); ``special.erf`` stands in the module ``twofold.special``."""
-
-METHODS: dict[str, Callable[..., Any]] = {}
-"""Every public method and operator by name; the tensor comes first (reflected operators are swapped)."""
-
-INPLACE: dict[Callable[..., Any], str] = {}
-"""Public functions that are no operations, whose methods also have an in-place form: of ``"value"`` or ``"shape"``."""
+from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, LIBRARIES, METHODS
 
 
 class Functions:
@@ -519,6 +511,7 @@ def _publish(op: Any) -> None:
     op.call.__name__ = op.functions[0].rpartition(".")[2] if op.functions else op.name
     op.call.__qualname__ = op.call.__name__
     op.call.__doc__ = with_dtypes(op) if _follows_its_rules(op) else op.doc
+    BY_CALL[op.call] = op
     publish(op.call, op.functions, op.methods, op.operators, op.reflected)
 
 
@@ -535,18 +528,18 @@ def publish(
     reflected: bool = False,
 ) -> None:
     """Enter a public function under its names; operators also come to work on nodes."""
+    if functions and functions[0] in LIBRARIES:
+        function.__doc__ = with_library(function.__doc__ or "", LIBRARIES[functions[0]])
     for name in functions:
-        if name in FUNCTIONS:
-            raise ValueError(f"function {name!r} is published twice")
-        FUNCTIONS[name] = function
+        FUNCTIONS.enter(name, function)
     for name in methods:
-        METHODS[name] = function
+        METHODS.enter(name, function)
     for name in operators:
         found = {name: function}
         if reflected:
             found["__r" + name[2:]] = _swapped(function)
-        METHODS.update(found)
         for method, implementation in found.items():
+            METHODS.enter(method, implementation)
             if method not in ("__eq__", "__ne__"):  # nodes are compared by identity
                 setattr(Node, method, implementation)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from typing import Any
 
 from twofold.dtypes import bool_, float32, int64
 
+_NOTE = "Computed by {}: the last bits may differ between types of processor and versions of NumPy."
 _WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
 
@@ -17,6 +19,17 @@ def shown(text: str, *lines: str) -> str:
     ['Twice it.', '', '>>> import twofold as torch', '>>> torch.tensor(4) * 2', 'tensor(8)']
     """
     return "\n".join((text.strip(), "", ">>> import twofold as torch", *lines))
+
+
+def with_library(doc: str, library: str) -> str:
+    """``doc``, which says above its example what computes for the function."""
+    text, mark, example = doc.partition("\n\n>>>")
+    if not mark:
+        # as written in a function of the module's own, indented
+        text, mark, example = doc.partition("\n\n    >>>")
+    indent = "    " if mark.endswith("    >>>") else ""
+    note = textwrap.fill(_NOTE.format(library), 110, initial_indent=indent, subsequent_indent=indent)
+    return f"{text.rstrip()}\n\n{note}{mark}{example}"
 
 
 def with_dtypes(op: Any) -> str:

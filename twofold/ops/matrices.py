@@ -37,13 +37,9 @@ _NANOSECONDS = 0.5
 """Rough time of one of the ``rows * columns * min(rows, columns)`` steps of a computation on a matrix."""
 
 
-OBSERVED: set[Callable[..., Any]] = set()
-"""Public functions that may fail on values, so that these are computed before they return."""
-
-
-def observed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a public function whose errors come at once, as a program may handle them where it calls it."""
-    OBSERVED.add(function)
+def observed(function: Any) -> Any:
+    """Mark a public function that may fail on values: they are computed before it returns, as programs handle that."""
+    function.observed = True
     return function
 
 

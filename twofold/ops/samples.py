@@ -6,7 +6,7 @@ Arrays are in storage form: bfloat16 travels as uint16 with the upper half of a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy
 
@@ -29,8 +29,7 @@ from twofold.ir.node import Attributes
 from twofold.ir.types import Shape, TensorType, tensor_type
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """One call: attributes, arrays in storage form and their dtypes.
 
     ``smooth`` says that finite differences may be taken here.
@@ -48,8 +47,7 @@ class Sample:
         return tuple(tensor_type(dtype, array.shape) for dtype, array in pairs)
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(NamedTuple):
     """Where the elements of one operand are drawn from: [low, high], at least ``gap`` away from zero."""
 
     low: float

@@ -7,18 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.config import config
 from twofold.errors import ShapeError, TwofoldError, at_operation, describe_operand
-from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
-from twofold.ir.node import Attributes, Node
+from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType, type_from_code
-from twofold.passes.sparse_rows import is_sparse
-from twofold.runtime.background import Background
-from twofold.runtime.compile import compile_graph
-from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
-from twofold.runtime.unknown import infer_unknown
 
 _MOST_AXES = 64  # of a NumPy array
 _MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
@@ -68,6 +61,9 @@ def expand(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
 ) -> tuple[Graph | None, TensorType, bool]:
     """The closed graph, result type and differentiability of a call that the core meets for the first time."""
+    from twofold.runtime.derived import stable_graph
+    from twofold.runtime.unknown import infer_unknown
+
     differentiable = getattr(op, "differentiable", True)
     try:
         if any(size < 0 for type in types for size in type.shape):
@@ -97,6 +93,8 @@ def expand_gradient(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, index: int
 ) -> tuple[Op, Attributes, Graph, TensorType, tuple[int, ...]] | None:
     """The cotangent of input ``index`` of a call as an operation: its graph and what its inputs are."""
+    from twofold.runtime.derived import PULLBACK, pullback_of
+
     found = pullback_of(op, attrs, types, index, graph)
     if found is None:
         return None
@@ -105,64 +103,24 @@ def expand_gradient(
 
 def compile_signature(graph: Graph) -> Any:
     """The first-sight program of one call."""
+    from twofold.runtime.compile import compile_graph
+
     return compile_graph(graph).program()
 
 
 def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
     """The closed graph of an entry that the core describes."""
+    from twofold.runtime.derived import stable_graph
+
     graph, _, op, attrs, _, _, types = entry
     return graph if graph is not None else stable_graph(op, attrs, [type_from_code(*type) for type in types])
 
 
-def inline_trace(executable: Any) -> Graph:
-    """All calls of a trace as one closed primitive graph."""
-    written, entries, outputs = _core.describe_executable(executable)
-    leaf_types = [type_from_code(*type) for type in written]
-    leaves = [input_node(k, type) for k, type in enumerate(leaf_types)]
-    values: list[Node] = []
-    for entry in entries:
-        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in entry[1]]
-        values.append(graph_of_entry(entry).inline(arguments)[0])
-    return Graph(leaf_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
-
-
-def _fuse(executable: Any) -> None:
-    _core.set_fused(executable, compile_graph(inline_trace(executable)).program())
-
-
-def _fuse_later(executable: Any) -> None:
-    try:
-        _fuse(executable)
-    except MemoryError:
-        _core.ask_again(executable)  # there may be memory later; until then operations run one by one
-    except BaseException as error:
-        if "compile" in config.log:
-            print(f"twofold: fusing a trace failed: {error!r}")
-        raise
-
-
-_background = Background(_fuse_later, "twofold-compile")
-
-
 def compile_trace(executable: Any, wait: bool) -> bool:
-    """Fuse a trace and hand the program to the core; in the background unless ``wait``.
+    """Fuse a trace and hand the program to the core, see ``fusing``."""
+    from twofold.runtime import fusing
 
-    False if that is not possible now.
-    """
-    if wait or not config.background_compile:
-        _fuse(executable)
-        return True
-    return _background.submit(executable)
-
-
-def wait_for_compiler() -> None:
-    """Block until every trace that was handed to the background compiler is fused; raise what failed.
-
-    >>> import twofold as torch
-    >>> x = torch.ones(3) + 1
-    >>> torch.wait_for_compiler()
-    """
-    _background.wait()
+    return fusing.compile_trace(executable, wait)
 
 
 def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
@@ -171,6 +129,8 @@ def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
 
 def worth_delaying(graph: Graph) -> bool:
     """Whether a result that lives is kept as its call, as long as nobody reads it: a table with a few sums of rows."""
+    from twofold.passes.sparse_rows import is_sparse
+
     return is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
 
 
@@ -179,6 +139,8 @@ def checks_values(op: Op, graph: Graph) -> bool:
 
     Not where a gradient reads indices again that the call above it has checked.
     """
+    from twofold.runtime.derived import PULLBACK
+
     return op is not PULLBACK and any(node.op.checks for node in graph.nodes())
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -36,7 +36,7 @@ def name_of(one: Any) -> tuple[str, str]:
     # a public operation belongs to no module; it is found where programs find it
     name: str = one.__name__
     for module in ("twofold.nn.functional", "twofold"):
-        if getattr(sys.modules[module], name, None) is one:
+        if getattr(import_module(module), name, None) is one:
             return module, name
     raise TypeError(f"{name} is no public function, and has no name in a file")
 

@@ -1,0 +1,246 @@
+"""Writes down which module has what, so that the package imports a module when a name of it is first used.
+
+    python tools/index.py            # or: make generated
+
+``twofold/index.py``: operation entries and public functions by the module that enters them, and the names that
+packages import under ``if TYPE_CHECKING``. A test compares the file with what is written here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+import textwrap
+import types
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "twofold"
+FILE = PACKAGE / "index.py"
+_WIDTH = 106
+_HEAD = '''"""Which module has what; written by tools/index.py from the operation entries and the packages.
+
+``ENTRIES`` are operations by module, ``FUNCTIONS`` public functions: the names of one joined by commas, ``.x`` a method
+and ``!x`` the in-place method ``x_``. ``NAMES`` are those that a package imports when they are first used.
+"""
+
+'''
+
+
+# What packages import late
+
+
+def _checked_imports(path: Path) -> Iterator[ast.ImportFrom]:
+    """The imports of a file that stand under ``if TYPE_CHECKING``."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            yield from (one for one in node.body if isinstance(one, ast.ImportFrom))
+
+
+def module_name(path: Path) -> str:
+    """The name of the module in a file of the package."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def names() -> dict[str, dict[str, list[str]]]:
+    """For each package with late names, the names by the module that has them; ``a=b`` is ``b as a``."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in sorted(PACKAGE.rglob("__init__.py")):
+        if "attach(__name__" not in path.read_text():
+            continue
+        package = module_name(path)
+        table: dict[str, list[str]] = defaultdict(list)
+        for node in _checked_imports(path):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                inside = path.parent / name
+                if node.module != package and (inside.with_suffix(".py").exists() or inside.is_dir()):
+                    raise ValueError(f"{package}.{name} is also a module: import it without TYPE_CHECKING")
+                table[str(node.module)].append(name if name == alias.name else f"{name}={alias.name}")
+        found[package] = dict(table)
+    return found
+
+
+# What modules enter
+
+_ENTERING = {"twofold.ir.op": {"register"}, "twofold.ops.base": {"public", "publish"}}
+_KINDS = {"source", "elementwise", "reduction", "view", "contraction", "custom", "host", "composite"}
+
+
+def _enters(path: Path) -> bool:
+    """Whether a module may enter operations or public functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module in _ENTERING:
+            used = {alias.name for alias in node.names} & (_ENTERING[node.module] | _KINDS)
+            if used:
+                return True
+    return path.parent == PACKAGE / "ops"
+
+
+class _Recorder:
+    """Notes, for each name that is entered in a table, the module that runs."""
+
+    def __init__(self) -> None:
+        self.modules: dict[int, dict[str, str]] = defaultdict(dict)
+
+    def enter(self, table: Any, name: str, value: Any) -> None:
+        """In place of ``Registry.enter``."""
+        modules = self.modules[id(table)]
+        if name in modules:
+            raise ValueError(f"{name!r} is entered twice, by {modules[name]} and {_running()}")
+        modules[name] = _running()
+        table[name] = value
+
+
+def _running() -> str:
+    """The innermost module of the package that is being imported."""
+    frame: Any = sys._getframe(2)
+    while frame.f_code.co_name != "<module>" or not frame.f_globals["__name__"].startswith("twofold."):
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
+
+
+def _alone() -> None:
+    """Make modules importable without the package around them, and with empty tables."""
+    package, empty = types.ModuleType("twofold"), types.ModuleType("twofold.index")
+    package.__path__ = [str(PACKAGE)]
+    vars(empty).update(NAMES={}, ENTRIES={}, FUNCTIONS={}, LIBRARIES={}, OPERATORS="", CREATES="")
+    sys.modules.update({"twofold": package, "twofold.index": empty})
+
+
+def _groups(base: Any) -> dict[Any, list[str]]:
+    """The names of each public function, as they are written in the index."""
+    found: dict[Any, list[str]] = defaultdict(list)
+    for name, function in base.FUNCTIONS.items():
+        found[function].append(name)
+    for name, function in base.METHODS.items():
+        found[function].append("." + name)
+    for function, group in found.items():
+        if getattr(base.BY_CALL.get(function), "inplace", False) or base.INPLACE.get(function):
+            group += ["!" + name[1:] for name in group if name[0] == "." and not name.startswith(".__")]
+    return found
+
+
+def _record() -> dict[str, Any]:
+    """The tables of entries and functions, from modules that are imported without the package around them."""
+    _alone()
+    recorder = _Recorder()
+    importlib.import_module("twofold.lazy").Registry.enter = lambda *entered: recorder.enter(*entered)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if _enters(path):
+            importlib.import_module(module_name(path))
+    base = importlib.import_module("twofold.ops.base")
+    registry, groups = base.REGISTRY, _groups(base)
+    where = {**recorder.modules[id(base.METHODS)], **recorder.modules[id(base.FUNCTIONS)]}
+    entries, functions, libraries = (defaultdict[str, list[str]](list) for _ in range(3))
+    for name, module in recorder.modules[id(registry)].items():
+        entries[module].append(name)
+    for group in groups.values():
+        functions[where[group[0].lstrip(".")]].append(",".join(group))
+    known: dict[Any, str] = {}
+    for function in dict.fromkeys(base.FUNCTIONS.values()):
+        if library := _library_of(function, known, registry, base.Host):
+            libraries[library].append(groups[function][0])
+    ops = registry.values()
+    return {
+        "ENTRIES": entries,
+        "FUNCTIONS": functions,
+        "LIBRARIES": libraries,
+        "OPERATORS": [op.name for op in ops if getattr(op, "operators", ())],
+        "CREATES": [name for op in ops if getattr(op, "creates", "") for name in op.functions],
+    }
+
+
+# Which library computes for a function: one whose entry it binds, itself or in a function that it calls
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _mentioned(function: FunctionType, registry: dict[str, Any]) -> Iterator[Any]:
+    """The entries and functions that a function names."""
+    for code in _codes(function.__code__):
+        for name in code.co_names:
+            yield function.__globals__.get(name)
+        for constant in code.co_consts:
+            if isinstance(constant, str):
+                yield registry.get(constant)
+    for cell in function.__closure__ or ():
+        yield cell.cell_contents
+
+
+def _library_of(value: Any, known: dict[Any, str], registry: dict[str, Any], host: type) -> str:
+    if isinstance(value, host):
+        return str(value.library)  # type: ignore[attr-defined]
+    if getattr(value, "kind", "") == "composite":
+        value = getattr(value, "rule_compute", None)
+    function = getattr(value, "__func__", value)
+    if not isinstance(function, FunctionType) or not function.__module__.startswith("twofold.ops"):
+        return ""
+    if function not in known:
+        known[function] = ""  # while it is looked at
+        mentioned = (_library_of(one, known, registry, host) for one in _mentioned(function, registry))
+        known[function] = next((library for library in mentioned if library), "")
+    return known[function]
+
+
+# The file
+
+
+def _strings(words: list[str], indent: str) -> str:
+    lines = textwrap.wrap(
+        " ".join(words), _WIDTH - len(indent), break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(f'{indent}"{line}{" " if k + 1 < len(lines) else ""}"' for k, line in enumerate(lines))
+
+
+def _table(table: dict[str, Any], indent: str = "    ") -> str:
+    parts = []
+    for key, value in sorted(table.items()):
+        if isinstance(value, dict):
+            parts.append(f'{indent}"{key}": {{\n{_table(value, indent + "    ")}{indent}}},\n')
+        else:
+            line = f'{indent}"{key}": "{" ".join(value)}",\n'
+            several = f'{indent}"{key}": (\n{_strings(value, indent + "    ")}\n{indent}),\n'
+            parts.append(line if len(line) <= _WIDTH else several)
+    return "".join(parts)
+
+
+def files() -> dict[Path, str]:
+    """The file by its path."""
+    run = subprocess.run(
+        [sys.executable, __file__, "--record"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    if run.returncode:
+        raise RuntimeError(run.stderr)
+    found = json.loads(run.stdout)
+    parts = [_HEAD]
+    for name, annotation in (("ENTRIES", "str"), ("FUNCTIONS", "str"), ("LIBRARIES", "str")):
+        parts.append(f"{name}: dict[str, {annotation}] = {{\n{_table(found[name])}}}\n")
+    parts += [f"{name} = (\n{_strings(found[name], '    ')}\n)\n" for name in ("OPERATORS", "CREATES")]
+    parts.append(f"NAMES: dict[str, dict[str, str]] = {{\n{_table(names())}}}\n")
+    return {FILE: "".join(parts)}
+
+
+def main(arguments: list[str]) -> None:
+    """Write the file, or with ``--record`` print what modules enter."""
+    if arguments == ["--record"]:
+        print(json.dumps(_record()))
+        return
+    for path, text in files().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

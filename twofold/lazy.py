@@ -1,0 +1,140 @@
+"""What is made or imported when a program first asks for it: values of tables, and names of packages (PEP 562).
+
+What each module gives is written down in ``twofold.index``, which ``tools/index.py`` derives from the modules.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from importlib import import_module
+from typing import Any, TypeVar
+
+from twofold.index import NAMES
+
+T = TypeVar("T")
+_MISSING: Any = object()
+
+
+class LazyDict(dict[str, T]):
+    """A dictionary that has ``names`` from the start; ``make(name)`` gives a value when it is first looked up.
+
+    >>> lengths = LazyDict(["one", "three"], len)
+    >>> dict.__len__(lengths), "three" in lengths, lengths["three"], list(lengths)
+    (0, True, 5, ['one', 'three'])
+    """
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
+        super().__init__()
+        self._names = dict.fromkeys(names)
+        self._make = make
+
+    def __missing__(self, name: str) -> T:
+        if name not in self._names:
+            raise KeyError(name)
+        return self.setdefault(name, self._make(name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names or super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of ``name``, or ``default`` where there is none."""
+        if name not in self:
+            return default
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._names
+        yield from [name for name in super().__iter__() if name not in self._names]
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def keys(self) -> Any:
+        """All names, those whose values are not made yet included."""
+        return KeysView(self)
+
+    def values(self) -> Any:
+        """All values, in the order of the names."""
+        return ValuesView(self)
+
+    def items(self) -> Any:
+        """All names with their values."""
+        return ItemsView(self)
+
+
+class Registry(LazyDict[T]):
+    """What modules enter when they are imported; a look-up imports the module that enters the name.
+
+    A value is handed out when its module is complete, so that no thread sees half of what it stands on.
+    """
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        super().__init__(modules, self._import)
+        self._modules = modules
+        self._entered: dict[str, T] = {}
+
+    def enter(self, name: str, value: T) -> None:
+        """Enter a value; raises ValueError for a name whose value was handed out before.
+
+        One that was not may be entered again: the import of its module was interrupted.
+        """
+        if dict.__contains__(self, name):
+            raise ValueError(f"{name!r} is entered twice")
+        self._entered[name] = value
+        if name not in self._modules:
+            self[name] = value
+
+    def _import(self, name: str) -> T:
+        module = import_module(self._modules[name])
+        if getattr(module.__spec__, "_initializing", False):
+            raise ImportError(f"{name!r} is looked up while {module.__name__} is being imported")
+        if name not in self._entered:
+            raise KeyError(f"{name!r} is not in {module.__name__}: run make generated")
+        return self._entered[name]
+
+
+def by_name(table: Mapping[str, str]) -> dict[str, str]:
+    """What each name belongs to, from the names that belong to each.
+
+    >>> by_name({"a": "x y", "b": "z"})
+    {'x': 'a', 'y': 'a', 'z': 'b'}
+    """
+    return {name: module for module, names in table.items() for name in names.split()}
+
+
+def late_names(package: str) -> dict[str, tuple[str, str]]:
+    """The module and the name there of each name that ``package`` imports when it is first used."""
+    found = {}
+    for module, names in NAMES[package].items():
+        for entry in names.split():
+            name, _, there = entry.partition("=")
+            found[name] = (module, there or name)
+    return found
+
+
+def attach(
+    package: str, prepare: Callable[[str, Any], Any] = lambda name, value: value
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package some of whose names are imported when they are first used.
+
+    They are the names that the package imports for type checkers alone, under ``if TYPE_CHECKING``. ``prepare`` may
+    change a value before the package keeps it.
+    """
+    module = sys.modules[package]
+    space, late = vars(module), late_names(package)
+
+    def find(name: str) -> Any:
+        if name == "__all__":
+            return [one for one in listed() if not one.startswith("_")]
+        if name not in late:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
+        source, there = late[name]
+        if source == package:
+            return import_module(f"{package}.{there}")
+        return space.setdefault(name, prepare(name, getattr(import_module(source), there)))
+
+    def listed() -> list[str]:
+        return sorted({*space, *late})
+
+    return find, listed
