@@ -201,6 +201,10 @@ class Symbol:
     def __ceil__(self) -> Any:
         return -math.floor(-self) if self.is_real else self
 
+    def __format__(self, spec: str) -> str:
+        # in a text that may be a key; the name of the symbol would make one of different numbers
+        return format(int(self), spec)
+
     def __repr__(self) -> str:
         parts = []
         for monomial, factor in self.terms:

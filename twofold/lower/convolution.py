@@ -69,7 +69,7 @@ def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
     compute = problem.dtype.compute
     stride = problem.windows.strides[2] if problem.result[2] > 1 else 1
     tile = TALL[vector_bits or target.vector_bits()][compute.itemsize]
-    return Kinds(compute, problem.dtype, tile, stride if stride in (1, 2) else 0)
+    return Kinds(compute, problem.dtype, tile, next((known for known in (1, 2) if known == stride), 0))
 
 
 def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
