@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -12,6 +12,7 @@ from twofold.autodiff.reverse import closed_graph
 from twofold.dtypes import complex128, float64
 from twofold.ir.interpret import evaluate, widen
 from twofold.ir.op import REGISTRY, Op
+from twofold.lower.expression import operation_cost
 from twofold.ops.base import Composite, Operation
 from twofold.ops.samples import Sample
 
@@ -58,3 +59,125 @@ def in_float64(sample: Sample) -> Sample:
 def result_type(op: Any, sample: Sample) -> Any:
     """The type of the result of a call."""
     return closed_graph(op, sample.attrs, sample.types).outputs[0].type
+
+
+# Which samples are compiled. Compiling is most of the time of the tests. One loop nest serves all element-wise
+# operations, another all reductions: they see of an operation only the code for a vector, and that code sees neither
+# the loop nor what was cast before. So every shape in one dtype and every dtype in one shape find what their product
+# would find. Some operations are run on the product, for the sake of the loop nests.
+
+THROUGHOUT = (
+    "abs",
+    "add",
+    "amax",
+    "argmax",
+    "atan2",
+    "cast",
+    "cos",
+    "equal",
+    "negative",
+    "sum",
+    "tanh",
+    "where",
+)
+LONG = 48  # instructions, from which on a loop has one masked body: the other shapes of the loop add nothing
+LOOPED = {"elementwise": "pointwise", "reduction": "reducing"}
+MOVES = ("input", "broadcast_to", "reshape", "permute", "ruled")
+
+
+def form(op: Any) -> str:
+    """``pointwise``: of element-wise nodes alone; ``reducing``: of reductions and those; empty for all others.
+
+    Also empty for operations of ``THROUGHOUT``, and where there are no operands.
+    """
+    if op.name in THROUGHOUT or op.kind not in (*LOOPED, "composite") or not op.parameter_names():
+        return ""
+    if op.kind in LOOPED:
+        return LOOPED[op.kind]
+    first = next(iter(op.samples()))
+    nodes = closed_graph(op, first.attrs, first.types).nodes()
+    kinds = {node.op.kind for node in nodes if node.op.kind != "source" and node.op.name not in MOVES}
+    return ("reducing" if "reduction" in kinds else "pointwise") if kinds <= set(LOOPED) else ""
+
+
+def computed(op: Any, attrs: Any, types: Any) -> tuple[Any, ...]:
+    """What a call of such an operation computes, casts and axes aside: its nodes with their dtypes."""
+    return tuple(
+        (
+            node.op.name,
+            node.op.kind == "elementwise" and node.attrs,
+            node.dtype,
+            *[v.dtype for v in node.inputs],
+        )
+        for node in closed_graph(op, attrs, types).nodes()
+        if node.op.kind in LOOPED and node.op.name != "cast"
+    )
+
+
+def to_compile(op: Any) -> list[Sample]:
+    """The samples on which ways of running are compared: all, or every shape and every dtype."""
+    samples = list(op.samples())
+    how = form(op) if samples else ""
+    if not how:
+        return samples
+    own = [sample for sample in samples if sample.dtypes == samples[0].dtypes]
+    by_computation: dict[Any, list[Sample]] = {}
+    for sample in samples:
+        attrs = sample.attrs if how == "pointwise" else ()
+        what = (attrs, computed(op, sample.attrs, sample.types))
+        by_computation.setdefault(what, []).append(sample)
+    kept = {id(sample) for sample in (own if how == "reducing" else in_every_shape(op, own))}
+    kept |= {id(largest(group, how == "reducing")) for group in by_computation.values()}
+    if how == "reducing" or weight(op, samples[0]) <= LONG:
+        kept |= {id(sample) for sample in {sample.dtypes: sample for sample in reversed(samples)}.values()}
+    return [sample for sample in samples if id(sample) in kept]
+
+
+def in_every_shape(op: Any, samples: Sequence[Sample]) -> list[Sample]:
+    """Of a pointwise operation's samples in one dtype those with the first attributes, and those of special values."""
+    first = samples[0]
+    own = [sample for sample in samples if sample.attrs == first.attrs or sample.smooth < first.smooth]
+    if weight(op, first) <= LONG:
+        return own
+    return [
+        first,
+        largest(own),
+        largest(own, False),
+        *[sample for sample in own if sample.smooth < first.smooth],
+    ]
+
+
+def weight(op: Any, sample: Sample) -> int:
+    """About how many instructions a pointwise call takes."""
+    nodes = closed_graph(op, sample.attrs, sample.types).nodes()
+    return sum(operation_cost(node) for node in nodes if node.op.kind == "elementwise")
+
+
+def to_fuse(op: Any, samples: Sequence[Sample]) -> list[Sample]:
+    """Those that are also compiled among other operations: of a pointwise one a sample of each computation."""
+    if not samples or form(op) != "pointwise":
+        return list(samples)
+    found: dict[Any, list[Sample]] = {}
+    for sample in samples:
+        found.setdefault(computed(op, sample.attrs, sample.types), []).append(sample)
+    kept = {id(largest(group)) for group in found.values()}
+    return [sample for sample in samples if id(sample) in kept]
+
+
+def to_view(op: Any) -> list[Sample]:
+    """The samples that are compiled with views as operands: one of a pointwise operation, one dtype of a reduction."""
+    samples = [sample for sample in op.samples() if sample.arrays]
+    how = form(op) if samples else ""
+    own = [sample for sample in samples if sample.dtypes == samples[0].dtypes] if how else samples
+    return [largest(own)] if how == "pointwise" else own
+
+
+def largest(samples: Sequence[Sample], by_axes: bool = True) -> Sample:
+    """The first of the smooth samples with the most axes, or else with the most elements."""
+
+    def size(sample: Sample) -> tuple[bool, bool, int, int]:
+        total = sum(array.size for array in sample.arrays)
+        axes = max(array.ndim for array in sample.arrays)
+        return sample.smooth, total > 0, axes if by_axes else total, total
+
+    return max(samples, key=size)

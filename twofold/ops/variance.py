@@ -70,7 +70,9 @@ def _spread_call(name: str) -> Callable[..., Any]:
 
 def _spread_samples() -> list[Sample]:
     made = reduction_samples("fc", reals(-3, 3), True)
-    calls = [(sample, correction) for sample in made for correction in (0.0, 1.0)]
+    calls = [
+        (s, correction) for s in made for correction in ((0.0, 1.0) if s.arrays[0].ndim == 3 else (1.0,))
+    ]
     return [
         Sample((*s.attrs, c), s.arrays, s.dtypes, s.smooth and count_over(s.arrays[0].shape, s.attrs[0]) > 1)
         for s, c in calls
