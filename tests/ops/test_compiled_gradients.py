@@ -13,11 +13,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import samples as sampled
+from differences import vjp_by_differences
 from test_compiled import EPSILON, check_bits, tensor_of, tier
 
 import twofold as torch
 from twofold import _core
-from twofold.autodiff.check import compare_gradients, numeric_vjp
+from twofold.autodiff.check import compare_gradients
 from twofold.autodiff.reverse import closed_graph, vjp_graph, vjp_of
 from twofold.dtypes import DType, bfloat16, float32, float64
 from twofold.frontend.gradients import grad
@@ -42,7 +43,7 @@ def differentiable_samples(op: Any) -> list[tuple[Sample, Any]]:
     """Calls with a floating result and a floating input, each with a cotangent in storage form."""
     generator = numpy.random.default_rng(8)
     found = []
-    for sample in op.samples():
+    for sample in sampled.to_compile(op):
         type = sampled.result_type(op, sample)
         if type.dtype.kind == "f" and floating(op, sample):
             found.append((sample, narrow(generator.normal(size=type.shape), type.dtype)))
@@ -73,15 +74,15 @@ def leaves(op: Any, sample: Sample) -> list[torch.Tensor]:
     return made
 
 
-def by_running(op: Any, cases: Sequence[tuple[Sample, Any]], way: str) -> list[list[Any]]:
-    """What ``backward`` leaves in ``.grad`` of every floating input."""
+def by_running(
+    op: Any, cases: Sequence[tuple[Sample, Any]], shares: Sequence[Any], way: str
+) -> list[list[Any]]:
+    """What ``backward`` leaves in ``.grad`` of every floating input, where any of ``shares`` is more than None."""
     with tier(way):
         inputs = [leaves(op, sample) for sample, _ in cases]
-        for given, (sample, cotangent) in zip(inputs, cases):
+        for given, (sample, cotangent), known in zip(inputs, cases, shares, strict=True):
             result = _core.record(op, sample.attrs, given)
-            if result.requires_grad and not all(
-                share is None for share in by_interpreter(op, sample, cotangent)
-            ):
+            if result.requires_grad and any(share is not None for share in known):
                 result.backward(tensor_of(cotangent, result.dtype))
         grads = [[given[k].grad for k in floating(op, sample)] for given, (sample, _) in zip(inputs, cases)]
         return [[None if g is None else g._numpy().copy() for g in part] for part in grads]
@@ -119,15 +120,14 @@ def check_near(found: Any, wanted: Any, dtype: DType, coarsest: float, where: An
 def test_gradient_against_the_interpreter(name: str) -> None:
     op: Any = REGISTRY[name]
     cases = differentiable_samples(op)
+    shares = [by_interpreter(op, sample, cotangent) for sample, cotangent in cases]
     # fused first: it compiles the kernels of all samples in one go
-    fused = by_running(op, cases, "fused")
-    plain = by_running(op, cases, "first_sight")
-    for (sample, cotangent), found in zip(cases, plain):
+    fused = by_running(op, cases, shares, "fused")
+    plain = by_running(op, cases, shares, "first_sight")
+    for (sample, _), found, wanted in zip(cases, plain, shares):
         dtypes = (*sample.dtypes, sampled.result_type(op, sample).dtype)
         coarsest = max(EPSILON[dtype] for dtype in dtypes if dtype.kind == "f")
-        for index, one, other in zip(
-            floating(op, sample), found, by_interpreter(op, sample, cotangent), strict=True
-        ):
+        for index, one, other in zip(floating(op, sample), found, wanted, strict=True):
             where = (name, sample.attrs, sample.types, index)
             assert (one is None) == (other is None), where
             if one is not None:
@@ -144,24 +144,15 @@ def test_gradient_against_the_interpreter(name: str) -> None:
 
 
 def smooth_cases(op: Any, most: int) -> list[Sample]:
-    """Some small calls that finite differences may be taken of, in float64."""
+    """Some small calls that finite differences may be taken of, in float64; of a pointwise operation the largest."""
     found = [s for s in op.samples() if s.smooth and any(d is float32 for d in s.dtypes)]
-    small = [sampled.in_float64(s) for s in found if 0 < sum(array.size for array in s.arrays) <= 80]
+    found = [s for s in found if 0 < sum(array.size for array in s.arrays) <= 80]
+    if found and sampled.form(op) == "pointwise":
+        by_attrs = {sample.attrs: [s for s in found if s.attrs == sample.attrs] for sample in found}
+        found = [sampled.largest(group) for group in by_attrs.values()]
+    small = [sampled.in_float64(s) for s in found]
     kept = [s for s in small if sampled.result_type(op, s).dtype is float64]
     return kept[:: max(1, len(kept) // most)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_gradient_against_differences(name: str) -> None:
-    op: Any = REGISTRY[name]
-    generator = numpy.random.default_rng(5)
-    cases = [(s, generator.normal(size=sampled.result_type(op, s).shape)) for s in smooth_cases(op, 12)]
-    for (sample, cotangent), found in zip(cases, by_running(op, cases, "fused")):
-        graph = closed_graph(op, sample.attrs, sample.types)
-        for index, one in zip(floating(op, sample), found, strict=True):
-            if one is not None:
-                numeric = numeric_vjp(lambda a, g=graph: evaluate(g, a)[0], sample.arrays, cotangent, index)
-                assert compare_gradients(one, numeric) is None, (name, sample.attrs, sample.types, index)
 
 
 def gradient_function(op: Any, sample: Sample, index: int) -> Graph | None:
@@ -178,43 +169,57 @@ def gradient_function(op: Any, sample: Sample, index: int) -> Graph | None:
     return Graph([*graph.input_types, graph.outputs[0].type], vjp.inline(actual))
 
 
-def second_by_running(
-    op: Any, sample: Sample, cotangent: Any, direction: Any, index: int, way: str
-) -> list[Any]:
-    """Gradients with respect to every floating input of the gradient of input ``index``."""
-    with tier(way):
-        given = leaves(op, sample)
-        result = _core.record(op, sample.attrs, given)
-        (first,) = grad(result, given[index], tensor_of(cotangent, float64), create_graph=True)
-        targets = [given[k] for k in floating(op, sample)]
-        if not first.requires_grad:
-            return [None] * len(targets)
-        found = grad(first, targets, tensor_of(direction, float64), allow_unused=True)
-        return [None if g is None else g._numpy().copy() for g in found]
+Second = tuple[Sample, Any, Any, int, Graph]
+"""A call, a cotangent of its result and of the gradient of an input, which input, and the graph of that gradient."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_second_gradient_against_differences(name: str) -> None:
-    op: Any = REGISTRY[name]
+def second_cases(op: Any) -> list[Second]:
+    """The gradients that are differentiated once more."""
     generator = numpy.random.default_rng(6)
+    found = []
     for sample in smooth_cases(op, 4):
         cotangent = generator.normal(size=sampled.result_type(op, sample).shape)
         for index in floating(op, sample):
             whole = gradient_function(op, sample, index)
-            if whole is None:
-                continue
-            direction = generator.normal(size=whole.outputs[0].shape)
-            arrays = [*sample.arrays, cotangent]
-            plain = second_by_running(op, sample, cotangent, direction, index, "first_sight")
-            fused = second_by_running(op, sample, cotangent, direction, index, "fused")
-            for k, one, other in zip(floating(op, sample), plain, fused, strict=True):
-                where = (name, sample.attrs, sample.types, index, k)
-                numeric = numeric_vjp(lambda a, g=whole: evaluate(g, a)[0], arrays, direction, k)
-                found = numpy.zeros(numeric.shape) if one is None else one
-                assert compare_gradients(found, numeric, 1e-4) is None, where
-                assert (one is None) == (other is None), where
-                if one is not None:
-                    check_bits([[other]], [[one]], [sample], "second derivative, fused")
+            if whole is not None:
+                direction = generator.normal(size=whole.outputs[0].shape)
+                found.append((sample, cotangent, direction, index, whole))
+    return found
+
+
+def second_by_running(op: Any, cases: Sequence[Second], way: str) -> list[list[Any]]:
+    """Gradients with respect to every floating input of the gradients of one."""
+    with tier(way):
+        made = [second_of(op, *case[:4]) for case in cases]
+        return [[None if g is None else g._numpy().copy() for g in part] for part in made]
+
+
+def second_of(op: Any, sample: Sample, cotangent: Any, direction: Any, index: int) -> Sequence[Any]:
+    given = leaves(op, sample)
+    result = _core.record(op, sample.attrs, given)
+    (first,) = grad(result, given[index], tensor_of(cotangent, float64), create_graph=True)
+    targets = [given[k] for k in floating(op, sample)]
+    if not first.requires_grad:
+        return [None] * len(targets)
+    return grad(first, targets, tensor_of(direction, float64), allow_unused=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_second_gradient_against_differences(name: str) -> None:
+    """First gradients against differences: tests/ops/test_generated.py, for the interpreter's."""
+    op: Any = REGISTRY[name]
+    cases = second_cases(op)
+    fused = second_by_running(op, cases, "fused")
+    plain = second_by_running(op, cases, "first_sight")
+    for (sample, cotangent, direction, index, whole), some, others in zip(cases, plain, fused, strict=True):
+        for k, one, other in zip(floating(op, sample), some, others, strict=True):
+            where = (name, sample.attrs, sample.types, index, k)
+            numeric = vjp_by_differences(whole, [*sample.arrays, cotangent], direction, k)
+            found = numpy.zeros(numeric.shape) if one is None else one
+            assert compare_gradients(found, numeric, 1e-4) is None, where
+            assert (one is None) == (other is None), where
+            if one is not None:
+                check_bits([[other]], [[one]], [sample], "second derivative, fused")
 
 
 RULED = [

@@ -12,8 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import samples as sampled
+from differences import vjp_by_differences
 
-from twofold.autodiff.check import compare_gradients, numeric_vjp
+from twofold.autodiff.check import compare_gradients
 from twofold.autodiff.reverse import closed_graph, vjp_graph, vjp_of
 from twofold.dtypes import complex64, complex128, float32, float64
 from twofold.ir.bind import input_node
@@ -92,10 +93,6 @@ def gradient(op: Any, sample: Any, index: int, cotangent: Any) -> tuple[Graph, A
     return vjp, used, evaluate(vjp, arguments(sample, used, cotangent, value))[0]
 
 
-def evaluator(graph: Graph) -> Any:
-    return lambda arrays: evaluate(graph, arrays)[0]
-
-
 def smooth_samples(op: Any, most: int) -> list[Any]:
     """Some calls that finite differences may be taken of, in float64."""
     found = [s for s in op.samples() if s.smooth and any(d in (float32, complex64) for d in s.dtypes)]
@@ -117,7 +114,7 @@ def test_gradient_against_differences(name: str) -> None:
             if dtype not in DIFFERENTIABLE:
                 assert vjp_of(op, sample.attrs, graph, index) is None
                 continue
-            numeric = numeric_vjp(evaluator(graph), sample.arrays, cotangent, index)
+            numeric = vjp_by_differences(graph, sample.arrays, cotangent, index)
             found = gradient(op, sample, index, cotangent)
             if index in op.without_gradient:
                 continue
@@ -164,7 +161,7 @@ def check_second(
     whole = Graph([*graph.input_types, graph.outputs[0].type], vjp.inline(actual))
     second = vjp_graph(whole, 0)
     arrays = [*sample.arrays, cotangent]
-    numeric = numeric_vjp(evaluator(whole), arrays, direction, 0)
+    numeric = vjp_by_differences(whole, arrays, direction, 0)
     if second is None:
         assert compare_gradients(numpy.zeros(numeric.shape), numeric, 1e-4) is None
         return
