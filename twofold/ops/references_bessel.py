@@ -23,15 +23,14 @@ def _path(x: Any) -> tuple[Any, Any]:
 
 
 def _in_pieces(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``function`` of a flat array, a few hundred neighbours at a time, as each needs many points."""
+    """``function`` of different numbers, some neighbours at a time, as each needs as many points as the worst."""
 
     def made(x: Any) -> Any:
-        flat = numpy.asarray(x).reshape(-1)
-        order = numpy.argsort(flat)
-        found = numpy.zeros_like(flat)
-        for k in range(0, flat.size, 256):
-            found[order[k : k + 256]] = function(flat[order[k : k + 256]])
-        return found.reshape(numpy.shape(x))
+        numbers, places = numpy.unique(x, return_inverse=True)
+        found = numpy.zeros_like(numbers)
+        for k in range(0, numbers.size, 64):
+            found[k : k + 64] = function(numbers[k : k + 64])
+        return found[places].reshape(numpy.shape(x))
 
     return made
 
@@ -100,7 +99,7 @@ def bessel_k(order: int, scaled: bool) -> Callable[[Any], Any]:
 
     @wide
     def function(x: Any) -> Any:
-        inner = (x > 0) & numpy.isfinite(x)
+        inner = (x >= _TINY) & numpy.isfinite(x)
         value = _in_pieces(lambda x: _k_scaled(order, x))(numpy.where(inner, x, 1))
         value = numpy.where(x < _TINY, 1 / x if order else -numpy.log(x / 2) - EULER, value)
         value = value if scaled else value * numpy.exp(-x)
@@ -129,7 +128,7 @@ def bessel_y(order: int) -> Callable[[Any], Any]:
 
     @wide
     def function(x: Any) -> Any:
-        inner = (x > 0) & numpy.isfinite(x)
+        inner = (x >= _TINY) & numpy.isfinite(x)
         value = _in_pieces(lambda x: _hankel(order, x).imag)(numpy.where(inner, x, 1))
         tiny = -1 / x if order else numpy.log(x / 2) + EULER
         value = numpy.where(x < _TINY, tiny * 2 / PI, value)
