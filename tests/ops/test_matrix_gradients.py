@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 import pytest
 
 import twofold as torch
+from twofold import _core
 from twofold.autodiff.check import compare_gradients, numeric_vjp
 from twofold.frontend.gradients import grad
+
+
+@pytest.fixture(autouse=True)
+def unfused() -> Iterator[None]:
+    """Operations one by one: what is called again and again here need not be compiled as a whole."""
+    _core.set_tier("first_sight")
+    yield
+    _core.set_tier("auto")
 
 
 def symmetric(x: Any) -> Any:
