@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         utils,
     )
     from twofold.amp import (
+        GradScaler,
         autocast,
         get_autocast_dtype,
         is_autocast_enabled,

@@ -45,11 +45,12 @@ from twofold import static as static
 from twofold import testing as testing
 from twofold import utils as utils
 from twofold._core import Tensor as Tensor
-from twofold.amp import autocast as autocast
-from twofold.amp import get_autocast_dtype as get_autocast_dtype
-from twofold.amp import is_autocast_enabled as is_autocast_enabled
-from twofold.amp import set_autocast_dtype as set_autocast_dtype
-from twofold.amp import set_autocast_enabled as set_autocast_enabled
+from twofold.amp.autocast_mode import autocast as autocast
+from twofold.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from twofold.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from twofold.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from twofold.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from twofold.amp.grad_scaler import GradScaler as GradScaler
 from twofold.dtypes import DType as DType
 from twofold.dtypes import Size as Size
 from twofold.dtypes import finfo as finfo

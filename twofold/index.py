@@ -459,7 +459,8 @@ NAMES: dict[str, dict[str, str]] = {
             "signal special testing utils"
         ),
         "twofold.amp": (
-            "autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype set_autocast_enabled"
+            "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
+            "set_autocast_enabled"
         ),
         "twofold.frontend.control": "associative_scan cond map scan switch while_loop",
         "twofold.frontend.display": "set_printoptions",

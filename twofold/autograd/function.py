@@ -161,7 +161,8 @@ def _result(
 
     types = [value.type_, *[one.type_ for one in results]]
     try:
-        closed = close(backward, types)
+        with _core.AutocastMode(0, _core.autocast_state()[1]):  # the region is that of forward
+            closed = close(backward, types)
     except GraphError as error:
         raise GraphError(
             f"{cls.__name__}.backward asks for a value of a cotangent, but it is declared before there are any, at "

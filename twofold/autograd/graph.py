@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from twofold import _core
 from twofold.frontend.grad_fn import Node
+from twofold.frontend.tensor_hooks import HookHandle, MultiGradHook
 
 Tensor = _core.Tensor
 
 __all__ = [
     "Node",
     "disable_saved_tensors_hooks",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
@@ -115,3 +117,40 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _state.refusals.pop()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"
+) -> HookHandle:
+    """Call ``fn`` once in each backward pass that computes gradients of some of ``tensors``.
+
+    With mode "all" it is called at the end of the pass, with a list of the gradients, None for tensors that the pass
+    does not come to; those of leaves have been added to ``.grad`` by then. With mode "any" it is called with the
+    first gradient that is found: of tensors that are no leaves in the order of the pass, then of leaves. What it
+    returns counts for nothing, and it should not change the gradients.
+
+    Args:
+        tensors: Tensors that require grad; with "any" others are left out.
+        fn: The hook.
+        mode: "all" or "any".
+
+    Returns:
+        A handle whose ``remove()`` takes the hook away.
+
+    Raises:
+        ValueError: For another mode.
+        RuntimeError: With "all", for a tensor that does not require grad.
+
+    >>> import twofold as torch
+    >>> a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    >>> c, d = a * b, a * b
+    >>> seen = lambda gradients: print([gradient is not None for gradient in gradients])
+    >>> handle = torch.autograd.graph.register_multi_grad_hook((a, b, c, d), seen)
+    >>> c.sum().backward(retain_graph=True)
+    [True, True, True, False]
+    >>> c.sum().backward(inputs=(a,), retain_graph=True)
+    [True, False, True, False]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    return MultiGradHook(tensors, fn, mode == "any")

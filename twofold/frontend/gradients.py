@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twofold import _core
+from twofold.frontend.tensor_hooks import backward_pass
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
@@ -126,7 +127,7 @@ def backward(
     """
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        self._backward(gradient, keep, create_graph)
+        backward_pass(self._backward, gradient, keep, create_graph)
     else:
         backward_all((self,), (gradient,), keep, create_graph, inputs)
 
@@ -139,7 +140,7 @@ def backward_all(
     if inputs is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
     _check_inputs("backward", chosen)
-    _core.backward_of(roots, seeds, chosen, keep, create)
+    backward_pass(_core.backward_of, roots, seeds, chosen, keep, create)
 
 
 def grad(
@@ -189,7 +190,7 @@ def grad(
         found = _batched(roots, seeds, targets, create_graph)
     else:
         keep = create_graph if retain_graph is None else retain_graph
-        found = _core.gradients_of(roots, tuple(seeds), targets, keep, create_graph)
+        found = backward_pass(_core.gradients_of, roots, tuple(seeds), targets, keep, create_graph)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
             found[k] = target.detach() * 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
@@ -74,6 +75,66 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     hooks = self._after_hooks()
     hooks.append(call)
     return HookHandle(hooks, call)
+
+
+class MultiGradHook(HookHandle):
+    """A hook on the gradients of several tensors, called once in a backward pass; see ``register_multi_grad_hook``.
+
+    Each tensor has a hook of its own that hands its gradient on. The pass tells of its end, where no more can come.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor], hook: Callable[[Any], Any], first: bool) -> None:
+        self._hook, self._first, self._count = hook, first, len(tensors)
+        wanted = [(k, tensor) for k, tensor in enumerate(tensors) if tensor.requires_grad or not first]
+        self._handles = [tensor.register_hook(self._collector(k)) for k, tensor in wanted]
+        _multi_hooks.add(self)
+
+    def remove(self) -> None:
+        """Take the hook away from all tensors."""
+        for handle in self._handles:
+            handle.remove()
+        _multi_hooks.discard(self)
+
+    def _collector(self, place: int) -> Callable[[Tensor], None]:
+        def collect(gradient: Tensor) -> None:
+            found = _passes.open[-1].setdefault(self, {}) if _passes.open else {}
+            found.setdefault(place, gradient)
+            if self._first and len(found) == 1:
+                self._hook(gradient)
+            elif not _passes.open:
+                self.finish(found)
+
+        return collect
+
+    def finish(self, found: dict[int, Tensor]) -> None:
+        """Call the hook with the gradients of a pass that is over."""
+        if not self._first:
+            self._hook([found.get(place) for place in range(self._count)])
+
+
+class _Passes(threading.local):
+    """The backward passes that the thread is in, and what multi-gradient hooks have seen of each."""
+
+    def __init__(self) -> None:
+        self.open: list[dict[MultiGradHook, dict[int, Tensor]]] = []
+
+
+_passes = _Passes()
+_multi_hooks: weakref.WeakSet[MultiGradHook] = weakref.WeakSet()
+
+
+def backward_pass(run: Callable[..., Any], *args: Any) -> Any:
+    """``run(*args)``, a backward pass, at whose end hooks on the gradients of several tensors are called."""
+    if not _multi_hooks:
+        return run(*args)
+    _passes.open.append({})
+    try:
+        result = run(*args)
+    finally:
+        seen = _passes.open.pop()
+    for hook, found in seen.items():
+        hook.finish(found)
+    return result
 
 
 def retain_grad(self: Tensor) -> None:

@@ -1,20 +1,22 @@
-"""Mixed precision under PyTorch's names: what programs for graphics cards call, as it behaves without one."""
+"""Regions in which operations choose the dtypes that they run in, and methods that heed them."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy
+
 from twofold import _core
-from twofold.dtypes import DType, bfloat16, float16
+from twofold.dtypes import DType, bfloat16, float16, float64
 from twofold.errors import ArgumentError
 
+Tensor = _core.Tensor
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LOWER = {dtype.code: dtype for dtype in (bfloat16, float16)}
-_FIX = "Leave it out: float32 gradients of bfloat16 regions need no scaling."
 
 
 class autocast(_core.AutocastMode):
@@ -133,56 +135,83 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     _core.set_autocast_state(_core.autocast_state()[0], dtype.code)
 
 
-class GradScaler:
-    """Scales losses against underflow of half gradients; without a graphics card it is switched off, as in PyTorch.
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: DType | None = None) -> Any:
+    """Decorate the ``forward`` of an ``autograd.Function`` for ``autocast`` regions of a device.
 
-    So ``init_scale``, ``growth_factor``, ``backoff_factor`` and ``growth_interval`` have no effect. Raises
-    ArgumentError where it is enabled for the CPU.
+    Args:
+        fwd: The method; None: return a decorator.
+        device_type: "cpu", or the name of another device of PyTorch's.
+        cast_inputs: Inside an enabled region, cast floating tensors among the arguments (not those of float64) to
+            this dtype and run the method outside of the region; None: run it as the region says.
 
     >>> import twofold as torch
-    >>> scaler = torch.amp.GradScaler()
-    >>> scaler.scale(torch.tensor(2.0)), scaler.is_enabled()
-    (tensor(2.), False)
+    >>> class Square(torch.autograd.Function):
+    ...     @staticmethod
+    ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x @ x
+    ...
+    ...     @staticmethod
+    ...     @torch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, cotangent):
+    ...         (x,) = ctx.saved_tensors
+    ...         return cotangent @ x.mT + x.mT @ cotangent
+    >>> with torch.autocast("cpu"):
+    ...     Square.apply(torch.ones(2, 2, dtype=torch.bfloat16)).dtype
+    twofold.float32
     """
+    _check_device(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
-    def __init__(
-        self,
-        device: str = "cuda",
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        if enabled and device == "cpu":
-            raise ArgumentError("GradScaler on the CPU", _FIX)
-        self.device = device
+    @functools.wraps(fwd)
+    def wrapped(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        enabled = is_autocast_enabled(device_type)
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = enabled and cast_inputs is None
+        if not enabled or cast_inputs is None:
+            return fwd(ctx, *args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_cast(args, cast_inputs), **_cast(kwargs, cast_inputs))
 
-    def scale(self, outputs: Any) -> Any:
-        """``outputs`` themselves."""
-        return outputs
+    return wrapped
 
-    def unscale_(self, optimizer: Any) -> None:
-        """Gradients are not scaled."""
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """A step of the optimizer."""
-        return optimizer.step(*args, **kwargs)
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorate the ``backward`` of an ``autograd.Function`` whose ``forward`` has ``custom_fwd``.
 
-    def update(self, new_scale: Any = None) -> None:
-        """There is no scale to change."""
+    It runs in the same state of ``autocast`` as ``forward`` did.
 
-    def get_scale(self) -> float:
-        """1."""
-        return 1.0
+    Args:
+        bwd: The method; None: return a decorator.
+        device_type: "cpu", or the name of another device of PyTorch's.
 
-    def is_enabled(self) -> bool:
-        """False."""
-        return False
+    >>> import twofold as torch
+    >>> callable(torch.amp.custom_bwd(device_type="cpu"))
+    True
+    """
+    _check_device(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
+    @functools.wraps(bwd)
+    def wrapped(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, ctx._dtype, ctx._fwd_used_autocast):
+            return bwd(ctx, *args, **kwargs)
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing to load."""
+    return wrapped
+
+
+def _cast(value: Any, dtype: DType) -> Any:
+    """``value`` with the floating tensors in nested containers cast, save those of float64."""
+    if isinstance(value, Tensor):
+        eligible = value.dtype.kind == "f" and value.dtype is not float64
+        return value.to(dtype) if eligible else value
+    if isinstance(value, Mapping):
+        return {_cast(key, dtype): _cast(item, dtype) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cast(item, dtype) for item in value)
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, numpy.ndarray)):
+        return (_cast(item, dtype) for item in value)
+    return value
