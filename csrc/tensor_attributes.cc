@@ -278,6 +278,12 @@ bool gather(GradientSlot* slot, ValueRef value, bool asked) {
     return false;
   }
   if (!slot->gradient) {
+    if (Py_REFCNT(gradient) > 1) {
+      // What a hook has kept does not change when later passes add to `.grad`.
+      Value* kept = current_value(as_tensor(gradient));
+      Py_SETREF(gradient, kept ? wrap(share(kept)) : nullptr);
+      if (!gradient) return false;
+    }
     slot->gradient = gradient;
     return run_after(slot);
   }

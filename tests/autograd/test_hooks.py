@@ -105,3 +105,13 @@ def test_each_output_has_its_own_cotangent():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="2 outputs and 1 grad_outputs"):
         torch.autograd.grad([x * 2, x * 3], x, [torch.ones(2)])
+
+
+def test_a_gradient_that_a_hook_keeps_does_not_change():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    kept = []
+    x.register_hook(kept.append)
+    for factor in (3.0, 4.0):
+        (x * factor).sum().backward()
+    assert [one.tolist() for one in kept] == [[3.0, 3.0], [4.0, 4.0]]
+    assert x.grad.tolist() == [7.0, 7.0]
