@@ -274,6 +274,36 @@ def test_strided_and_indexed_memory(dtype: DType) -> None:
     assert scattered[indices].tobytes() == source[:16].tobytes()
 
 
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("dtype", [dtypes.complex64, dtypes.complex128], ids=str)
+def test_complex_elements(dtype: DType, lanes: int) -> None:
+    values = interesting(dtype)
+    others = values[::-1].copy()
+    whole = apply(
+        lambda b, x, y: b.select(b.cmp("gt", b.real_part(x), 0), x, y),
+        [values, others],
+        [dtype] * 2,
+        dtype,
+        lanes,
+    )
+    assert whole.tobytes() == numpy.where(values.real > 0, values, others).tobytes()
+    turned = apply(
+        lambda b, x: b.pack_complex(b.imaginary_part(x), b.real_part(x)), [values], [dtype], dtype, lanes
+    )
+    assert turned.real.tobytes() == values.imag.tobytes() and turned.imag.tobytes() == values.real.tobytes()
+
+
+def test_long_elements_are_moved_by_vector_instructions() -> None:
+    """LLVM takes masked and chosen vectors of 16-byte integers apart, lane by lane."""
+    dtype, b = dtypes.complex128, Builder()
+    mask, where = b.lane_mask(5), b.load(b.input(0), 0, dtypes.int64, LANES)
+    x, y = b.load(b.input(1), 0, dtype, LANES, mask), b.load_indices(b.input(1), where, dtype, mask)
+    b.store(b.buffer(2), 0, b.select(mask, x, y), mask)
+    b.store_indices(b.buffer(2), where, x, mask)
+    lines = [line for line in b.finish().splitlines() if "<16 x i128>" in line]
+    assert lines and all("bitcast" in line for line in lines)
+
+
 def test_nested_loops_carry_values() -> None:
     b = Builder()
     outer = b.loop(0, b.param(0), carry=[b.const(0, dtypes.int64), b.const(1, dtypes.int64)])

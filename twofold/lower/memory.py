@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.lower.complex import Complex
+from twofold.lower.complex import Complex, is_long
 from twofold.lower.values import LANES, SUFFIXES, Val, llvm_type, suffix
 
 
@@ -91,11 +91,17 @@ class Memory(Complex):
             raw = self._emit(f"load {kind}, ptr {address.ref}, align {memory.itemsize}", memory, lanes)
         else:
             mask = self._full_mask(mask, lanes)
-            name = f"llvm.masked.load.{suffix(memory, lanes)}.p0"
-            self._declare(f"declare {kind} @{name}(ptr, i32, {mask.type}, {kind})")
-            arguments = f"ptr {address.ref}, i32 {memory.itemsize}, {mask.typed}, {kind} zeroinitializer"
-            raw = self._emit(f"call {kind} @{name}({arguments})", memory, lanes)
+            if is_long(memory, lanes):
+                words = self._load_masked(address, dtypes.uint64, self.mask_of_words(mask))
+                return self._reread(words, memory, lanes)
+            raw = self._load_masked(address, memory, mask)
         return self._from_memory(raw, dtype)
+
+    def _load_masked(self, address: Val, dtype: DType, mask: Val) -> Val:
+        kind, name = llvm_type(dtype, mask.lanes), f"llvm.masked.load.{suffix(dtype, mask.lanes)}.p0"
+        self._declare(f"declare {kind} @{name}(ptr, i32, {mask.type}, {kind})")
+        arguments = f"ptr {address.ref}, i32 {dtype.itemsize}, {mask.typed}, {kind} zeroinitializer"
+        return self._emit(f"call {kind} @{name}({arguments})", dtype, mask.lanes)
 
     def _full_mask(self, mask: Val, lanes: int) -> Val:
         if lanes == 1:
@@ -128,6 +134,9 @@ class Memory(Complex):
             self._lines.append(f"  store {raw.typed}, ptr {address.ref}, align {align}{hint}")
             return
         mask = self._full_mask(mask, raw.lanes)
+        if is_long(raw.dtype, raw.lanes):
+            raw, mask = self.words(raw), self.mask_of_words(mask)
+        assert raw.dtype is not None
         name = f"llvm.masked.store.{suffix(raw.dtype, raw.lanes)}.p0"
         self._declare(f"declare void @{name}({raw.type}, ptr, i32, {mask.type})")
         arguments = f"{raw.typed}, ptr {address.ref}, i32 {raw.dtype.itemsize}, {mask.typed}"
@@ -138,11 +147,22 @@ class Memory(Complex):
         memory = _stored(dtype)
         addresses = self.offset(pointer, indices, dtype)
         active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
-        kind = llvm_type(memory, LANES)
-        name = f"llvm.masked.gather.v{LANES}{SUFFIXES[memory]}.v{LANES}p0"
+        if is_long(memory, LANES):
+            words = [self._gather(self._word_at(addresses, k), dtypes.uint64, active) for k in (0, 1)]
+            return self._reread(self._side_by_side(*words), memory, LANES)
+        return self._from_memory(self._gather(addresses, memory, active), dtype)
+
+    def _gather(self, addresses: Val, dtype: DType, active: Val) -> Val:
+        kind, name = llvm_type(dtype, LANES), f"llvm.masked.gather.v{LANES}{SUFFIXES[dtype]}.v{LANES}p0"
         self._declare(f"declare {kind} @{name}({addresses.type}, i32, {active.type}, {kind})")
-        arguments = f"{addresses.typed}, i32 {memory.itemsize}, {active.typed}, {kind} zeroinitializer"
-        return self._from_memory(self._emit(f"call {kind} @{name}({arguments})", memory, LANES), dtype)
+        arguments = f"{addresses.typed}, i32 {dtype.itemsize}, {active.typed}, {kind} zeroinitializer"
+        return self._emit(f"call {kind} @{name}({arguments})", dtype, LANES)
+
+    def _word_at(self, addresses: Val, number: int) -> Val:
+        """The addresses of one of the words of long elements."""
+        if number == 0:
+            return addresses
+        return self._pure(f"getelementptr i64, {addresses.typed}, i64 {number}", None, addresses.lanes)
 
     def load_strided(
         self, pointer: Val, index: Val | int, stride: Val | int, dtype: DType, mask: Val | None = None
@@ -160,6 +180,14 @@ class Memory(Complex):
         assert raw.dtype is not None
         addresses = self.offset(pointer, indices, raw.dtype)
         active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
+        if is_long(raw.dtype, LANES):
+            for k in (0, 1):
+                self._scatter(self._word_at(addresses, k), self._one_of_two(self.words(raw), k), active)
+        else:
+            self._scatter(addresses, raw, active)
+
+    def _scatter(self, addresses: Val, raw: Val, active: Val) -> None:
+        assert raw.dtype is not None
         name = f"llvm.masked.scatter.v{LANES}{SUFFIXES[raw.dtype]}.v{LANES}p0"
         self._declare(f"declare void @{name}({raw.type}, {addresses.type}, i32, {active.type})")
         arguments = f"{raw.typed}, {addresses.typed}, i32 {raw.dtype.itemsize}, {active.typed}"

@@ -35,7 +35,7 @@ _SCALAR_TYPES: dict[DType, str] = {
 _TYPES: dict[tuple[DType | None, int], str] = {
     (dtype, lanes): name if lanes == 1 else f"<{lanes} x {name}>"
     for dtype, name in _SCALAR_TYPES.items()
-    for lanes in (1, 2, 4, 8, 16)
+    for lanes in (1, 2, 4, 8, LANES, 2 * LANES)
 }
 _TYPES |= {(None, 1): "ptr", (None, LANES): f"<{LANES} x ptr>"}
 
