@@ -15,6 +15,7 @@ from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import float_bits, index, is_symbolic, look_up, maximum, minimum, real
 from twofold.ir.types import tensor_type
+from twofold.lower.loopnest import typed_attributes
 
 SIZES = st.integers(0, 40)
 OPERATIONS: dict[str, Any] = {
@@ -161,3 +162,14 @@ def test_a_strict_recording_shares_a_symbol_between_equal_inputs() -> None:
     program = SizeProgram(recording, [n + other], recording.guards).encoded()
     assert _core.run_size_program(program, [3, 3, 9]) == [12]
     assert _core.run_size_program(program, [3, 4, 9]) is None
+
+
+def test_keys_and_texts_hold_the_number_and_narrow_the_plan() -> None:
+    recording = Recording([6, 4], [0, 0])
+    n, m = recording.inputs
+    assert (f"{n:03d}", str(m)) == ("006", "4")
+    assert typed_attributes((n, True, (2 * m,))) == typed_attributes((6, True, (8,)))
+    program = SizeProgram(recording, [n + m], recording.guards).encoded()
+    assert _core.run_size_program(program, [6, 4]) == [10]
+    assert _core.run_size_program(program, [7, 4]) is None
+    assert _core.run_size_program(program, [6, 5]) is None

@@ -203,7 +203,10 @@ class Symbol:
 
     def __format__(self, spec: str) -> str:
         # in a text that may be a key; the name of the symbol would make one of different numbers
-        return format(int(self), spec)
+        return format(float(self) if self.is_real else int(self), spec)
+
+    def __str__(self) -> str:
+        return format(self)
 
     def __repr__(self) -> str:
         parts = []

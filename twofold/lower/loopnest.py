@@ -305,11 +305,13 @@ def access_key(access: Access, vector: int) -> tuple[Any, ...]:
 
 
 def typed_attributes(value: Any) -> Any:
-    """Attributes as a key that tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    """Attributes as a key that tells 1 from 1.0 and True, and 0.0 from -0.0; a symbol is its number, as in the code."""
     if value == ():
         return value
     if isinstance(value, tuple):
         return tuple(typed_attributes(item) for item in value)
+    if isinstance(value, Symbol):
+        return (int, int(value))
     if isinstance(value, complex):
         return (complex, value.real.hex(), value.imag.hex())
     return (type(value), value.hex() if isinstance(value, float) else value)
