@@ -11,9 +11,9 @@ namespace {
 
 // The order of OPERATIONS in twofold/ir/size_program.py. Real numbers are held as the bits of a float64.
 enum Code : int32_t {
-  kAdd, kMultiply, kFloorDivide, kRemainder, kMinimum, kMaximum, kLookUp,
-  kReal, kRealAdd, kRealMultiply, kRealDivide, kFloor,
-  kEqual, kLess, kLessEqual, kRealEqual, kRealLess, kRealLessEqual,
+  kAdd, kMultiply, kQuotient, kModulo, kLeast, kMost, kLookUp,
+  kAsReal, kRealAdd, kRealMultiply, kRealDivide, kWhole,
+  kSame, kBelow, kAtMost, kRealSame, kRealBelow, kRealAtMost,
 };
 
 double real(int64_t bits) { return std::bit_cast<double>(bits); }
@@ -81,33 +81,33 @@ bool SizeProgram::step(const Step& step, std::vector<int64_t>& registers) const 
     case kMultiply:
       if (__builtin_mul_overflow(a, b, &made)) return false;
       break;
-    case kFloorDivide:
-    case kRemainder: {
+    case kQuotient:
+    case kModulo: {
       if (b == 0 || (a == INT64_MIN && b == -1)) return false;
       int64_t quotient = a / b, rest = a % b;
       bool down = rest != 0 && (rest < 0) != (b < 0);
-      made = step.code == kFloorDivide ? quotient - down : down ? rest + b : rest;
+      made = step.code == kQuotient ? quotient - down : down ? rest + b : rest;
       break;
     }
-    case kMinimum: made = std::min(a, b); break;
-    case kMaximum: made = std::max(a, b); break;
-    case kReal: made = bits(static_cast<double>(a)); break;
+    case kLeast: made = std::min(a, b); break;
+    case kMost: made = std::max(a, b); break;
+    case kAsReal: made = bits(static_cast<double>(a)); break;
     case kRealAdd: made = bits(real(a) + real(b)); break;
     case kRealMultiply: made = bits(real(a) * real(b)); break;
     case kRealDivide:
       if (real(b) == 0) return false;
       made = bits(real(a) / real(b));
       break;
-    case kFloor:
+    case kWhole:
       if (!(std::fabs(real(a)) < 9e18)) return false;
       made = static_cast<int64_t>(std::floor(real(a)));
       break;
-    case kEqual: made = a == b; break;
-    case kLess: made = a < b; break;
-    case kLessEqual: made = a <= b; break;
-    case kRealEqual: made = real(a) == real(b); break;
-    case kRealLess: made = real(a) < real(b); break;
-    case kRealLessEqual: made = real(a) <= real(b); break;
+    case kSame: made = a == b; break;
+    case kBelow: made = a < b; break;
+    case kAtMost: made = a <= b; break;
+    case kRealSame: made = real(a) == real(b); break;
+    case kRealBelow: made = real(a) < real(b); break;
+    case kRealAtMost: made = real(a) <= real(b); break;
     default: return false;
   }
   registers.push_back(made);

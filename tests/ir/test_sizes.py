@@ -85,7 +85,7 @@ def test_polynomials_that_are_equal_are_one_object_and_need_no_decision() -> Non
     assert n * m == m * n
     assert recording.guards == []
     assert (4 * n * m) // m is 4 * n
-    assert recording.guards == [("equal", m, 0, False)]
+    assert recording.guards == [("same", m, 0, False)]
     assert (6 * n + 5) // 3 == 2 * n + 1
     assert (6 * n + 5) % 3 == 2
     assert n + 1 > 0

@@ -13,10 +13,10 @@ from twofold.ir.sizes import Monomial, Symbol, Terms, maximum, minimum, terms_of
 _recordings = itertools.count()
 
 _OF_FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "maximum": maximum,
-    "minimum": minimum,
+    "quotient": operator.floordiv,
+    "modulo": operator.mod,
+    "most": maximum,
+    "least": minimum,
 }
 
 Formula = tuple[tuple[int, tuple[Any, ...]], ...]
@@ -102,7 +102,7 @@ class Recording:
             value if position in facts.fixed else self._input(position)
             for position, value in enumerate(values)
         ]
-        self.guards += [("equal", a, b, True) for a, b in zip(symbols, self.inputs) if a is not b]
+        self.guards += [("same", a, b, True) for a, b in zip(symbols, self.inputs) if a is not b]
 
     def _input(self, position: int) -> Any:
         formula = self._follows.get(position)
@@ -203,7 +203,7 @@ class Recording:
         """Take a decision: note that comparison ``name`` of two numbers is ``holds``, as in the example."""
         key = (name, a, b)
         if key not in self._decided:
-            if self.strict and holds and name in ("equal", "real_equal"):
+            if self.strict and holds and name in ("same", "real_same"):
                 raise Narrowed(self._equality(a, b))
             self._decided[key] = holds
             self.guards.append((name, a, b, holds))
@@ -232,13 +232,13 @@ class Recording:
     def _learn(self, name: str, a: Any, b: Any, holds: bool) -> None:
         """Raise the least value of an input from what a guard says of it."""
         low: int | None = None
-        if name == "equal" and not holds and (atom := _sole_atom(a)) is not None and self._lowest[atom] == b:
+        if name == "same" and not holds and (atom := _sole_atom(a)) is not None and self._lowest[atom] == b:
             low = b + 1
-        elif name == "less" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
+        elif name == "below" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
             low = a + 1
-        elif name == "less" and not holds and isinstance(b, int) and (atom := _sole_atom(a)) is not None:
+        elif name == "below" and not holds and isinstance(b, int) and (atom := _sole_atom(a)) is not None:
             low = b
-        elif name == "less_equal" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
+        elif name == "at_most" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
             low = a
         if low is not None and atom is not None:
             before = self._lowest[atom]

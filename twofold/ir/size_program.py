@@ -9,9 +9,9 @@ from twofold.ir.recording import Recording
 from twofold.ir.sizes import Monomial, Symbol, float_bits, real
 
 OPERATIONS = (
-    "add", "multiply", "floor_divide", "remainder", "minimum", "maximum", "look_up",
-    "real", "real_add", "real_multiply", "real_divide", "floor",
-    "equal", "less", "less_equal", "real_equal", "real_less", "real_less_equal",
+    "add", "multiply", "quotient", "modulo", "least", "most", "look_up",
+    "as_real", "real_add", "real_multiply", "real_divide", "whole",
+    "same", "below", "at_most", "real_same", "real_below", "real_at_most",
 )  # fmt: skip
 """What a size program computes, in the order of the core's codes; real numbers are held as the bits of a float64."""
 

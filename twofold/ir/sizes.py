@@ -48,14 +48,14 @@ class Symbol:
         if self.is_real:
             raise TypeError("a real number is no index")
         value = int(self.example)
-        self.recording.decide("equal", self, value, True)
+        self.recording.decide("same", self, value, True)
         return value
 
     __int__ = __index__
 
     def __float__(self) -> float:
         value = self.example
-        self.recording.decide("real_equal" if self.is_real else "equal", self, value, True)
+        self.recording.decide("real_same" if self.is_real else "same", self, value, True)
         return float(value)
 
     def __bool__(self) -> bool:
@@ -69,19 +69,19 @@ class Symbol:
             return True
         if not isinstance(other, (Symbol, int, float)):
             return NotImplemented
-        return self._compared("equal", self, other)
+        return self._compared("same", self, other)
 
     def __lt__(self, other: Any) -> bool:
-        return self._compared("less", self, other)
+        return self._compared("below", self, other)
 
     def __le__(self, other: Any) -> bool:
-        return self._compared("less_equal", self, other)
+        return self._compared("at_most", self, other)
 
     def __gt__(self, other: Any) -> bool:
-        return self._compared("less", other, self)
+        return self._compared("below", other, self)
 
     def __ge__(self, other: Any) -> bool:
-        return self._compared("less_equal", other, self)
+        return self._compared("at_most", other, self)
 
     def _compared(self, name: str, a: Any, b: Any) -> bool:
         key = (name, a.number if isinstance(a, Symbol) else (a,), b.number if isinstance(b, Symbol) else (b,))
@@ -106,7 +106,7 @@ class Symbol:
         if known is not None:
             return known
         low, high = _sides(difference)
-        if name == "equal" and not isinstance(low, Symbol):
+        if name == "same" and not isinstance(low, Symbol):
             low, high = high, low
         return self.recording.decide(name, low, high, holds)
 
@@ -196,7 +196,7 @@ class Symbol:
     def __floor__(self) -> Any:
         if not self.is_real:
             return self
-        return self.recording.combined("floor", self, 0, math.floor(self.example))
+        return self.recording.combined("whole", self, 0, math.floor(self.example))
 
     def __ceil__(self) -> Any:
         return -math.floor(-self) if self.is_real else self
@@ -216,7 +216,7 @@ class Symbol:
         return " + ".join(parts)
 
 
-_COMPARISONS = {"equal": "eq", "less": "lt", "less_equal": "le"}
+_COMPARISONS = {"same": "eq", "below": "lt", "at_most": "le"}
 
 
 def _shown(recording: Recording, atom: int) -> str:
@@ -263,9 +263,9 @@ def _value_of(recording: Recording, monomial: Monomial, factor: int) -> int:
 def _settled(name: str, recording: Recording, difference: Symbol) -> bool | None:
     """What a comparison of two numbers is if the least value of their difference tells, else None."""
     low, negative = recording.least(difference.terms), recording.least((-difference).terms)
-    if name == "equal":
+    if name == "same":
         return False if (low is not None and low > 0) or (negative is not None and negative > 0) else None
-    bound = 1 if name == "less" else 0
+    bound = 1 if name == "below" else 0
     if low is not None and low >= bound:
         return True
     return False if negative is not None and negative >= 1 - bound else None
@@ -286,7 +286,7 @@ def _real(name: str, a: Any, b: Any) -> Any:
 def real(value: Any) -> Any:
     """``float(value)``, but a symbol stays one."""
     if isinstance(value, Symbol) and not value.is_real:
-        return value.recording.combined("real", value, 0, float(value.example))
+        return value.recording.combined("as_real", value, 0, float(value.example))
     return value if isinstance(value, Symbol) else float(value)
 
 
@@ -311,7 +311,7 @@ def _quotient(a: Any, b: Any, recording: Recording) -> Any:
         return front + remaining // b
     low = recording.least(remaining.terms)
     nonnegative = 0 if low is not None and low >= 0 and b > 0 else None
-    return front + recording.combined("floor_divide", remaining, b, remaining.example // b, nonnegative)
+    return front + recording.combined("quotient", remaining, b, remaining.example // b, nonnegative)
 
 
 def _exact_quotient(a: Any, b: Symbol) -> Any:
@@ -334,7 +334,7 @@ def _divided_by_symbol(a: Any, b: Symbol, recording: Recording) -> Any:
     exact = _exact_quotient(a, b)
     if exact is not None:
         return exact
-    return recording.combined("floor_divide", a, b, _example(a) // b.example, _nonnegative(a, b, recording))
+    return recording.combined("quotient", a, b, _example(a) // b.example, _nonnegative(a, b, recording))
 
 
 def _nonnegative(a: Any, b: Any, recording: Recording) -> int | None:
@@ -348,14 +348,14 @@ def _remainder(a: Any, b: Any, recording: Recording) -> Any:
     if isinstance(b, Symbol):
         if b != 0 and (_exact_quotient(a, b) is not None or a is b):
             return 0
-        return recording.combined("remainder", a, b, _example(a) % b.example, _nonnegative(a, b, recording))
+        return recording.combined("modulo", a, b, _example(a) % b.example, _nonnegative(a, b, recording))
     if b == 0:
         raise ZeroDivisionError("integer modulo by zero")
     rest = {monomial: factor % b for monomial, factor in a.terms}
     remaining = recording.polynomial(rest, _evaluated(recording, rest))
     if isinstance(remaining, int):
         return remaining % b
-    return recording.combined("remainder", remaining, b, remaining.example % b, 0 if b > 0 else None)
+    return recording.combined("modulo", remaining, b, remaining.example % b, 0 if b > 0 else None)
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
@@ -380,12 +380,12 @@ def is_symbolic(value: Any) -> bool:
 
 def maximum(a: Any, b: Any) -> Any:
     """The larger number, without a decision which one it is."""
-    return _extreme("maximum", max, a, b)
+    return _extreme("most", max, a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
     """The smaller number, without a decision which one it is."""
-    return _extreme("minimum", min, a, b)
+    return _extreme("least", min, a, b)
 
 
 def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -399,14 +399,14 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
         return (
             function(a, b)
             if not isinstance(a, Symbol)
-            else (b if (difference > 0) == (name == "maximum") else a)
+            else (b if (difference > 0) == (name == "most") else a)
         )
-    settled = _settled("less_equal", recording, difference)
+    settled = _settled("at_most", recording, difference)
     if settled is not None:
-        return (b if settled else a) if name == "maximum" else (a if settled else b)
+        return (b if settled else a) if name == "most" else (a if settled else b)
     low = [recording.least(terms_of(number)) for number in (a, b)]
     known = [number for number in low if number is not None]
-    bound = max(known, default=None) if name == "maximum" else min(known) if len(known) == 2 else None
+    bound = max(known, default=None) if name == "most" else min(known) if len(known) == 2 else None
     return recording.combined(name, a, b, function(_example(a), _example(b)), bound)
 
 
