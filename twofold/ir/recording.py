@@ -62,7 +62,7 @@ class Recording:
     >>> same is n, seven, (n * m + n) // n - 1 == m, 2 * n > m
     (True, 7, True, True)
     >>> recording.guards[2:]
-    [('equal', s0, 0, False), ('less', s1, 2*s0, True)]
+    [('same', s0, 0, False), ('below', s1, 2*s0, True)]
     """
 
     def __init__(
