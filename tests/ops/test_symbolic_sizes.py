@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -185,3 +186,33 @@ def test_a_plan_holds_for_most_other_sizes(name: str) -> None:
     graph = check_result(op, made, second)
     assert graph is not None
     assert compare(made[0], graph, values_of(second), second.arrays)
+
+
+ALL_CALLS = """
+import hashlib, sys
+sys.path.insert(0, {folder!r})
+import numpy
+import samples as sampled
+import twofold
+from twofold import _core
+from twofold.ir.op import REGISTRY
+_core.set_templates({mode!r})
+_core.set_tier("first_sight")
+for name in sampled.operations_with_samples():
+    digest = hashlib.sha256()
+    small = [sample for sample in REGISTRY[name].samples() if all(array.size <= 4096 for array in sample.arrays)]
+    for sample in small[:5]:
+        pairs = zip(sample.arrays, sample.dtypes)
+        given = [_core.from_array(numpy.array(array), False, dtype.code) for array, dtype in pairs]
+        digest.update(_core.record(REGISTRY[name], sample.attrs, given)._numpy().tobytes())
+    print(name, digest.hexdigest())
+"""
+
+
+def test_calls_of_one_family_have_the_bits_of_calls_that_are_planned_one_by_one() -> None:
+    folder = str(Path(__file__).parent)
+    found = []
+    for mode in ("off", "at_once"):  # in processes of their own, as signatures are kept
+        command = [sys.executable, "-c", ALL_CALLS.format(folder=folder, mode=mode)]
+        found.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+    assert [one for one, other in zip(*found, strict=True) if one != other] == []

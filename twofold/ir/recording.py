@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from twofold.ir.sizes import Monomial, Symbol, Terms, maximum, minimum, terms_of
+from twofold.ir.sizes import Monomial, Symbol, Terms, identity, maximum, minimum, terms_of
 
 _recordings = itertools.count()
 
@@ -157,9 +157,10 @@ class Recording:
         return Facts(self._inputs_of(a) | self._inputs_of(b))
 
     def _atom(self, atom: tuple[Any, ...], example: int | float, low: int | None = None) -> Symbol:
-        number = self._atom_numbers.get(atom)
+        key = identity(atom)
+        number = self._atom_numbers.get(key)
         if number is None:
-            number = self._atom_numbers[atom] = len(self._atoms)
+            number = self._atom_numbers[key] = len(self._atoms)
             self._atoms.append(atom)
             self._examples.append(example)
             self._lowest.append(low)
@@ -201,7 +202,7 @@ class Recording:
 
     def decide(self, name: str, a: Any, b: Any, holds: bool) -> bool:
         """Take a decision: note that comparison ``name`` of two numbers is ``holds``, as in the example."""
-        key = (name, a, b)
+        key = identity((name, a, b))
         if key not in self._decided:
             if self.strict and holds and name in ("same", "real_same"):
                 raise Narrowed(self._equality(a, b))

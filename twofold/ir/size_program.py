@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.ir.recording import Recording
-from twofold.ir.sizes import Monomial, Symbol, float_bits, real
+from twofold.ir.sizes import Monomial, Symbol, float_bits, identity, real
 
 OPERATIONS = (
     "add", "multiply", "quotient", "modulo", "least", "most", "look_up",
@@ -79,14 +79,15 @@ class SizeProgram:
             return self._constant(float_bits(value))
         if not isinstance(value, Symbol):
             return self._constant(int(value))
-        if value not in self._places:
+        key = identity(value)
+        if key not in self._places:
             total: Place | None = None
             for monomial, factor in value.terms:
                 part = self._product(monomial, factor)
                 total = part if total is None else self._operation("add", total, part)
             assert total is not None
-            self._places[value] = total
-        return self._places[value]
+            self._places[key] = total
+        return self._places[key]
 
     def _product(self, monomial: Monomial, factor: int) -> Place:
         product = self._constant(factor) if factor != 1 or not monomial else None

@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,7 +64,10 @@ class Symbol:
         return self != 0
 
     def __hash__(self) -> int:
-        return hash((id(self.recording), self.number))
+        if getattr(_keys, "by_identity", False):
+            return hash((Symbol, self.number))
+        # where a table or a set is asked, the number itself decides, as two symbols may be equal
+        return hash(float(self) if self.is_real else int(self))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -369,6 +374,27 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 def _evaluated(recording: Recording, terms: dict[Monomial, int]) -> int:
     return sum(_value_of(recording, monomial, factor) for monomial, factor in terms.items())
+
+
+def identity(value: Any) -> Any:
+    """What tells a number, or nested tuples of them, from all others of one recording, without a decision on it."""
+    if isinstance(value, tuple):
+        return tuple([identity(item) for item in value])
+    return (Symbol, value.number) if isinstance(value, Symbol) else value
+
+
+_keys = threading.local()
+
+
+@contextmanager
+def keys_by_identity() -> Iterator[None]:
+    """Inside, tables tell symbols apart that may be equal: for those that only save work where they find one again."""
+    before = getattr(_keys, "by_identity", False)
+    _keys.by_identity = True
+    try:
+        yield
+    finally:
+        _keys.by_identity = before
 
 
 def is_symbolic(value: Any) -> bool:

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from twofold.dtypes import BY_CODE, DType, Size
-from twofold.ir.sizes import Symbol
+from twofold.ir.sizes import Symbol, identity
 
 Shape = tuple[int, ...]
 
@@ -54,20 +54,23 @@ _TABLE: dict[tuple[DType, Shape, bool], TensorType] = {}
 
 def tensor_type(dtype: DType, shape: Shape = (), weak: bool = False) -> TensorType:
     """The one TensorType with these fields."""
-    key = (dtype, shape, weak)
-    found = _TABLE.get(key)
+    for size in shape:
+        if type(size) is Symbol:
+            # in a table that goes when its plan does
+            return _interned(size.recording.types, (dtype, identity(tuple(shape)), weak), dtype, shape, weak)
+    found = _TABLE.get((dtype, shape, weak))
     if found is None:
-        symbol: Any = next((size for size in shape if isinstance(size, Symbol)), None)
-        table = _TABLE
-        if symbol is None:
-            shape = tuple([int(size) for size in shape])
-        else:
-            table = symbol.recording.types  # which go when their plan does
-        found = table.get((dtype, shape, weak))
-        if found is None:
-            found = TensorType()
-            found.dtype, found.shape, found.weak = dtype, tuple(shape), weak
-            found = table.setdefault((dtype, found.shape, weak), found)
+        shape = tuple([int(size) for size in shape])
+        found = _interned(_TABLE, (dtype, shape, weak), dtype, shape, weak)
+    return found
+
+
+def _interned(table: dict[Any, TensorType], key: Any, dtype: DType, shape: Shape, weak: bool) -> TensorType:
+    found = table.get(key)
+    if found is None:
+        found = TensorType()
+        found.dtype, found.shape, found.weak = dtype, tuple(shape), weak
+        found = table.setdefault(key, found)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.sizes import keys_by_identity
 from twofold.lower.builder import Builder
 from twofold.lower.convolution import plan_convolution, plan_convolution_weight
 from twofold.lower.epilogue import NestEpilogue
@@ -137,7 +138,8 @@ class Schedule:
         ]
 
     def _loop(self, cluster: Cluster) -> None:
-        kernel = NestBuilder(cluster, self._stored).build()
+        with keys_by_identity():
+            kernel = NestBuilder(cluster, self._stored).build()
         if kernel.work == 0 or not kernel.nest.stores:
             return
         nest = kernel.nest
@@ -164,7 +166,8 @@ class Schedule:
             roles["c"] = result
             made = make(None, ())
         else:
-            kernel = NestBuilder(cluster, self._stored).epilogue()
+            with keys_by_identity():
+                kernel = NestBuilder(cluster, self._stored).epilogue()
             nest = kernel.nest
             for number, place in enumerate(self._bound(kernel.buffers, {})):
                 roles[f"epilogue{number}"] = place
@@ -284,8 +287,9 @@ def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:
     forced: list[Node] = []
     while True:
         try:
-            analysis = Analysis(graph, fuse, forced)
-            return analysis, Clustering(analysis, fuse)
+            with keys_by_identity():
+                analysis = Analysis(graph, fuse, forced)
+                return analysis, Clustering(analysis, fuse)
         except NotAffine as obstacle:
             forced.append(obstacle.args[0])
 
