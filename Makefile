@@ -66,8 +66,7 @@ $(VENV)/developer: pyproject.toml
 	touch $@
 
 # The core under the address and undefined-behaviour sanitizers, on a copy of the package; Python itself
-# leaks by design, so leaks are not looked for. libstdc++ is preloaded for the interception of exceptions;
-# -S keeps the editable install from putting the ordinary package first.
+# leaks by design, so leaks are not looked for. libstdc++ is preloaded for the interception of exceptions.
 SANITIZED := build/sanitize/tree
 preload = $(shell g++ -print-file-name=$(1))
 sanitize: $(STAMP) $(VENV)/developer
@@ -77,11 +76,11 @@ sanitize: $(STAMP) $(VENV)/developer
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
 	cp -r twofold tests pyproject.toml $(SANITIZED)
 	rm -f $(SANITIZED)/twofold/_core*.so && cp build/sanitize/_core*.so $(SANITIZED)/twofold
-	cd $(SANITIZED) && PYTHONPATH=".:$$($(CURDIR)/$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	cd $(SANITIZED) && PYTHONPATH="$(CURDIR)/tools/without_install:." \
 	    PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    LD_PRELOAD="$(call preload,libasan.so) $(call preload,libubsan.so) $(call preload,libstdc++.so)" \
-	    "$(CURDIR)/$(VENV)/bin/python" -S -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
+	    "$(CURDIR)/$(VENV)/bin/python" -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
 
 clean:
 	rm -rf build $(VENV) twofold/_core*.so report.html

@@ -48,6 +48,12 @@ SETTINGS = {
 }
 
 
+def settings_of(tree: Path) -> dict[str, str]:
+    """The environment in which the tests of a tree run: they import the tree's package, even if one is installed."""
+    path = os.pathsep.join([str(ROOT / "tools" / "without_install"), str(tree)])
+    return {**os.environ, **SETTINGS, "PYTHONPATH": path}
+
+
 def make_tree(number: int) -> Path:
     """A copy of the tracked files, and of the compiled core."""
     tree = WORK / f"tree{number}"
@@ -80,7 +86,7 @@ def run(tree: Path, stage: Stage, limit: float, without: Sequence[str] = ()) -> 
     process = subprocess.Popen(
         command,
         cwd=tree,
-        env=os.environ | SETTINGS,
+        env=settings_of(tree),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -199,9 +205,14 @@ def examine_all(todo: Sequence[Mutation], done: list[dict[str, Any]], options: A
     trees = Queue[Path]()
     for number in range(options.jobs):
         trees.put(make_tree(number))
-    calls = recorded(trees.queue[0], WORK / "record", SETTINGS, options.jobs) if todo else {}
+    first = trees.queue[0]
+    imported = "import sys, twofold; sys.exit(not twofold.__file__.startswith(sys.argv[1]))"
+    command = [sys.executable, "-c", imported, f"{first}{os.sep}"]
+    if todo and subprocess.run(command, cwd=first, env=settings_of(first), check=False).returncode:
+        raise SystemExit("the tests would import another package than the one that is changed")
+    calls = recorded(first, WORK / "record", settings_of(first), options.jobs) if todo else {}
     suite = Suite(ROOT, calls)
-    if todo and (broken := run(trees.queue[0], UNCHANGED, options.limit)[0]):
+    if todo and (broken := run(first, UNCHANGED, options.limit)[0]):
         raise SystemExit(f"the unchanged tree does not pass: {broken}")
 
     def one(mutation: Mutation) -> dict[str, Any]:

@@ -165,11 +165,12 @@ def _record(tree: Path, target: Path, paths: Sequence[str], settings: Mapping[st
     written = target.with_suffix(".part")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "mutation_record", "-p", "no:xdist", "--tb=no"]
     with tempfile.TemporaryDirectory() as cache:  # what is found there is not compiled
-        own = {TARGET: str(written), "PYTHONPATH": tools, "TWOFOLD_CACHE_DIR": cache}
+        path = os.pathsep.join(filter(None, [tools, settings.get("PYTHONPATH", "")]))
+        own = {TARGET: str(written), "PYTHONPATH": path, "TWOFOLD_CACHE_DIR": cache}
         subprocess.run(
             [*command, "-p", "no:cacheprovider", "-W", "ignore", *paths],
             cwd=tree,
-            env=os.environ | dict(settings) | own,
+            env=dict(settings) | own,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
+from mutate import settings_of
 from mutation_record import KEPT, condensed, recorded
 from mutation_tests import Suite
 from mutations import Mutation
@@ -55,7 +56,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def names(tree: Path, *scope: str) -> list[str]:
-    suite = Suite(tree, recorded(tree, tree / "record", {}, 1))
+    suite = Suite(tree, recorded(tree, tree / "record", settings_of(tree), 1))
     change = Mutation("twofold/library.py", 1, "constant", 0, 1, "0", "1", scope)
     return [test.name.split("::")[1] for test in suite.calling(change)]
 
