@@ -202,7 +202,6 @@ class chosen_places(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda attrs: apply("chosen_places", attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         n, r, repeated = attrs

@@ -28,7 +28,6 @@ class class_number(Custom):
     functions = ()
     checks = True
     differentiable = False
-    call = staticmethod(lambda target, ignore, count: apply("class_number", target, ignore, attrs=(count,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), inputs[0].type)
@@ -89,7 +88,6 @@ class within(Custom):
     checks = True
     kinds = "f"
     error = ValueRangeError
-    call = staticmethod(lambda input, *attrs: apply("within", input, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         self.check_kind(inputs[0].dtype)
@@ -150,7 +148,6 @@ class nonzero_divisor(Custom):
     kinds = "iu"
     differentiable = False
     error = DivisionError
-    call = staticmethod(lambda divisor: apply("nonzero_divisor", divisor))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         self.check_kind(inputs[0].dtype)
@@ -229,7 +226,6 @@ class fitting_values(Custom):
     kinds = "iuf"
     signature = "input"
     error = ArgumentError
-    call = staticmethod(lambda input, dtype: apply("fitting_values", input, attrs=(dtype,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         self.check_kind(inputs[0].dtype)

@@ -107,7 +107,6 @@ class convolution_weight(Custom):
 
     functions = ()
     product = "convolution_weight"
-    call = staticmethod(lambda x, y, attrs: apply("convolution_weight", x, y, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x, y = inputs

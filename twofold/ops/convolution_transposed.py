@@ -110,7 +110,6 @@ class exchange_blocks(Custom):
     """``[outer, rows, columns, inner]`` as ``[outer, columns, rows, inner]``, where the last axis is short."""
 
     functions = ()
-    call = staticmethod(lambda x: apply("exchange_blocks", x))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
@@ -231,7 +230,6 @@ class interleave(Custom):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda *blocks, attrs: apply("interleave", *blocks, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         _, _, sizes, places = attrs

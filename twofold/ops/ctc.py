@@ -45,7 +45,6 @@ class ctc_paths(Custom):
     functions = ()
     kinds = "f"
     half_types = False
-    call = staticmethod(lambda *values: apply("ctc_paths", *values))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         scores, symbols = inputs[:2]
@@ -236,7 +235,6 @@ class ctc_losses:
     memory = (4.5, "the table of all alignments is kept")
 
     functions = ()
-    call = staticmethod(lambda *values, attrs: apply("ctc_losses", *values, attrs=attrs))
 
     def compute(scores: Any, targets: Any, lengths: Any, counts: Any, blank: int, zero_infinity: bool) -> Any:
         batch = scores.shape[1]
@@ -287,9 +285,6 @@ class ctc_mean:
     """The mean of losses, each over the number of its labels; attributes ``(reduction,)``."""
 
     functions = ()
-    call = staticmethod(
-        lambda losses, counts, reduction: apply("ctc_mean", losses, counts, attrs=(reduction,))
-    )
 
     def compute(losses: Any, counts: Any, reduction: str) -> Any:
         need_reduction(reduction)

@@ -105,7 +105,6 @@ class triangle_places(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda attrs: apply("triangle_places", attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         rows, columns, offset, upper = attrs

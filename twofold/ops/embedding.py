@@ -29,8 +29,7 @@ def _failure(self: Any, index: int, inputs: Sequence[TensorType], attrs: Attribu
 def _row_number() -> Any:
     """``class_number`` with the words of a table."""
     text = "``index`` itself, if each is the number of a row; inputs and attributes as of ``class_number``."
-    call = staticmethod(lambda index, ignore, count: apply("row_number", index, ignore, attrs=(count,)))
-    body = {"failure": _failure, "__doc__": text, "call": call, "functions": ()}
+    body = {"failure": _failure, "__doc__": text, "functions": ()}
     return custom(type("row_number", (type(class_number),), body))
 
 
@@ -92,7 +91,6 @@ class frequency_scaled:
     """
 
     functions = ()
-    call = staticmethod(lambda rows, index, size: apply("frequency_scaled", rows, index, attrs=(size,)))
     compute = lambda rows, index, size: strong(rows)
 
     def vjp(ct: Any, y: Any, rows: Any, index: Any, size: int) -> Any:
@@ -112,9 +110,6 @@ class embedding_renorm:
 
     functions = ()
     differentiable = False
-    call = staticmethod(
-        lambda weight, index, most, p: apply("embedding_renorm", weight, index, most, attrs=(p,))
-    )
 
     def compute(weight: Any, index: Any, most: Any, p: float) -> Any:
         flat = ops.reshape(need_index(index), (prod(index.shape),))
@@ -196,7 +191,6 @@ class embedding_bags:
     memory = (4.5, "the rows of all bags are gathered first")
 
     functions = ()
-    call = staticmethod(lambda *values, attrs: apply("embedding_bags", *values, attrs=attrs))
 
     def compute(index: Any, weight: Any, *rest: Any) -> Any:
         *values, mode, cut, weighted, last, padding, scaled = rest

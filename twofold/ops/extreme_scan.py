@@ -67,7 +67,6 @@ class running_argmax(ExtremePlace):
 
     better, identity = "ge", "max"
     running = staticmethod(numpy.maximum.accumulate)
-    call = staticmethod(lambda x: apply("running_argmax", x))
 
 
 @custom
@@ -76,7 +75,6 @@ class running_argmin(ExtremePlace):
 
     better, identity = "le", "min"
     running = staticmethod(numpy.minimum.accumulate)
-    call = staticmethod(lambda x: apply("running_argmin", x))
 
 
 @custom
@@ -85,7 +83,6 @@ class cumulative_logsumexp(Scan):
 
     kinds = "f"
     start = -inf
-    call = staticmethod(lambda x: apply("cumulative_logsumexp", x))
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         high, low = b.maximum(state, values[0]), b.minimum(state, values[0])

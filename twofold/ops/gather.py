@@ -86,7 +86,6 @@ class gather_block(Indexed):
     """``result[a, k, j] = data[a, index[a, k, j], j]``; inputs ``(data, index)``."""
 
     index = 1
-    call = staticmethod(lambda data, index: apply("gather_block", data, index))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         data, index = inputs
@@ -220,7 +219,6 @@ class scatter_sum(Scatter):
 
     index = 0
     kinds = "iufc"
-    call = staticmethod(lambda index, updates, size: apply("scatter_sum", index, updates, attrs=(size,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         index, updates = inputs
@@ -279,7 +277,6 @@ class scatter_set(Scatter):
     """
 
     index = 1
-    call = staticmethod(lambda data, index, updates: apply("scatter_set", data, index, updates))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         data, index, updates = inputs
@@ -327,7 +324,6 @@ class linear_index(Custom):
     functions = ()
     checks = True
     differentiable = False
-    call = staticmethod(lambda *indices, sizes: apply("linear_index", *indices, attrs=(sizes,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))

@@ -52,7 +52,6 @@ class basic_index:
     autograd_name = of_basic_index
     functions = ()
     is_view = True
-    call = staticmethod(lambda x, *starts, attrs: apply("basic_index", x, *starts, attrs=attrs))
 
     def compute(x: Any, *rest: Any) -> Any:
         *starts, sizes, steps, axes, reversed_axes, order = rest
@@ -113,7 +112,6 @@ class index:
     """
 
     functions = ()
-    call = staticmethod(lambda x, *indices, axes: apply("index", x, *indices, attrs=(axes,)))
 
     def compute(x: Any, *rest: Any) -> Any:
         *indices, axes = rest
@@ -171,7 +169,6 @@ def _one_index(x: Any, indices: Sequence[Any], axes: Sequence[int]) -> tuple[Any
 def _put(accumulate: bool, name: str, doc: str) -> Any:
     class body:
         functions = ()
-        call = staticmethod(lambda x, values, *indices, axes: apply(name, x, values, *indices, attrs=(axes,)))
 
         def compute(x: Any, values: Any, *rest: Any) -> Any:
             *indices, axes = rest
@@ -507,7 +504,6 @@ class is_class:
     functions = ()
     signature = "input"
     differentiable = False
-    call = staticmethod(lambda input, count: apply("is_class", input, attrs=(count,)))
     compute = lambda x, count: ops.equal(ops.unsqueeze(x, -1), iota((count,)))
     reference = lambda x, count: x[..., None] == numpy.arange(count)
     samples = lambda: [example((17,), numpy.array([[3, 0], [17, -1]]))]

@@ -32,7 +32,6 @@ class count_up_to(Custom):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda table, size: apply("count_up_to", table, attrs=(size,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(int64, (attrs[0],)))
@@ -182,7 +181,6 @@ class resize:
 
     functions = ()
     kinds = "uif"
-    call = staticmethod(lambda x, *attrs: apply("resize", x, attrs=attrs))
 
     def compute(
         x: Any, mode: str, sizes: tuple[int, ...], placing: str, scales: tuple[Any, ...], antialias: bool

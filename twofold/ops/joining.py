@@ -39,7 +39,6 @@ class clamp_index:
 
     functions = ()
     signature = "start"
-    call = staticmethod(lambda start, highest: apply("clamp_index", start, attrs=(highest,)))
     kinds = "iu"
     differentiable = False
     lower = lambda b, x, highest: b.maximum(b.minimum(x, highest), 0)
@@ -205,7 +204,6 @@ class pad_block(Block):
 
     autograd_name = "ConstantPadNdBackward0"
     value, first = 0, 2
-    call = staticmethod(lambda x, fill, *starts, attrs: apply("pad_block", x, fill, *starts, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x = strong(inputs[0])
@@ -265,9 +263,6 @@ class slice_update(Block):
     """
 
     value, first = 1, 2
-    call = staticmethod(
-        lambda base, value, *starts, attrs: apply("slice_update", base, value, *starts, attrs=attrs)
-    )
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         base = strong(inputs[0])

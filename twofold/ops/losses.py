@@ -287,7 +287,6 @@ class soft_cross_entropy:
     autograd_name = "DivBackward1"
     autocast = "float32"
     functions = ()
-    call = staticmethod(lambda *inputs, attrs: apply("soft_cross_entropy", *inputs, attrs=attrs))
 
     @staticmethod
     def compute(*rest: Any) -> Any:

@@ -324,9 +324,6 @@ class write_view(Composite):
 
     autograd_name = "torch::autograd::CopySlices"
     functions = ()
-    call = staticmethod(
-        lambda base, value, *rest, name, attrs: apply("write_view", base, value, *rest, attrs=(name, attrs))
-    )
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         name, inner = attrs

@@ -207,7 +207,6 @@ class batch_norm_train:
 
     autograd_name = "NativeBatchNormBackward0"
     functions = ()
-    call = staticmethod(lambda *inputs, attrs: apply("batch_norm_train", *inputs, attrs=attrs))
 
     def compute(x: Any, *rest: Any) -> Any:
         weight, bias, eps, _, _ = _split(rest)
@@ -253,7 +252,6 @@ class batch_norm_eval:
 
     autograd_name = "NativeBatchNormBackward0"
     functions = ()
-    call = staticmethod(lambda *inputs, attrs: apply("batch_norm_eval", *inputs, attrs=attrs))
 
     def compute(x: Any, mean: Any, variance: Any, *rest: Any) -> Any:
         weight, bias, eps, _, _ = _split(rest)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ops.base import Host, apply, host, strong
+from twofold.ops.base import Host, host, strong
 
 _numbers = itertools.count()
 
@@ -31,7 +31,6 @@ class observed(Host):
 
     functions = ()
     keeps_nan = True
-    call = staticmethod(lambda value, *shown, attrs: apply("observed", value, *shown, attrs=attrs))
     pure = False
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

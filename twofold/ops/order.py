@@ -165,7 +165,6 @@ class mode_place(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda x, axis: apply("mode_place", x, attrs=(axis,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x, (axis,) = strong(inputs[0]), attrs

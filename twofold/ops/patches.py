@@ -51,8 +51,6 @@ class windows_of_image(Patches):
     Attributes ``(strides, paddings, dilations, sizes of the kernel, sizes of the result)``, of two axes each.
     """
 
-    call = staticmethod(lambda x, attrs: apply("windows_of_image", x, attrs=attrs))
-
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
         return make_node(self, attrs, (x,), tensor_type(x.dtype, (x.shape[0], *attrs[3], *attrs[4])))
@@ -117,7 +115,6 @@ class image_of_windows(Patches):
     """
 
     kinds = "iufc"
-    call = staticmethod(lambda x, attrs: apply("image_of_windows", x, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs

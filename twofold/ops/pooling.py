@@ -137,7 +137,6 @@ class max_pool:
     autograd_name = of_pooling("MaxPool", "WithIndices")
     functions = ()
     kinds = "iuf"
-    call = staticmethod(lambda x, spans: apply("max_pool", x, attrs=(spans,)))
 
     def compute(x: Any, spans: tuple[Span, ...]) -> Any:
         x = strong(x)
@@ -154,7 +153,6 @@ class max_pool_places:
     functions = ()
     kinds = "iuf"
     differentiable = False
-    call = staticmethod(lambda x, spans: apply("max_pool_places", x, attrs=(spans,)))
 
     def compute(x: Any, spans: tuple[Span, ...]) -> Any:
         x = strong(x)
@@ -171,7 +169,6 @@ class avg_pool:
     autograd_name = of_pooling("AvgPool")
     functions = ()
     kinds = "iuf"
-    call = staticmethod(lambda x, spans, divisor: apply("avg_pool", x, attrs=(spans, divisor)))
 
     def compute(x: Any, spans: tuple[Span, ...], divisor: int) -> Any:
         x = strong(x)
@@ -318,7 +315,6 @@ class adaptive_avg_pool:
     autograd_name = of_pooling("AdaptiveAvgPool")
     functions = ()
     kinds = "f"
-    call = staticmethod(lambda x, wanted: apply("adaptive_avg_pool", x, attrs=(wanted,)))
 
     def compute(x: Any, wanted: tuple[int, ...]) -> Any:
         x, count = strong(x), len(wanted)
@@ -346,7 +342,6 @@ class adaptive_max_pool_places:
     functions = ()
     kinds = "f"
     differentiable = False
-    call = staticmethod(lambda x, wanted: apply("adaptive_max_pool_places", x, attrs=(wanted,)))
 
     def compute(x: Any, wanted: tuple[int, ...]) -> Any:
         x, count = ops.stop_gradient(strong(x)), len(wanted)
@@ -369,7 +364,6 @@ class adaptive_max_pool:
 
     functions = ()
     kinds = "f"
-    call = staticmethod(lambda x, wanted: apply("adaptive_max_pool", x, attrs=(wanted,)))
 
     def compute(x: Any, wanted: tuple[int, ...]) -> Any:
         x, count = strong(x), len(wanted)

@@ -44,7 +44,6 @@ class result_block:
 
     functions = ()
     methods = ()
-    call = staticmethod(lambda flat, attrs: apply("result_block", flat, attrs=attrs))
 
     @staticmethod
     def compute(flat: Node, start: int, shape: Shape) -> Node:

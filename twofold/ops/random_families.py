@@ -185,7 +185,6 @@ class checked_weights(Host):
     functions = ()
     title = "multinomial"
     differentiable = False
-    call = staticmethod(lambda weights, needed: apply("checked_weights", weights, attrs=(needed,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         value = convert(inputs[0], float64)
@@ -258,7 +257,6 @@ class order_of_keys(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda keys: apply("order_of_keys", keys))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))

@@ -18,7 +18,7 @@ from twofold.dtypes import float64, int64, uint64
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops import kernels, references_random
-from twofold.ops.base import Custom, apply, custom
+from twofold.ops.base import Custom, custom
 from twofold.ops.random import philox_reference, philox_words
 from twofold.ops.samples import Sample
 
@@ -176,7 +176,6 @@ class random_log_gamma(Rejection):
     in section 6: a draw for alpha + 1 times a uniform number to the power 1 / alpha.
     """
 
-    call = staticmethod(lambda alpha, key, counter: apply("random_log_gamma", alpha, key, counter))
     domain_samples = ((0.01, 0.4, 1.0, 1.5, 7.0, 300.0, -1.0, math.nan),)
 
     @staticmethod
@@ -203,7 +202,6 @@ class random_log_gamma(Rejection):
 class random_poisson_small(Inversion):
     """Numbers with the Poisson distribution of a rate below 10, else NaN."""
 
-    call = staticmethod(lambda rate, key, counter: apply("random_poisson_small", rate, key, counter))
     domain_samples = ((0.0, 0.3, 1.0, 9.5, -1.0, 20.0),)
     valid = staticmethod(lambda b, rate: b.and_(b.cmp("ge", rate, 0.0), b.cmp("lt", rate, 10.0)))
     first = staticmethod(lambda b, rate: b.math("exp", b.neg(rate)))
@@ -228,7 +226,6 @@ class random_poisson_large(Rejection):
     Source: Hörmann, The Transformed Rejection Method for Generating Poisson Random Variables, 1993 (PTRS).
     """
 
-    call = staticmethod(lambda rate, key, counter: apply("random_poisson_large", rate, key, counter))
     domain_samples = ((10.0, 33.3, 1e5, 1e12, 3.0, -1.0),)
     valid = staticmethod(lambda b, rate: b.and_(b.cmp("ge", rate, 10.0), b.cmp("lt", rate, math.inf)))
 
@@ -253,7 +250,6 @@ class random_poisson_large(Rejection):
 class random_binomial_small(Inversion):
     """Numbers with the binomial distribution of ``(count, p)`` with p <= 1/2 and count * p below 10, else NaN."""
 
-    call = staticmethod(lambda count, p, key, counter: apply("random_binomial_small", count, p, key, counter))
     domain_samples = ((0.0, 1.0, 10.0, 15.0, 1e6, 5.0, -1.0), (0.5, 0.5, 0.3, 0.5, 1e-6, 0.0, 0.3))
     ratio = staticmethod(
         lambda b, k, count, p: b.div(b.mul(b.add(b.sub(count, k), 1.0), p), b.mul(k, b.sub(1.0, p)))
@@ -276,7 +272,6 @@ class random_binomial_large(Rejection):
     Source: Hörmann, The Generation of Binomial Random Variates, 1993 (BTRS).
     """
 
-    call = staticmethod(lambda count, p, key, counter: apply("random_binomial_large", count, p, key, counter))
     domain_samples = ((20.0, 100.0, 1e6, 1e9, 5.0), (0.5, 0.3, 0.5, 1e-3, 0.5))
 
     @staticmethod
@@ -316,7 +311,6 @@ class random_von_mises(Rejection):
     Source: Best and Fisher, Efficient Simulation of the von Mises Distribution, 1979.
     """
 
-    call = staticmethod(lambda kappa, key, counter: apply("random_von_mises", kappa, key, counter))
     domain_samples = ((0.0, 1e-7, 0.3, 2.0, 80.0, 1e6, -1.0),)
     valid = staticmethod(lambda b, kappa: b.and_(b.cmp("ge", kappa, 0.0), b.cmp("lt", kappa, math.inf)))
 

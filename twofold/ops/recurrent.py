@@ -392,7 +392,6 @@ class recurrent_states:
     """Everything of every row; inputs ``(x, bias, weight, initial..., [sizes, previous])``."""
 
     functions = ()
-    call = staticmethod(lambda *values, attrs: apply("recurrent_states", *values, attrs=attrs))
     compute = lambda *rest: _Layer(rest[:-3], *rest[-3:]).states()
 
 
@@ -404,7 +403,6 @@ class recurrent_output:
     """
 
     functions = ()
-    call = staticmethod(lambda *values, attrs: apply("recurrent_output", *values, attrs=attrs))
     compute = lambda kept, *rest: _Layer(rest[:-3], *rest[-3:]).shown(kept)
 
     def vjp(ct: Any, y: Any, kept: Any, *rest: Any) -> Any:

@@ -30,7 +30,6 @@ class recurrent_step:
     """
 
     functions = ()
-    call = staticmethod(lambda *values, attrs: apply("recurrent_step", *values, attrs=attrs))
 
     def compute(x: Any, s: Any, *rest: Any) -> Any:
         *before, name, part = rest

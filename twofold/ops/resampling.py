@@ -67,7 +67,6 @@ class resample(Custom):
     functions = ()
     kinds = "f"
     half_types = False
-    call = staticmethod(lambda x, *line, attrs: apply("resample", x, *line, attrs=attrs))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x = inputs[0]

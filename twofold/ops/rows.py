@@ -16,7 +16,7 @@ from twofold.dtypes import int8, int16, int32, int64
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops import kernels
-from twofold.ops.base import Custom, apply, custom
+from twofold.ops.base import Custom, custom
 from twofold.ops.examples import example
 
 SHIFTS = ("data", "data + shift", "shift + data", "data - shift")
@@ -34,7 +34,6 @@ class first_places(Custom):
     functions = ()
     differentiable = False
     may_fail = False
-    call = staticmethod(lambda index, size: apply("first_places", index, attrs=(size,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
@@ -95,7 +94,6 @@ class changed_rows(Custom):
     differentiable = False
     may_fail = False
     overwrites = 0
-    call = staticmethod(lambda *values, how: apply("changed_rows", *values, attrs=(how,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), inputs[0].type)

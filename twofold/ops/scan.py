@@ -106,7 +106,6 @@ class cumulative_sum(Scan):
     """Sums of the elements up to each place of the middle axis."""
 
     kinds = "iuf"
-    call = staticmethod(lambda x: apply("cumulative_sum", x))
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         return b.add(state, values[0])
@@ -129,7 +128,6 @@ class cumulative_product(Scan):
 
     kinds = "iuf"
     start = 1.0
-    call = staticmethod(lambda x: apply("cumulative_product", x))
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         return b.mul(state, values[0])
@@ -160,7 +158,6 @@ class linear_scan(Scan):
     """``s[k] = a[k] * s[k - 1] + b[k]`` along the middle axis, from 0; inputs ``(a, b)``."""
 
     kinds = "f"
-    call = staticmethod(lambda a, b: apply("linear_scan", a, b))
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         return b.add(b.mul(state, values[0]), values[1])

@@ -28,7 +28,6 @@ class sorted_places(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda rows, values, right: apply("sorted_places", rows, values, attrs=(right,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         dtype, _ = common_dtype([node.type for node in inputs])
@@ -129,7 +128,6 @@ class members(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda x, tests, invert: apply("members", x, tests, attrs=(invert,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         dtype, _ = common_dtype([node.type for node in inputs])
@@ -168,7 +166,6 @@ class bin_counts(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda x, low, high, bins: apply("bin_counts", x, low, high, attrs=(bins,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x, low, high = (convert(node, strong(inputs[0]).dtype.compute) for node in inputs)

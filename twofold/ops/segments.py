@@ -100,7 +100,6 @@ class bit_parity(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda x, axes: apply("bit_parity", x, attrs=(axes,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x = strong(inputs[0])

@@ -131,7 +131,6 @@ class grid_counts(Host):
 
     functions = ()
     differentiable = False
-    call = staticmethod(lambda points, weights, *edges: apply("grid_counts", points, weights, *edges))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         points = strong(inputs[0])

@@ -41,9 +41,6 @@ class fractional_max_pool_places:
     functions = ()
     kinds = "f"
     differentiable = False
-    call = staticmethod(
-        lambda x, samples, *attrs: apply("fractional_max_pool_places", x, samples, attrs=attrs)
-    )
 
     def compute(x: Any, samples: Any, kernel: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
         x, count = ops.stop_gradient(strong(x)), len(wanted)
@@ -70,7 +67,6 @@ class elements_at:
     """The elements of the planes of ``x`` at ``places``; attributes ``(count,)``, the number of their axes."""
 
     functions = ()
-    call = staticmethod(lambda x, places, count: apply("elements_at", x, places, attrs=(count,)))
     compute = lambda x, places, count: unfolded(
         chosen(planes(strong(x), count), planes(places, count)), x, count
     )
@@ -121,7 +117,6 @@ class max_unpool:
     """
 
     functions = ()
-    call = staticmethod(lambda x, places, sizes: apply("max_unpool", x, places, attrs=(sizes,)))
 
     def compute(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
         x, count = strong(x), len(sizes)
@@ -196,7 +191,6 @@ class max_pool_share:
     """The cotangent of pooled values brought to their places; attributes ``(count,)``, the number of axes."""
 
     functions = ()
-    call = staticmethod(lambda ct, x, places, count: apply("max_pool_share", ct, x, places, attrs=(count,)))
 
     def compute(ct: Any, x: Any, places: Any, count: int) -> Any:
         lead, size = prod(x.shape[:-count]), prod(x.shape[-count:])

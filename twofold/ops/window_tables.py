@@ -26,7 +26,6 @@ class table_argmax(Extreme):
     """
 
     indices = True
-    call = staticmethod(lambda x, *tables: apply("table_argmax", x, *tables))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x = inputs[0]

@@ -83,7 +83,6 @@ class window_max(Extreme):
     """The largest element of each window; attributes ``(spans,)``."""
 
     differentiable = True
-    call = staticmethod(lambda x, spans: apply("window_max", x, attrs=(spans,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
@@ -120,7 +119,6 @@ class window_argmax(Extreme):
     """
 
     indices = True
-    call = staticmethod(lambda x, spans: apply("window_argmax", x, attrs=(spans,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
@@ -148,7 +146,6 @@ class window_max_share(Extreme):
     kinds = "f"
     indices = True
     differentiable = True
-    call = staticmethod(lambda x, ct, spans: apply("window_max_share", x, ct, attrs=(spans,)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         x, ct = inputs
@@ -247,7 +244,6 @@ class window_sum(Windows):
     """
 
     kinds = "iuf"
-    call = staticmethod(lambda x, spans, divisor: apply("window_sum", x, attrs=(spans, divisor)))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
