@@ -107,6 +107,26 @@ def test_what_killed_writers_left_goes(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["key"]
 
 
+def test_the_cache_stays_below_its_limit(tmp_path: Path) -> None:
+    caches = [DiskCache(tmp_path, limit=4 << 20) for _ in range(3)]  # as of three processes
+    for k in range(1500):
+        caches[k % 3].write(f"key{k}", bytes(5000))
+        if k % 100 == 0:
+            taken = sum(8192 for _ in os.scandir(tmp_path))
+            assert taken <= 5 << 20, k
+    assert caches[0].read("key1499") and caches[0].read("key0") is None
+
+
+def test_the_whole_cache_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    shrink = DiskCache._shrink
+    monkeypatch.setattr(DiskCache, "_shrink", lambda self: looks.append(1) or shrink(self))
+    cache = DiskCache(tmp_path)
+    for k in range(1000):
+        cache.write(f"key{k}", b"code")
+    assert len(looks) == 1
+
+
 def test_an_index_that_names_anything_but_an_object_is_a_miss(tmp_path: Path) -> None:
     from twofold.lower.builder import Builder
     from twofold.runtime.jit import Jit

@@ -33,6 +33,11 @@ def default_directory() -> Path:
     return Path(base) / "twofold"
 
 
+def _on_disk(size: int) -> int:
+    """What a file of ``size`` bytes takes: whole blocks."""
+    return -(-size // _BLOCK) * _BLOCK
+
+
 def _is_trusted(status: os.stat_result) -> bool:
     """Whether only this user, or root, can have written a file."""
     mine = status.st_uid in (os.geteuid(), 0)
@@ -59,7 +64,7 @@ class DiskCache:
         self.limit = limit
         self._path = str(directory)
         self._writable = True
-        self._writes = 0
+        self._room = 0
 
     def read(self, key: str) -> bytes | None:
         """The payload kept under ``key``, or None."""
@@ -85,10 +90,11 @@ class DiskCache:
         if not self._writable:
             return
         try:
-            if self._writes % 64 == 0:
+            if self._room <= 0:
                 os.makedirs(self._path, mode=0o700, exist_ok=True)
-                self._shrink()
-            self._writes += 1
+                # other processes write too, so this one looks again long before it could have filled the rest
+                self._room = max((self.limit - self._shrink()) // 8, 64 * _BLOCK)
+            self._room -= _on_disk(_HEADER + len(payload))
             path = os.path.join(self._path, key)
             with atomic_write(path, private=True, durable=False, clean=False) as file:
                 file.write(_header(key, payload) + payload)
@@ -100,8 +106,11 @@ class DiskCache:
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._path, key))
 
-    def _shrink(self) -> None:
-        """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left."""
+    def _shrink(self) -> int:
+        """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left.
+
+        Returns the bytes that all files take; looking takes long where there are many.
+        """
         remove_stale_in(self._path)
         files: list[tuple[float, int, str]] = []
         with os.scandir(self._path) as entries:
@@ -109,14 +118,14 @@ class DiskCache:
                 with contextlib.suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        # small files take a whole block
-                        files.append((status.st_mtime, -(-status.st_size // _BLOCK) * _BLOCK, entry.path))
+                        files.append((status.st_mtime, _on_disk(status.st_size), entry.path))
         total = sum(size for _, size, _ in files)
         if total <= self.limit:
-            return
+            return total
         for _, size, path in sorted(files):
             with contextlib.suppress(OSError):
                 os.unlink(path)
             total -= size
             if total <= self.limit * 3 // 4:
-                return
+                break
+        return total
