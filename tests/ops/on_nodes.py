@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
+
+sys.path.insert(0, str(Path(__file__).parent))
+
 from differences import vjp_by_differences
 
 import twofold.ops
