@@ -24,6 +24,7 @@ struct PyOperation {
   bool checks_numbers;   // `slow` compares Python numbers with the range of the dtype beside them
   PyObject* slow;        // handles keywords, nodes and everything unusual
   PyObject* dictionary;  // __name__, __doc__, __signature__
+  PyObject* deferred;    // what `slow` makes the callable from when it is first touched, else null
 };
 
 // Replaces the current error by one that also tells the function, its operands and the user's line.
@@ -140,15 +141,16 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   return result;
 }
 
-// A callable that nobody has touched yet: its `slow` makes the callable whose place it takes when it is called or looked into.
+// A callable that nobody has touched yet: when it is called or looked into, its `slow` makes the callable whose place it takes.
 PyObject* first_call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names);
 
-bool is_deferred(const PyOperation* op) { return op->vectorcall == guarded<first_call>; }
+bool is_deferred(const PyOperation* op) { return op->deferred != nullptr; }
 
 bool load(PyOperation* op) {
-  PyObject* loader = op->slow;
+  PyObject *loader = op->slow, *name = op->deferred;
   Py_INCREF(loader);
-  PyObject* python = PyObject_CallNoArgs(loader);
+  Py_INCREF(name);
+  PyObject* python = PyObject_CallOneArg(loader, name);
   auto* found = reinterpret_cast<PyOperation*>(python);
   bool done = python && Py_TYPE(python) == callable_type && !is_deferred(found);
   if (python && !done) PyErr_SetString(PyExc_TypeError, "the loader of a callable must make a callable of the core");
@@ -159,9 +161,11 @@ bool load(PyOperation* op) {
     Py_INCREF(op->slow);
     Py_INCREF(op->dictionary);
     Py_DECREF(loader);
+    Py_DECREF(name);
   }
   Py_XDECREF(python);
   Py_DECREF(loader);
+  Py_DECREF(name);
   return done;
 }
 
@@ -195,6 +199,7 @@ void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(op->slow);
   Py_XDECREF(op->dictionary);
+  Py_XDECREF(op->deferred);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -239,13 +244,17 @@ PyObject* operation_callable(PyObject*, PyObject* arguments) {
   return reinterpret_cast<PyObject*>(made);
 }
 
-// deferred_callable(load) -> callable that becomes the one that `load()` returns when it is first called or looked into.
-PyObject* deferred_callable(PyObject*, PyObject* loader) {
+// deferred_callable(load, name) -> callable that becomes the one that `load(name)` returns when it is first called or looked into.
+PyObject* deferred_callable(PyObject*, PyObject* arguments) {
+  PyObject *loader, *name;
+  if (!PyArg_ParseTuple(arguments, "OU", &loader, &name)) return nullptr;
   auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
   if (!made) return nullptr;
   made->vectorcall = guarded<first_call>;
   made->slow = loader;
+  made->deferred = name;
   Py_INCREF(loader);
+  Py_INCREF(name);
   return reinterpret_cast<PyObject*>(made);
 }
 
@@ -274,8 +283,8 @@ PyObject* set_operator_function(PyObject*, PyObject* arguments) {
 
 PyMethodDef functions[] = {
     {"operation_callable", guarded<operation_callable>, METH_VARARGS, "operation_callable(op, arity, slow): a callable that records op."},
-    {"deferred_callable", guarded<deferred_callable>, METH_O,
-     "deferred_callable(load): a callable that becomes what load() returns when it is first touched."},
+    {"deferred_callable", guarded<deferred_callable>, METH_VARARGS,
+     "deferred_callable(load, name): a callable that becomes what load(name) returns when it is first touched."},
     {"record", method<record>(), METH_FASTCALL,
      "record(op, attrs, inputs): record one call on tensors and numbers."},
     {"set_operator", guarded<set_operator_function>, METH_VARARGS,

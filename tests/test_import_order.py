@@ -57,13 +57,19 @@ RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 # What a program does not need to be imported, and what it may never need.
 LATE_IMPORTS = {
     ("frontend/gradients.py", "twofold.frontend.transforms"),
+    ("lower/loops.py", "twofold.lower.columns"),
+    ("lower/loops.py", "twofold.lower.tiles"),
     ("lower/target.py", "llvmlite.binding"),
+    ("runtime/derived.py", "twofold.autodiff.batch"),
     ("runtime/jit.py", "llvmlite.binding"),
     ("runtime/tracing.py", "twofold.passes.sparse_rows"),
     ("runtime/tracing.py", "twofold.runtime"),
     ("runtime/tracing.py", "twofold.runtime.compile"),
     ("runtime/tracing.py", "twofold.runtime.derived"),
     ("runtime/tracing.py", "twofold.runtime.unknown"),
+    ("schedule/schedule.py", "twofold.lower.convolution"),
+    ("schedule/schedule.py", "twofold.lower.epilogue"),
+    ("schedule/schedule.py", "twofold.lower.gemm"),
 }
 
 FILES = sorted(ROOT.rglob("*.py"))

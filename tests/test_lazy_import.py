@@ -20,6 +20,7 @@ from twofold.ops.base import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_MODULES = 70
+MOST_FOR_A_PROGRAM = 125
 FOREIGN = {"__future__", "atexit", "copy", "threading"}
 """What the package imports beside NumPy, what NumPy imports, and what finds an editable install."""
 
@@ -47,6 +48,16 @@ def test_few_modules_are_imported() -> None:
     own = [name for name in loaded if name.split(".")[0] == "twofold"]
     assert len(own) <= MOST_MODULES, own
     assert set(loaded) - set(own) <= FOREIGN
+
+
+def test_a_small_program_needs_few_more() -> None:
+    own, compiler = printed(
+        "import sys, json, twofold as torch; x = torch.ones(3); (x * 2).sum().item();"
+        "own = [name for name in sys.modules if name.split('.')[0] == 'twofold'];"
+        "print(json.dumps([own, 'twofold.lower.gemm' in own or 'twofold.lower.math.gamma' in own]))"
+    )
+    assert len(own) <= MOST_FOR_A_PROGRAM, own
+    assert not compiler
 
 
 @pytest.mark.parametrize("package", sorted(NAMES))
@@ -211,10 +222,10 @@ def test_missing_names_are_said_as_python_says_them() -> None:
 def test_a_loader_must_make_a_callable() -> None:
     from twofold import _core
 
-    wrong = _core.deferred_callable(lambda: len)  # type: ignore[arg-type, return-value]
+    wrong = _core.deferred_callable(lambda name: len, "x")  # type: ignore[arg-type, return-value]
     with pytest.raises(TypeError, match="must make a callable of the core"):
         wrong([1])
-    fails = _core.deferred_callable(lambda: 1 // 0)  # type: ignore[arg-type, return-value]
+    fails = _core.deferred_callable(lambda name: 1 // 0, "x")  # type: ignore[arg-type, return-value]
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             fails.__doc__  # noqa: B018

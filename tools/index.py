@@ -28,7 +28,8 @@ _WIDTH = 106
 _HEAD = '''"""Which module has what; written by tools/index.py from the operation entries and the packages.
 
 ``ENTRIES`` are operations by module, ``FUNCTIONS`` public functions: the names of one joined by commas, ``.x`` a method
-and ``!x`` the in-place method ``x_``. ``NAMES`` are those that a package imports when they are first used.
+and ``!x`` the in-place method ``x_``. ``MATH`` are functions that kernels compute with by module, ``LIBRARIES`` public
+functions by what computes for them on the host. ``NAMES`` are those that a package imports when they are first used.
 """
 
 '''
@@ -70,7 +71,11 @@ def names() -> dict[str, dict[str, list[str]]]:
 
 # What modules enter
 
-_ENTERING = {"twofold.ir.op": {"register"}, "twofold.ops.base": {"public", "publish"}}
+_ENTERING = {
+    "twofold.ir.op": {"register"},
+    "twofold.lower.math.core": {"function", "wide"},
+    "twofold.ops.base": {"public", "publish"},
+}
 _KINDS = {"source", "elementwise", "reduction", "view", "contraction", "custom", "host", "composite"}
 
 
@@ -111,7 +116,7 @@ def _alone() -> None:
     """Make modules importable without the package around them, and with empty tables."""
     package, empty = types.ModuleType("twofold"), types.ModuleType("twofold.index")
     package.__path__ = [str(PACKAGE)]
-    vars(empty).update(NAMES={}, ENTRIES={}, FUNCTIONS={}, LIBRARIES={}, OPERATORS="", CREATES="")
+    vars(empty).update(NAMES={}, ENTRIES={}, FUNCTIONS={}, LIBRARIES={}, MATH={}, OPERATORS="", CREATES="")
     sys.modules.update({"twofold": package, "twofold.index": empty})
 
 
@@ -149,10 +154,14 @@ def _record() -> dict[str, Any]:
         if library := _library_of(function, known, registry, base.Host):
             libraries[library].append(groups[function][0])
     ops = registry.values()
+    math: dict[str, list[str]] = defaultdict(list)
+    for name, module in recorder.modules[id(importlib.import_module("twofold.lower.math").FUNCTIONS)].items():
+        math[module].append(name)
     return {
         "ENTRIES": entries,
         "FUNCTIONS": functions,
         "LIBRARIES": libraries,
+        "MATH": math,
         "OPERATORS": [op.name for op in ops if getattr(op, "operators", ())],
         "CREATES": [name for op in ops if getattr(op, "creates", "") for name in op.functions],
     }
@@ -226,8 +235,8 @@ def files() -> dict[Path, str]:
         raise RuntimeError(run.stderr)
     found = json.loads(run.stdout)
     parts = [_HEAD]
-    for name, annotation in (("ENTRIES", "str"), ("FUNCTIONS", "str"), ("LIBRARIES", "str")):
-        parts.append(f"{name}: dict[str, {annotation}] = {{\n{_table(found[name])}}}\n")
+    for name in ("ENTRIES", "FUNCTIONS", "LIBRARIES", "MATH"):
+        parts.append(f"{name}: dict[str, str] = {{\n{_table(found[name])}}}\n")
     parts += [f"{name} = (\n{_strings(found[name], '    ')}\n)\n" for name in ("OPERATORS", "CREATES")]
     parts.append(f"NAMES: dict[str, dict[str, str]] = {{\n{_table(names())}}}\n")
     return {FILE: "".join(parts)}

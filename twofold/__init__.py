@@ -6,7 +6,6 @@ define-then-run with TensorFlow 1's. Both make the same graph and return the sam
 
 import builtins
 import copyreg as _copyreg
-from functools import partial as _partial
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +154,7 @@ def _maker(name: str) -> Any:
 
 
 _late = lazy.late_names(__name__)
-_makers = {name: _core.deferred_callable(_partial(_maker, name)) for name in _CREATION}
+_makers = {name: _core.deferred_callable(_maker, name) for name in _CREATION}
 for _name, _function in {**_install.PUBLIC, **_makers, **_DRAWING}.items():
     if _name.isidentifier() and _name not in globals() and _name not in _late:
         globals()[_name] = _function

@@ -1,7 +1,8 @@
 """Which module has what; written by tools/index.py from the operation entries and the packages.
 
 ``ENTRIES`` are operations by module, ``FUNCTIONS`` public functions: the names of one joined by commas, ``.x`` a method
-and ``!x`` the in-place method ``x_``. ``NAMES`` are those that a package imports when they are first used.
+and ``!x`` the in-place method ``x_``. ``MATH`` are functions that kernels compute with by module, ``LIBRARIES`` public
+functions by what computes for them on the host. ``NAMES`` are those that a package imports when they are first used.
 """
 
 ENTRIES: dict[str, str] = {
@@ -438,6 +439,24 @@ LIBRARIES: dict[str, str] = {
         "fft.fft fft.fft2 fft.fftn fft.ifft fft.ifft2 fft.ifftn fft.rfft fft.rfft2 fft.rfftn fft.irfft "
         "fft.irfft2 fft.irfftn fft.hfft fft.hfft2 fft.hfftn fft.ihfft fft.ihfft2 fft.ihfftn stft istft"
     ),
+}
+MATH: dict[str, str] = {
+    "twofold.lower.math.bessel": (
+        "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_j0 "
+        "bessel_j1 bessel_y0 bessel_y1 airy_ai"
+    ),
+    "twofold.lower.math.error": "erf erfc erfcx ndtr log_ndtr ndtri erfinv",
+    "twofold.lower.math.exponential": "exp expm1 sigmoid tanh exp2 sinh cosh",
+    "twofold.lower.math.gamma": "lgamma digamma zeta",
+    "twofold.lower.math.incomplete_gamma": "igamma igammac",
+    "twofold.lower.math.inverse_trigonometric": "atan atan2 asin acos",
+    "twofold.lower.math.logarithm": (
+        "log log1p log2 log10 softplus logaddexp logaddexp2 asinh acosh atanh hypot pow"
+    ),
+    "twofold.lower.math.polynomials": (
+        "chebyshev_t chebyshev_u chebyshev_v chebyshev_w hermite_h hermite_he laguerre_l legendre_p"
+    ),
+    "twofold.lower.math.trigonometric": "sin cos tan",
 }
 OPERATORS = (
     "matmul add subtract multiply divide floor_divide remainder pow negative positive abs equal not_equal "

@@ -6,13 +6,12 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy
 
-from twofold import _core
+from twofold import _core, index
 from twofold.config import config
 from twofold.dtypes import float32
 from twofold.errors import GraphError, TwofoldError
@@ -20,14 +19,13 @@ from twofold.frontend import gradients, storage
 from twofold.frontend.inplace import write_out
 from twofold.frontend.legacy import construct
 from twofold.frontend.mapping import active_mappings
-from twofold.index import OPERATORS
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.kernels import index_of_error_code
 from twofold.ops.signatures import extended, keyword
-from twofold.ops.tables import BY_CALL, FUNCTIONS, GROUPS, INPLACE, METHODS
+from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
 from twofold.runtime.closing import BODY_LINES
 
@@ -232,6 +230,9 @@ def guarded(name: str, value: Any) -> Any:
 PUBLIC: dict[str, Any] = {}
 """Every public function by name, as users get it; its module is imported when it is first touched."""
 
+_methods: dict[str, Any] = {}
+"""Every method that is such a function; a property of the tensor may stand in its place there."""
+
 
 def namespace(name: str) -> dict[str, Any]:
     """The public functions whose names start with ``name`` and a dot, by the rest of their names."""
@@ -261,26 +262,29 @@ def _load(name: str) -> Any:
     return _callable(METHODS[name[1:]] if name[0] == "." else FUNCTIONS[name])
 
 
-def _load_in_place(name: str, function: Any) -> Any:
-    """The in-place form of the method ``name``, which is ``function``."""
+def _load_in_place(name: str) -> Any:
+    """The in-place form of the method ``name``."""
     plain = METHODS[name]
     kind = getattr(BY_CALL.get(plain), "inplace", False) or INPLACE[plain]
-    return guarded(name, _in_place(function, kind == "shape"))
+    return guarded(name, _in_place(_methods[name], kind == "shape"))
 
 
 def install_methods() -> None:
     """Give the tensor type its methods and operators, from the entries alone."""
-    for _, names in GROUPS:
-        function = _core.deferred_callable(partial(_load, names[0]))
-        for name in names:
-            if name[0] == "!":
-                in_place = _core.deferred_callable(partial(_load_in_place, name[1:], function))
-                setattr(Tensor, name[1:] + "_", in_place)
-            elif name[0] != ".":
-                PUBLIC[name] = function
-            elif not name.startswith(".__"):
-                setattr(Tensor, name[1:], function)
-    for one in OPERATORS.split():
+    for groups in index.FUNCTIONS.values():
+        for group in groups.split():
+            names = group.split(",")
+            function = _core.deferred_callable(_load, names[0])
+            for name in names:
+                if name[0] == "!":
+                    in_place = _core.deferred_callable(_load_in_place, name[1:])
+                    setattr(Tensor, name[1:] + "_", in_place)
+                elif name[0] != ".":
+                    PUBLIC[name] = function
+                elif not name.startswith(".__"):
+                    _methods[name[1:]] = function
+                    setattr(Tensor, name[1:], function)
+    for one in index.OPERATORS.split():
         op: Any = REGISTRY[one]
         for operator in op.operators:
             if not _core.set_operator(operator, op):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from twofold.lower.builder import Builder
-from twofold.lower.columns import emit_columns
 from twofold.lower.expression import Expression, Place, weight
 from twofold.lower.loopnest import LoopNest
 from twofold.lower.places import decompose, divide, of_level, once
 from twofold.lower.reducing import emit_rows
-from twofold.lower.tiles import emit_tiles
 from twofold.lower.values import LANES, Val
 
 Body = Callable[[Val, int, "Val | None"], None]
@@ -23,12 +21,23 @@ def emit(nest: LoopNest) -> str:
     """The LLVM text of a nest's kernel."""
     builder = Builder()
     code = Expression(nest, builder)
-    emitters = {
-        "scalar": _scalar, "small": _flat, "flat": _flat, "grid": _grid, "tiles": emit_tiles,
-        "rows": emit_rows, "blocks": emit_rows, "columns": emit_columns, "strips": emit_columns,
-    }  # fmt: skip
-    emitters[nest.form](code)
+    _emitter(nest.form)(code)
     return builder.finish()
+
+
+def _emitter(form: str) -> Callable[[Expression], None]:
+    if form == "tiles":
+        from twofold.lower.tiles import emit_tiles
+
+        return emit_tiles
+    if form in ("columns", "strips"):
+        from twofold.lower.columns import emit_columns
+
+        return emit_columns
+    emitters = {
+        "scalar": _scalar, "small": _flat, "flat": _flat, "grid": _grid, "rows": emit_rows, "blocks": emit_rows,
+    }  # fmt: skip
+    return emitters[form]
 
 
 def sweep(code: Expression, begin: Val, end: Val, heavy: bool, body: Body) -> None:

@@ -8,19 +8,19 @@ from typing import Any
 from twofold import index
 from twofold.lazy import Registry, by_name
 
-GROUPS = [
-    (module, group.split(",")) for module, groups in index.FUNCTIONS.items() for group in groups.split()
-]
-"""Each public function by its module and all its names, written as in ``twofold.index``."""
+_functions: dict[str, str] = {}
+_methods: dict[str, str] = {}
+for _module, _groups in index.FUNCTIONS.items():
+    for _name in _groups.replace(",", " ").split():
+        if _name[0] == ".":
+            _methods[_name[1:]] = _module
+        elif _name[0] != "!":
+            _functions[_name] = _module
 
-FUNCTIONS: Registry[Callable[..., Any]] = Registry(
-    {name: module for module, names in GROUPS for name in names if name[0] not in ".!"}
-)
+FUNCTIONS: Registry[Callable[..., Any]] = Registry(_functions)
 """Every public function by name (aliases included); ``special.erf`` stands in the module ``twofold.special``."""
 
-METHODS: Registry[Callable[..., Any]] = Registry(
-    {name[1:]: module for module, names in GROUPS for name in names if name[0] == "."}
-)
+METHODS: Registry[Callable[..., Any]] = Registry(_methods)
 """Every public method and operator by name; the tensor comes first (reflected operators are swapped)."""
 
 BY_CALL: dict[Callable[..., Any], Any] = {}

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import twofold.autodiff.batched  # noqa: F401  (registers the operations that batching makes)
-from twofold.autodiff.batch import batch_graph, without_samples
 from twofold.autodiff.reverse import closed_graph, vjp_of
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
@@ -111,6 +109,8 @@ class _EachSample(_Derived):
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The call's graph, batched."""
+        from twofold.autodiff.batch import batch_graph, without_samples
+
         name, inner, flags = attrs
         types = [
             without_samples(node.type) if flag else node.type

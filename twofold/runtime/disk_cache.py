@@ -13,7 +13,6 @@ import hashlib
 import os
 import stat
 import time
-from pathlib import Path
 
 from twofold.files import atomic_write, remove_stale_in
 
@@ -24,13 +23,13 @@ _DAY = 86400.0
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def default_directory() -> Path:
+def default_directory() -> str:
     """``TWOFOLD_CACHE_DIR``, else ``twofold`` in the user's cache directory of the XDG specification."""
     chosen = os.environ.get("TWOFOLD_CACHE_DIR")
     if chosen:
-        return Path(chosen)
+        return chosen
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "twofold"
+    return os.path.join(base, "twofold")
 
 
 def _on_disk(size: int) -> int:
@@ -53,16 +52,15 @@ class DiskCache:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     cache = DiskCache(Path(directory))
+    ...     cache = DiskCache(directory)
     ...     cache.write("ab12", b"code")
     ...     cache.read("ab12"), cache.read("cd34")
     (b'code', None)
     """
 
-    def __init__(self, directory: Path, limit: int = 512 << 20) -> None:
-        self.directory = directory
+    def __init__(self, directory: str | os.PathLike[str], limit: int = 512 << 20) -> None:
         self.limit = limit
-        self._path = str(directory)
+        self._path = os.fspath(directory)
         self._writable = True
         self._room = 0
 

@@ -14,7 +14,6 @@ import os
 import re
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from twofold import _core
@@ -38,8 +37,8 @@ def _llvm_identity() -> str:
     spec = importlib.util.find_spec("llvmlite")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("Twofold needs the package llvmlite, which is not installed.")
-    path = Path(next(iter(spec.submodule_search_locations))) / "_version.py"
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with open(os.path.join(next(iter(spec.submodule_search_locations)), "_version.py"), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 class _AtWork:
@@ -136,7 +135,7 @@ class Jit:
     ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own.
     """
 
-    def __init__(self, directory: Path | None = None, processor: str | None = None) -> None:
+    def __init__(self, directory: str | os.PathLike[str] | None = None, processor: str | None = None) -> None:
         self.disk = DiskCache(default_directory() if directory is None else directory)
         self._processor = processor
         target = processor or _core.host_cpu_identity()

@@ -5,15 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.sizes import keys_by_identity
 from twofold.lower.builder import Builder
-from twofold.lower.convolution import plan_convolution, plan_convolution_weight
-from twofold.lower.epilogue import NestEpilogue
-from twofold.lower.gemm import MatmulPlan, MatmulProblem, Operand, plan_matmul
 from twofold.lower.loopnest import LoopNest, typed_attributes
 from twofold.lower.loops import emit
 from twofold.schedule.blocks import split_reductions
@@ -22,11 +19,8 @@ from twofold.schedule.nests import BufferKey, NestBuilder
 from twofold.schedule.units import Analysis, Unit
 from twofold.schedule.views import NotAffine
 
-_PLANS: dict[str, Callable[..., MatmulPlan]] = {
-    "convolution": plan_convolution,
-    "convolution_weight": plan_convolution_weight,
-}
-"""By the ``product`` of an operation: what plans its kernels."""
+if TYPE_CHECKING:
+    from twofold.lower.gemm import MatmulPlan
 
 
 class Instruction:
@@ -171,6 +165,8 @@ class Schedule:
             nest = kernel.nest
             for number, place in enumerate(self._bound(kernel.buffers, {})):
                 roles[f"epilogue{number}"] = place
+            from twofold.lower.epilogue import NestEpilogue
+
             made = make(NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
         self._calls(made, roles, [member.root for member in cluster.units], nest)
 
@@ -179,7 +175,9 @@ class Schedule:
         root = unit.root
         if root.op.product:
             problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
-            return partial(_PLANS[root.op.product], problem)
+            return partial(_planner(root.op.product), problem)
+        from twofold.lower.gemm import MatmulProblem, Operand, plan_matmul
+
         left, right = root.inputs
         m, n = root.shape[-2:]
         batch = root.type.size // max(m * n, 1)
@@ -229,7 +227,7 @@ class Schedule:
         if root.op.product:
             problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
             roles = {**dict(zip("ab", self._operands(unit))), "c": self._result(unit)}
-            self._calls(_PLANS[root.op.product](problem), roles, [root], None)
+            self._calls(_planner(root.op.product)(problem), roles, [root], None)
             return
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
@@ -280,6 +278,17 @@ class Schedule:
         self.sizes[place] = nbytes
         self._scratch += 1
         return place
+
+
+def _planner(product: str) -> Callable[..., MatmulPlan]:
+    """What plans the kernels of operations with this ``product``."""
+    from twofold.lower.convolution import plan_convolution, plan_convolution_weight
+
+    planners: dict[str, Callable[..., MatmulPlan]] = {
+        "convolution": plan_convolution,
+        "convolution_weight": plan_convolution_weight,
+    }
+    return planners[product]
 
 
 def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from twofold.lower.control import Control
 from twofold.lower.emitter import Operand
-from twofold.lower.math import (
-    bessel,
-    error,
-    exponential,
-    gamma,
-    incomplete_gamma,
-    inverse_trigonometric,
-    logarithm,
-    polynomials,
-    trigonometric,
-)
 from twofold.lower.math.core import FUNCTIONS
 from twofold.lower.values import Val
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twofold import dtypes
 from twofold.dtypes import DType
+from twofold.index import MATH
+from twofold.lazy import Registry, by_name
 from twofold.lower.control import Control
 from twofold.lower.emitter import Operand
 from twofold.lower.values import Val
@@ -15,8 +17,7 @@ Function = Callable[..., Val]
 """Takes the builder and one or two operands of equal dtype and lanes."""
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """Constants of one floating format; ``ln2_high + ln2_low`` is log 2 to twice the precision."""
 
     dtype: DType
@@ -58,12 +59,13 @@ def format_of(x: Val) -> Format:
     raise TypeError(f"elementary functions need float32 or float64, got {x.dtype}; cast first")
 
 
-FUNCTIONS: dict[str, Function] = {}
+FUNCTIONS: Registry[Function] = Registry(by_name(MATH))
+"""Every elementary function by name; a look-up imports the module that has it."""
 
 
 def function(implementation: Function) -> Function:
     """Register an implementation under its own name, less a trailing underscore."""
-    FUNCTIONS[implementation.__name__.rstrip("_")] = implementation
+    FUNCTIONS.enter(implementation.__name__.rstrip("_"), implementation)
     return implementation
 
 
@@ -95,7 +97,7 @@ def wide(implementation: Function) -> Function:
             return in_double(b, implementation, *operands)
         return implementation(b, *operands)
 
-    FUNCTIONS[implementation.__name__.rstrip("_")] = either
+    FUNCTIONS.enter(implementation.__name__.rstrip("_"), either)
     return implementation
 
 
