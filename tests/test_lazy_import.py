@@ -13,14 +13,16 @@ import pytest
 
 import twofold as torch
 from twofold import lazy
-from twofold.index import ENTRIES, FUNCTIONS, NAMES
+from twofold.index import ENTRIES, FUNCTIONS
 from twofold.ir.op import REGISTRY, Op, register
+from twofold.names import NAMES
 from twofold.ops.base import FUNCTIONS as PLAIN
 from twofold.ops.base import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_MODULES = 70
 MOST_FOR_A_PROGRAM = 125
+MOST_OF_STATIC = 100
 FOREIGN = {"__future__", "atexit", "copy", "threading"}
 """What the package imports beside NumPy, what NumPy imports, and what finds an editable install."""
 
@@ -48,6 +50,13 @@ def test_few_modules_are_imported() -> None:
     own = [name for name in loaded if name.split(".")[0] == "twofold"]
     assert len(own) <= MOST_MODULES, own
     assert set(loaded) - set(own) <= FOREIGN
+
+
+def test_define_then_run_is_light_too() -> None:
+    loaded = printed("import sys, json, twofold.static; print(json.dumps(list(sys.modules)))")
+    own = [name for name in loaded if name.split(".")[0] == "twofold"]
+    assert len(own) <= MOST_OF_STATIC, own
+    assert not {"argparse", "logging", "shutil", "twofold.distributions"} & set(loaded)
 
 
 def test_a_small_program_needs_few_more() -> None:

@@ -2,8 +2,8 @@
 
     python tools/index.py            # or: make generated
 
-``twofold/index.py``: operation entries and public functions by the module that enters them, and the names that
-packages import under ``if TYPE_CHECKING``. A test compares the file with what is written here.
+``twofold/index.py``: operation entries and public functions by the module that enters them. ``twofold/names.py``: what
+packages import under ``if TYPE_CHECKING``. A test compares the files with what is written here.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "twofold"
-FILE = PACKAGE / "index.py"
+_TABLES = ("ENTRIES", "FUNCTIONS", "LIBRARIES", "MATH")
+_LISTS = ("OPERATORS", "CREATES")
 _WIDTH = 106
-_HEAD = '''"""Which module has what; written by tools/index.py from the operation entries and the packages.
+_INDEX = '''"""Which module enters what; written by tools/index.py from the operation entries.
 
 ``ENTRIES`` are operations by module, ``FUNCTIONS`` public functions: the names of one joined by commas, ``.x`` a method
 and ``!x`` the in-place method ``x_``. ``MATH`` are functions that kernels compute with by module, ``LIBRARIES`` public
-functions by what computes for them on the host. ``NAMES`` are those that a package imports when they are first used.
+functions by what computes for them on the host.
 """
+
+'''
+_NAMES = '''"""What packages import when it is first used, by package and module; written by tools/index.py."""
 
 '''
 
@@ -51,22 +55,48 @@ def module_name(path: Path) -> str:
 
 
 def names() -> dict[str, dict[str, list[str]]]:
-    """For each package with late names, the names by the module that has them; ``a=b`` is ``b as a``."""
+    """For each module with late names, the names by the module that has them; ``a=b`` is ``b as a``, ``*`` all."""
     found: dict[str, dict[str, list[str]]] = {}
-    for path in sorted(PACKAGE.rglob("__init__.py")):
+    for path in sorted(PACKAGE.rglob("*.py")):
         if "attach(__name__" not in path.read_text():
             continue
-        package = module_name(path)
         table: dict[str, list[str]] = defaultdict(list)
         for node in _checked_imports(path):
-            for alias in node.names:
-                name = alias.asname or alias.name
-                inside = path.parent / name
-                if node.module != package and (inside.with_suffix(".py").exists() or inside.is_dir()):
-                    raise ValueError(f"{package}.{name} is also a module: import it without TYPE_CHECKING")
-                table[str(node.module)].append(name if name == alias.name else f"{name}={alias.name}")
-        found[package] = dict(table)
+            table[str(node.module)] += [
+                alias.name if alias.asname in (None, alias.name) else f"{alias.asname}={alias.name}"
+                for alias in node.names
+            ]
+        found[module_name(path)] = dict(table)
     return found
+
+
+def _written_out(names: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, list[str]]]:
+    """The names with those that a star stands for: what the modules imported so have defined that can be called."""
+    for package, table in names.items():
+        starred = [source for source, listed in table.items() if "*" in listed]
+        explicit = {entry.partition("=")[0] for listed in table.values() for entry in listed}
+        found: dict[str, Any] = {}
+        for source in starred:
+            table[source].remove("*")
+            for name, value in vars(importlib.import_module(source)).items():
+                # what a module imports from others than these is for its own use
+                own = callable(value) and getattr(value, "__module__", "") in starred
+                if own and not name.startswith("_") and name not in explicit:
+                    if found.setdefault(name, value) is not value:
+                        raise ValueError(f"{package}.{name} is in two modules: import it by name")
+                    if value.__module__ == source or not hasattr(sys.modules[value.__module__], name):
+                        table[source].append(name)
+    return names
+
+
+def _check_names(names: dict[str, dict[str, list[str]]]) -> None:
+    """Raise ValueError for a late name that would be hidden by a module of the package."""
+    for package, table in names.items():
+        folder = ROOT.joinpath(*package.split("."))
+        for source, listed in table.items():
+            for name in (entry.partition("=")[0] for entry in listed):
+                if source != package and ((folder / f"{name}.py").exists() or (folder / name).is_dir()):
+                    raise ValueError(f"{package}.{name} is also a module: import it without TYPE_CHECKING")
 
 
 # What modules enter
@@ -112,12 +142,20 @@ def _running() -> str:
     return str(frame.f_globals["__name__"])
 
 
+def _put(tables: dict[str, Any]) -> None:
+    """Have modules find these tables in place of those of the files."""
+    index, names = types.ModuleType("twofold.index"), types.ModuleType("twofold.names")
+    vars(index).update({name: table for name, table in tables.items() if name != "NAMES"})
+    vars(names).update(NAMES=tables["NAMES"])
+    sys.modules.update({"twofold.index": index, "twofold.names": names})
+
+
 def _alone() -> None:
     """Make modules importable without the package around them, and with empty tables."""
-    package, empty = types.ModuleType("twofold"), types.ModuleType("twofold.index")
+    package = types.ModuleType("twofold")
     package.__path__ = [str(PACKAGE)]
-    vars(empty).update(NAMES={}, ENTRIES={}, FUNCTIONS={}, LIBRARIES={}, MATH={}, OPERATORS="", CREATES="")
-    sys.modules.update({"twofold": package, "twofold.index": empty})
+    sys.modules["twofold"] = package
+    _put({name: {} for name in (*_TABLES, "NAMES")} | dict.fromkeys(_LISTS, ""))
 
 
 def _groups(base: Any) -> dict[Any, list[str]]:
@@ -226,26 +264,51 @@ def _table(table: dict[str, Any], indent: str = "    ") -> str:
     return "".join(parts)
 
 
-def files() -> dict[Path, str]:
-    """The file by its path."""
+def _asked(question: str, given: Any) -> Any:
+    """What this program answers in a process of its own."""
     run = subprocess.run(
-        [sys.executable, __file__, "--record"], capture_output=True, text=True, cwd=ROOT, check=False
+        [sys.executable, __file__, question],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
     )
     if run.returncode:
         raise RuntimeError(run.stderr)
-    found = json.loads(run.stdout)
-    parts = [_HEAD]
-    for name in ("ENTRIES", "FUNCTIONS", "LIBRARIES", "MATH"):
-        parts.append(f"{name}: dict[str, str] = {{\n{_table(found[name])}}}\n")
-    parts += [f"{name} = (\n{_strings(found[name], '    ')}\n)\n" for name in ("OPERATORS", "CREATES")]
-    parts.append(f"NAMES: dict[str, dict[str, str]] = {{\n{_table(names())}}}\n")
-    return {FILE: "".join(parts)}
+    return json.loads(run.stdout)
+
+
+def _joined(table: dict[str, Any]) -> dict[str, Any]:
+    """A table as the file has it, with strings in place of lists."""
+    return {
+        key: " ".join(value) if isinstance(value, list) else _joined(value) for key, value in table.items()
+    }
+
+
+def _with_stars(tables: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """The names of packages written out, in a process with these tables."""
+    _put(_joined(tables))
+    sys.path.insert(0, str(ROOT))
+    return _written_out(tables["NAMES"])
+
+
+def files() -> dict[Path, str]:
+    """The files by their paths."""
+    found = _asked("--entries", None)
+    found["NAMES"] = _asked("--names", {**found, "NAMES": names()})
+    _check_names(found["NAMES"])
+    parts = [_INDEX]
+    parts += [f"{name}: dict[str, str] = {{\n{_table(found[name])}}}\n" for name in _TABLES]
+    parts += [f"{name} = (\n{_strings(found[name], '    ')}\n)\n" for name in _LISTS]
+    written = f"{_NAMES}NAMES: dict[str, dict[str, str]] = {{\n{_table(found['NAMES'])}}}\n"
+    return {PACKAGE / "index.py": "".join(parts), PACKAGE / "names.py": written}
 
 
 def main(arguments: list[str]) -> None:
-    """Write the file, or with ``--record`` print what modules enter."""
-    if arguments == ["--record"]:
-        print(json.dumps(_record()))
+    """Write the files, or answer a question of the process that does."""
+    if arguments:
+        print(json.dumps(_record() if arguments == ["--entries"] else _with_stars(json.load(sys.stdin))))
         return
     for path, text in files().items():
         path.write_text(text)

@@ -29,6 +29,7 @@ from twofold import lazy as lazy
 from twofold import linalg as linalg
 from twofold import lower as lower
 from twofold import masked as masked
+from twofold import names as names
 from twofold import nn as nn
 from twofold import onnx as onnx
 from twofold import ops as ops

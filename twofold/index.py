@@ -1,8 +1,8 @@
-"""Which module has what; written by tools/index.py from the operation entries and the packages.
+"""Which module enters what; written by tools/index.py from the operation entries.
 
 ``ENTRIES`` are operations by module, ``FUNCTIONS`` public functions: the names of one joined by commas, ``.x`` a method
 and ``!x`` the in-place method ``x_``. ``MATH`` are functions that kernels compute with by module, ``LIBRARIES`` public
-functions by what computes for them on the host. ``NAMES`` are those that a package imports when they are first used.
+functions by what computes for them on the host.
 """
 
 ENTRIES: dict[str, str] = {
@@ -470,30 +470,3 @@ CREATES = (
     "signal.windows.bartlett signal.windows.cosine signal.windows.exponential signal.windows.gaussian "
     "signal.windows.kaiser"
 )
-NAMES: dict[str, dict[str, str]] = {
-    "twofold": {
-        "twofold": (
-            "accelerator amp array_api autodiff autograd backends cpu cuda distributed distributions fft "
-            "files func linalg lower masked nn onnx optim passes random safetensors schedule serialization "
-            "signal special testing utils"
-        ),
-        "twofold.amp": (
-            "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
-            "set_autocast_enabled"
-        ),
-        "twofold.frontend.control": "associative_scan cond map scan switch while_loop",
-        "twofold.frontend.display": "set_printoptions",
-        "twofold.frontend.function": "compile",
-        "twofold.frontend.low_rank": "lobpcg pca_lowrank svd_lowrank",
-        "twofold.frontend.running": (
-            "batch_norm=_batch_norm_of_torch _batch_norm_with_update _native_batch_norm_legit "
-            "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
-        ),
-        "twofold.frontend.windows": (
-            "bartlett_window blackman_window hamming_window hann_window kaiser_window"
-        ),
-        "twofold.func": "vmap",
-        "twofold.runtime.fusing": "wait_for_compiler",
-        "twofold.serialization": "load save",
-    },
-}

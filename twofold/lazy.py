@@ -1,6 +1,6 @@
 """What is made or imported when a program first asks for it: values of tables, and names of packages (PEP 562).
 
-What each module gives is written down in ``twofold.index``, which ``tools/index.py`` derives from the modules.
+Which module has what is written down in ``twofold.index`` and ``twofold.names``, derived by ``tools/index.py``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, M
 from importlib import import_module
 from typing import Any, TypeVar
 
-from twofold.index import NAMES
+from twofold.names import NAMES
 
 T = TypeVar("T")
 _MISSING: Any = object()

@@ -37,71 +37,9 @@ from twofold.dtypes import (
 )
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
-from twofold.static import (
-    array,
-    by_run,
-    checks,
-    contrib,
-    coordination,
-    ctc,
-    datasets,
-    distributions,
-    errors,
-    examples,
-    filled,
-    image,
-    initializers,
-    layers,
-    linalg,
-    logs,
-    losses,
-    math,
-    metrics,
-    nn,
-    nn_more,
-    random,
-    reordering,
-    rnn_cell,
-    sampling,
-    segments,
-    selection,
-    sparse,
-    special,
-    summary,
-    train,
-    variable_rows,
-)
-from twofold.static.config import (
-    ConfigProto,
-    GPUOptions,
-    GraphOptions,
-    OptimizerOptions,
-    RunMetadata,
-    RunOptions,
-)
-from twofold.static.control import (
-    Assert,
-    Print,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_less,
-    assert_less_equal,
-    case,
-    cond,
-    control_dependencies,
-    device,
-    group,
-    name_scope,
-    no_op,
-    op_scope,
-    py_func,
-    switch_case,
-)
-from twofold.static.control import tuple_ as tuple
+from twofold.lazy import attach as _attach
+from twofold.static import by_run, install
 from twofold.static.define import as_dtype, constant, convert_to_tensor
-from twofold.static.flow import foldl, foldr, map_fn, scan, while_loop
-from twofold.static.gradients import gradients, hessians
 from twofold.static.graph import (
     Graph,
     GraphKeys,
@@ -111,109 +49,165 @@ from twofold.static.graph import (
     get_default_session,
     reset_default_graph,
 )
-from twofold.static.initializers import (
-    constant_initializer,
-    glorot_normal_initializer,
-    glorot_uniform_initializer,
-    identity_initializer,
-    ones_initializer,
-    orthogonal_initializer,
-    random_normal_initializer,
-    random_uniform_initializer,
-    truncated_normal_initializer,
-    uniform_unit_scaling_initializer,
-    variance_scaling_initializer,
-    zeros_initializer,
-)
-from twofold.static.install import install as _install
-from twofold.static.platform import app, flags, gfile
-from twofold.static.queues import FIFOQueue, RandomShuffleQueue
-from twofold.static.random import (
-    multinomial,
-    random_gamma,
-    random_normal,
-    random_poisson,
-    random_shuffle,
-    random_uniform,
-    set_random_seed,
-    truncated_normal,
-)
-from twofold.static.readers import TextLineReader, decode_csv
-from twofold.static.scopes import (
-    AUTO_REUSE,
-    VariableScope,
-    get_variable,
-    get_variable_scope,
-    variable_op_scope,
-    variable_scope,
-)
 from twofold.static.session import InteractiveSession, Session
 from twofold.static.shapes import Dimension, TensorShape
-from twofold.static.string_functions import (
-    as_string,
-    decode_raw,
-    read_file,
-    string_join,
-    string_to_number,
-    strings,
-    substr,
-)
-from twofold.static.tensor_array import TensorArray
-from twofold.static.variables import (
-    Variable,
-    all_variables,
-    assign,
-    assign_add,
-    assign_sub,
-    disable_resource_variables,
-    enable_resource_variables,
-    global_variables,
-    global_variables_initializer,
-    initialize_all_variables,
-    initialize_local_variables,
-    initialize_variables,
-    is_variable_initialized,
-    local_variables,
-    local_variables_initializer,
-    model_variables,
-    moving_average_variables,
-    resource_variables_enabled,
-    trainable_variables,
-    variables_initializer,
-)
 
-_install()
-# these themselves need the functions of nn
-vars(nn).update(
-    rnn_cell=rnn_cell,
-    **{name: vars(part)[name] for part in (ctc, nn_more, sampling) for name in part.PUBLISHED},
-)
-_published = (
-    selection,
-    array,
-    filled,
-    checks,
-    math,
-    linalg,
-    reordering,
-    segments,
-    sparse,
-    special,
-    variable_rows,
-)
-_names = {_module.__name__ for _module in _published}
-for _module in _published:
-    for _name, _value in vars(_module).items():
-        # what a module imports from others than these is for its own use
-        if callable(_value) and not _name.startswith("_") and getattr(_value, "__module__", "") in _names:
-            globals().setdefault(_name, _value)
+if TYPE_CHECKING:
+    from twofold.static import (
+        array,
+        by_run,
+        checks,
+        contrib,
+        coordination,
+        ctc,
+        datasets,
+        distributions,
+        errors,
+        examples,
+        filled,
+        image,
+        initializers,
+        layers,
+        linalg,
+        logs,
+        losses,
+        math,
+        metrics,
+        nn,
+        nn_more,
+        random,
+        reordering,
+        rnn_cell,
+        sampling,
+        segments,
+        selection,
+        sparse,
+        special,
+        summary,
+        train,
+        variable_rows,
+    )
+    from twofold.static import logs as logging
+    from twofold.static.array import *  # type: ignore[no-redef]  # noqa: F403
+    from twofold.static.checks import *  # noqa: F403
+    from twofold.static.config import (
+        ConfigProto,
+        GPUOptions,
+        GraphOptions,
+        OptimizerOptions,
+        RunMetadata,
+        RunOptions,
+    )
+    from twofold.static.control import (
+        Assert,
+        Print,
+        assert_equal,
+        assert_greater,
+        assert_greater_equal,
+        assert_less,
+        assert_less_equal,
+        case,
+        cond,
+        control_dependencies,
+        device,
+        group,
+        name_scope,
+        no_op,
+        op_scope,
+        py_func,
+        switch_case,
+    )
+    from twofold.static.control import tuple_ as tuple
+    from twofold.static.datasets import data
+    from twofold.static.differentiation import gradients, hessians
+    from twofold.static.filled import *  # type: ignore[no-redef]  # noqa: F403
+    from twofold.static.flow import foldl, foldr, map_fn, scan, while_loop
+    from twofold.static.image import extract_image_patches, random_crop
+    from twofold.static.initializers import (
+        constant_initializer,
+        glorot_normal_initializer,
+        glorot_uniform_initializer,
+        identity_initializer,
+        ones_initializer,
+        orthogonal_initializer,
+        random_normal_initializer,
+        random_uniform_initializer,
+        truncated_normal_initializer,
+        uniform_unit_scaling_initializer,
+        variance_scaling_initializer,
+        zeros_initializer,
+    )
+    from twofold.static.linalg import *  # noqa: F403
+    from twofold.static.math import *  # noqa: F403
+    from twofold.static.math import inv
+    from twofold.static.nn import softmax
+    from twofold.static.platform import app, flags, gfile
+    from twofold.static.queues import FIFOQueue, RandomShuffleQueue
+    from twofold.static.random import (
+        multinomial,
+        random_gamma,
+        random_normal,
+        random_poisson,
+        random_shuffle,
+        random_uniform,
+        set_random_seed,
+        truncated_normal,
+    )
+    from twofold.static.readers import TextLineReader, decode_csv
+    from twofold.static.reordering import *  # noqa: F403
+    from twofold.static.scopes import (
+        AUTO_REUSE,
+        VariableScope,
+        get_variable,
+        get_variable_scope,
+        variable_op_scope,
+        variable_scope,
+    )
+    from twofold.static.segments import *  # noqa: F403
+    from twofold.static.selection import *  # noqa: F403
+    from twofold.static.sparse import *  # noqa: F403
+    from twofold.static.sparse import strings
+    from twofold.static.special import *  # noqa: F403
+    from twofold.static.string_functions import (
+        as_string,
+        decode_raw,
+        read_file,
+        string_join,
+        string_to_number,
+        substr,
+    )
+    from twofold.static.tensor_array import TensorArray
+    from twofold.static.variable_rows import *  # noqa: F403
+    from twofold.static.variables import (
+        Variable,
+        all_variables,
+        assign,
+        assign_add,
+        assign_sub,
+        disable_resource_variables,
+        enable_resource_variables,
+        global_variables,
+        global_variables_initializer,
+        initialize_all_variables,
+        initialize_local_variables,
+        initialize_variables,
+        is_variable_initialized,
+        local_variables,
+        local_variables_initializer,
+        model_variables,
+        moving_average_variables,
+        resource_variables_enabled,
+        trainable_variables,
+        variables_initializer,
+    )
 
-random_crop, extract_image_patches = image.random_crop, image.extract_image_patches
+install.install()
+
+__getattr__, __dir__ = _attach(__name__)
+
 half, double = float16, float64
 newaxis = None
 VERSION = __version__ = "1.15.0"
-softmax = nn.softmax
-sigmoid, tanh = math.sigmoid, math.tanh
 
 
 def add_to_collection(name: str, value: Any) -> None:
@@ -252,12 +246,6 @@ def get_collection_ref(key: str) -> list[Any]:
     return get_default_graph().get_collection_ref(key)
 
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """The names that the modules of the package publish."""
-
-
 def disable_v2_behavior() -> None:
     """Does nothing: this is TensorFlow 1's behaviour."""
 
@@ -279,8 +267,6 @@ def is_gpu_available(cuda_only: Any = False, min_cuda_compute_capability: Any = 
     return False
 
 
-logging = logs
-data = SimpleNamespace(Dataset=datasets.Dataset, Iterator=datasets.Iterator)
 test = SimpleNamespace(is_gpu_available=is_gpu_available, is_built_with_cuda=lambda: False)
 compat = SimpleNamespace(
     v1=sys.modules[__name__],

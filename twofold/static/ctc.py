@@ -16,9 +16,6 @@ from twofold.static.host_calls import in_python
 from twofold.static.segments import flat_places
 from twofold.static.sparse import SparseTensor
 
-PUBLISHED = ("ctc_greedy_decoder", "ctc_loss")
-"""What ``tf.nn`` shows of this module."""
-
 
 @operation("CTCLoss")
 def _losses(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as Elements
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -474,3 +475,7 @@ def _padded(column: Sequence[Any], shape: Sequence[int | None], value: Any) -> A
             raise failed("padded_batch", ArgumentError(what, "Give larger sizes, or None."))
         made[(k, *[slice(n) for n in array.shape])] = array
     return made
+
+
+data = SimpleNamespace(Dataset=Dataset, Iterator=Iterator)
+"""TensorFlow's module ``tf.data``."""

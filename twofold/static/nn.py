@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
+from twofold.lazy import attach as _attach
 from twofold.ops.base import apply, ops
 from twofold.ops.random import draw_uniform
 from twofold.runtime.tracing import here
@@ -13,14 +14,6 @@ from twofold.static import math
 from twofold.static.array import _indices, concat, gather, reshape, shape
 from twofold.static.array import top_k as top_k
 from twofold.static.control import name_scope
-from twofold.static.convolution import atrous_conv2d as atrous_conv2d
-from twofold.static.convolution import conv1d as conv1d
-from twofold.static.convolution import conv2d as conv2d
-from twofold.static.convolution import conv2d_backprop_input as conv2d_backprop_input
-from twofold.static.convolution import conv2d_transpose as conv2d_transpose
-from twofold.static.convolution import conv3d as conv3d
-from twofold.static.convolution import depthwise_conv2d as depthwise_conv2d
-from twofold.static.convolution import separable_conv2d as separable_conv2d
 from twofold.static.define import (
     Number,
     Tensors,
@@ -37,22 +30,56 @@ from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid
 from twofold.static.math import softplus as softplus
 from twofold.static.math import tanh as tanh
-from twofold.static.pooling import avg_pool as avg_pool
-from twofold.static.pooling import avg_pool3d as avg_pool3d
-from twofold.static.pooling import local_response_normalization as local_response_normalization
-from twofold.static.pooling import lrn as lrn
-from twofold.static.pooling import max_pool as max_pool
-from twofold.static.pooling import max_pool3d as max_pool3d
-from twofold.static.random import multinomial as multinomial
 from twofold.static.random import next_key
-from twofold.static.reordering import batch_to_space as batch_to_space
-from twofold.static.reordering import depth_to_space as depth_to_space
-from twofold.static.reordering import space_to_batch as space_to_batch
-from twofold.static.reordering import space_to_depth as space_to_depth
-from twofold.static.rnn import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
-from twofold.static.rnn import dynamic_rnn as dynamic_rnn
-from twofold.static.rnn import static_bidirectional_rnn as static_bidirectional_rnn
-from twofold.static.rnn import static_rnn as static_rnn
+
+if TYPE_CHECKING:
+    from twofold.static import rnn_cell as rnn_cell
+    from twofold.static.convolution import atrous_conv2d as atrous_conv2d
+    from twofold.static.convolution import conv1d as conv1d
+    from twofold.static.convolution import conv2d as conv2d
+    from twofold.static.convolution import conv2d_backprop_input as conv2d_backprop_input
+    from twofold.static.convolution import conv2d_transpose as conv2d_transpose
+    from twofold.static.convolution import conv3d as conv3d
+    from twofold.static.convolution import depthwise_conv2d as depthwise_conv2d
+    from twofold.static.convolution import separable_conv2d as separable_conv2d
+    from twofold.static.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+    from twofold.static.ctc import ctc_loss as ctc_loss
+    from twofold.static.nn_more import (
+        batch_norm_with_global_normalization as batch_norm_with_global_normalization,
+    )
+    from twofold.static.nn_more import convolution as convolution
+    from twofold.static.nn_more import depthwise_conv2d_native as depthwise_conv2d_native
+    from twofold.static.nn_more import embedding_lookup_sparse as embedding_lookup_sparse
+    from twofold.static.nn_more import fused_batch_norm as fused_batch_norm
+    from twofold.static.nn_more import log_poisson_loss as log_poisson_loss
+    from twofold.static.nn_more import max_pool_with_argmax as max_pool_with_argmax
+    from twofold.static.nn_more import normalize_moments as normalize_moments
+    from twofold.static.nn_more import pool as pool
+    from twofold.static.nn_more import quantized_relu_x as quantized_relu_x
+    from twofold.static.nn_more import sufficient_statistics as sufficient_statistics
+    from twofold.static.nn_more import weighted_moments as weighted_moments
+    from twofold.static.nn_more import zero_fraction as zero_fraction
+    from twofold.static.pooling import avg_pool as avg_pool
+    from twofold.static.pooling import avg_pool3d as avg_pool3d
+    from twofold.static.pooling import local_response_normalization as local_response_normalization
+    from twofold.static.pooling import lrn as lrn
+    from twofold.static.pooling import max_pool as max_pool
+    from twofold.static.pooling import max_pool3d as max_pool3d
+    from twofold.static.random import multinomial as multinomial
+    from twofold.static.reordering import batch_to_space as batch_to_space
+    from twofold.static.reordering import depth_to_space as depth_to_space
+    from twofold.static.reordering import space_to_batch as space_to_batch
+    from twofold.static.reordering import space_to_depth as space_to_depth
+    from twofold.static.rnn import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+    from twofold.static.rnn import dynamic_rnn as dynamic_rnn
+    from twofold.static.rnn import static_bidirectional_rnn as static_bidirectional_rnn
+    from twofold.static.rnn import static_rnn as static_rnn
+    from twofold.static.sampling import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+    from twofold.static.sampling import nce_loss as nce_loss
+    from twofold.static.sampling import sampled_softmax_loss as sampled_softmax_loss
+    from twofold.static.sampling import uniform_candidate_sampler as uniform_candidate_sampler
+
+__getattr__, __dir__ = _attach(__name__)
 
 relu = _unary("Relu", lambda features: ops.relu(features), "max(x, 0).")
 relu6 = _unary("Relu6", lambda features: ops.relu6(features), "x limited to 0 ... 6.")

@@ -25,23 +25,6 @@ from twofold.static.pooling import (
 from twofold.static.segments import unsorted_segment_mean, unsorted_segment_sqrt_n, unsorted_segment_sum
 from twofold.static.sparse import SparseTensor
 
-PUBLISHED = (
-    "batch_norm_with_global_normalization",
-    "convolution",
-    "depthwise_conv2d_native",
-    "embedding_lookup_sparse",
-    "fused_batch_norm",
-    "log_poisson_loss",
-    "max_pool_with_argmax",
-    "normalize_moments",
-    "pool",
-    "quantized_relu_x",
-    "sufficient_statistics",
-    "weighted_moments",
-    "zero_fraction",
-)
-"""What ``tf.nn`` shows of this module."""
-
 depthwise_conv2d_native = depthwise_conv2d
 
 

@@ -21,14 +21,6 @@ from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
 from twofold.static.random import next_key
 
-PUBLISHED = (
-    "log_uniform_candidate_sampler",
-    "nce_loss",
-    "sampled_softmax_loss",
-    "uniform_candidate_sampler",
-)
-"""What ``tf.nn`` shows of this module."""
-
 
 class Sampled(NamedTuple):
     """Classes, and how often each true and each sampled class is expected among them."""

@@ -1,0 +1,163 @@
+"""What packages import when it is first used, by package and module; written by tools/index.py."""
+
+NAMES: dict[str, dict[str, str]] = {
+    "twofold": {
+        "twofold": (
+            "accelerator amp array_api autodiff autograd backends cpu cuda distributed distributions fft "
+            "files func linalg lower masked nn onnx optim passes random safetensors schedule serialization "
+            "signal special testing utils"
+        ),
+        "twofold.amp": (
+            "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
+            "set_autocast_enabled"
+        ),
+        "twofold.frontend.control": "associative_scan cond map scan switch while_loop",
+        "twofold.frontend.display": "set_printoptions",
+        "twofold.frontend.function": "compile",
+        "twofold.frontend.low_rank": "lobpcg pca_lowrank svd_lowrank",
+        "twofold.frontend.running": (
+            "batch_norm=_batch_norm_of_torch _batch_norm_with_update _native_batch_norm_legit "
+            "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
+        ),
+        "twofold.frontend.windows": (
+            "bartlett_window blackman_window hamming_window hann_window kaiser_window"
+        ),
+        "twofold.func": "vmap",
+        "twofold.runtime.fusing": "wait_for_compiler",
+        "twofold.serialization": "load save",
+    },
+    "twofold.static": {
+        "twofold.static": (
+            "array by_run checks contrib coordination ctc datasets distributions errors examples filled "
+            "image initializers layers linalg logs losses math metrics nn nn_more random reordering "
+            "rnn_cell sampling segments selection sparse special summary train variable_rows logging=logs"
+        ),
+        "twofold.static.array": (
+            "placeholder placeholder_with_default identity reshape shape size rank transpose "
+            "matrix_transpose expand_dims squeeze concat stack pack unstack tensor_slice unpack split tile "
+            "slice indexed strided_slice_of gather gather_nd chosen one_hot reverse reverse_v2 "
+            "sequence_mask"
+        ),
+        "twofold.static.checks": (
+            "assert_positive assert_negative assert_non_negative assert_non_positive assert_near "
+            "assert_none_equal assert_rank assert_rank_at_least assert_scalar assert_type assert_integer"
+        ),
+        "twofold.static.config": (
+            "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
+        ),
+        "twofold.static.control": (
+            "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal "
+            "case cond control_dependencies device group name_scope no_op op_scope py_func switch_case "
+            "tuple=tuple_"
+        ),
+        "twofold.static.datasets": "data",
+        "twofold.static.differentiation": "gradients hessians",
+        "twofold.static.filled": (
+            "zeros_like ones_like fill zeros ones eye range diag diag_part matrix_diag matrix_diag_part "
+            "broadcast_to matrix_band_part pad top_k"
+        ),
+        "twofold.static.flow": "foldl foldr map_fn scan while_loop",
+        "twofold.static.image": "extract_image_patches random_crop",
+        "twofold.static.initializers": (
+            "constant_initializer glorot_normal_initializer glorot_uniform_initializer identity_initializer "
+            "ones_initializer orthogonal_initializer random_normal_initializer random_uniform_initializer "
+            "truncated_normal_initializer uniform_unit_scaling_initializer variance_scaling_initializer "
+            "zeros_initializer"
+        ),
+        "twofold.static.linalg": (
+            "cholesky matrix_determinant det logdet matrix_exponential expm self_adjoint_eigvals eigvalsh "
+            "matrix_inverse matrix_solve matrix_triangular_solve cholesky_solve solve triangular_solve "
+            "self_adjoint_eig eigh svd qr norm fft ifft fft2d ifft2d fft3d ifft3d rfft irfft matvec slogdet "
+            "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq"
+        ),
+        "twofold.static.math": (
+            "inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log log1p sin cos tan asin "
+            "acos atan sinh cosh tanh sigmoid log_sigmoid softplus erf erfc floor ceil round rint is_nan "
+            "is_inf is_finite logical_not stop_gradient subtract sub multiply mul realdiv floordiv "
+            "floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 squared_difference "
+            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor add "
+            "truediv divide div divide_no_nan reduce_sum reduce_mean reduce_prod reduce_max reduce_min "
+            "reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax arg_max argmin "
+            "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n clip_by_value clip_by_norm "
+            "global_norm clip_by_global_norm cumsum cumprod cast to_float to_double to_int32 to_int64 "
+            "linspace lin_space trace cross"
+        ),
+        "twofold.static.nn": "softmax",
+        "twofold.static.platform": "app flags gfile",
+        "twofold.static.queues": "FIFOQueue RandomShuffleQueue",
+        "twofold.static.random": (
+            "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
+            "set_random_seed truncated_normal"
+        ),
+        "twofold.static.readers": "TextLineReader decode_csv",
+        "twofold.static.reordering": (
+            "reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd "
+            "space_to_batch batch_to_space roll sort argsort searchsorted invert_permutation meshgrid "
+            "batch_gather unravel_index strided_slice"
+        ),
+        "twofold.static.scopes": (
+            "AUTO_REUSE VariableScope get_variable get_variable_scope variable_op_scope variable_scope"
+        ),
+        "twofold.static.segments": (
+            "count_up_to segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
+            "unsorted_segment_prod unsorted_segment_max unsorted_segment_min unsorted_segment_mean "
+            "unsorted_segment_sqrt_n flat_places scatter_nd scattered tensor_scatter_update "
+            "tensor_scatter_add tensor_scatter_sub sparse_segment_sum sparse_segment_mean "
+            "sparse_segment_sqrt_n"
+        ),
+        "twofold.static.selection": (
+            "where select true_places boolean_mask unique_with_counts unique setdiff1d dynamic_partition "
+            "dynamic_stitch count_nonzero confusion_matrix bincount histogram_fixed_width"
+        ),
+        "twofold.static.sparse": (
+            "strings SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense "
+            "sparse_tensor_to_dense sparse_tensor_dense_matmul sparse_reduce_sum sparse_reorder "
+            "sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
+        ),
+        "twofold.static.special": (
+            "acosh asinh atanh lgamma digamma igamma igammac zeta conj angle polygamma real imag complex "
+            "to_complex64 to_complex128 to_bfloat16 bitcast saturate_cast scalar_mul lbeta "
+            "cumulative_logsumexp shape_n identity_n verify_tensor_all_finite check_numerics "
+            "broadcast_static_shape broadcast_dynamic_shape make_template"
+        ),
+        "twofold.static.string_functions": (
+            "as_string decode_raw read_file string_join string_to_number substr"
+        ),
+        "twofold.static.tensor_array": "TensorArray",
+        "twofold.static.variable_rows": (
+            "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
+            "scatter_nd_update scatter_nd_add scatter_nd_sub"
+        ),
+        "twofold.static.variables": (
+            "Variable all_variables assign assign_add assign_sub disable_resource_variables "
+            "enable_resource_variables global_variables global_variables_initializer "
+            "initialize_all_variables initialize_local_variables initialize_variables "
+            "is_variable_initialized local_variables local_variables_initializer model_variables "
+            "moving_average_variables resource_variables_enabled trainable_variables variables_initializer"
+        ),
+    },
+    "twofold.static.nn": {
+        "twofold.static": "rnn_cell",
+        "twofold.static.convolution": (
+            "atrous_conv2d conv1d conv2d conv2d_backprop_input conv2d_transpose conv3d depthwise_conv2d "
+            "separable_conv2d"
+        ),
+        "twofold.static.ctc": "ctc_greedy_decoder ctc_loss",
+        "twofold.static.nn_more": (
+            "batch_norm_with_global_normalization convolution depthwise_conv2d_native "
+            "embedding_lookup_sparse fused_batch_norm log_poisson_loss max_pool_with_argmax "
+            "normalize_moments pool quantized_relu_x sufficient_statistics weighted_moments zero_fraction"
+        ),
+        "twofold.static.pooling": (
+            "avg_pool avg_pool3d local_response_normalization lrn max_pool max_pool3d"
+        ),
+        "twofold.static.random": "multinomial",
+        "twofold.static.reordering": "batch_to_space depth_to_space space_to_batch space_to_depth",
+        "twofold.static.rnn": (
+            "bidirectional_dynamic_rnn dynamic_rnn static_bidirectional_rnn static_rnn"
+        ),
+        "twofold.static.sampling": (
+            "log_uniform_candidate_sampler nce_loss sampled_softmax_loss uniform_candidate_sampler"
+        ),
+    },
+}
