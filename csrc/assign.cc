@@ -79,7 +79,7 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
     PyErr_Format(PyExc_RuntimeError,
                  "in-place: a leaf that requires grad is changed in place: %s (%s), at %s. "
                  "Do it under no_grad(), or on a copy.",
-                 old->type->text().c_str(), location_text(leaf->value->location).c_str(), where.c_str());
+                 old->type->text().c_str(), line_text(leaf->value->location).c_str(), where.c_str());
     return false;
   }
   if (value->type->shape != old->type->shape) {
@@ -87,7 +87,7 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
     PyErr_Format(PyExc_RuntimeError,
                  "in-place: the result %s does not have the shape of the tensor %s (%s), at %s. "
                  "Write the operation out of place.",
-                 value->type->text().c_str(), old->type->text().c_str(), location_text(old->location).c_str(), where.c_str());
+                 value->type->text().c_str(), old->type->text().c_str(), line_text(old->location).c_str(), where.c_str());
     return false;
   }
   return true;

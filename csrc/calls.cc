@@ -259,6 +259,7 @@ PyObject* tracked(PyObject*, PyObject* arguments) {
   PyObject* object;
   int declare;
   if (!PyArg_ParseTuple(arguments, "O!p", tensor_type, &object, &declare)) return nullptr;
+  const uint32_t location = capture_location();
   auto* tensor = reinterpret_cast<PyTensor*>(object);
   Operand operand;
   operand.value = current_value(tensor);
@@ -271,11 +272,11 @@ PyObject* tracked(PyObject*, PyObject* arguments) {
   ValueRef cut;
   if (operand.detached && operand.value->requires_grad) {
     // The start's gradient must not reach what the handle was detached from.
-    cut = recorder.record(copy, no_attributes(), &operand, 1, &object);
+    cut = recorder.record(copy, no_attributes(), &operand, 1, &object, location);
     if (!cut) return nullptr;
     operand.value = cut.get();
   }
-  ValueRef made = recorder.record_tracked(copy, &operand, &object);
+  ValueRef made = recorder.record_tracked(copy, &operand, &object, location);
   if (made) slot_of(made.get());
   return wrap(std::move(made));
 }

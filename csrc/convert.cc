@@ -173,7 +173,7 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
       std::memcpy(value->buffer->data, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));
     }
   } catch (const std::bad_alloc&) {
-    raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of an array, " + type->text(), value->location);
+    raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of an array, " + type->text(), {value->location, 0});
     value = ValueRef();
   }
   Py_DECREF(dense);

@@ -101,7 +101,7 @@ bool Specialiser::place_leaf(Value* value, Type* type) {
   }
   if (source.input < 0) {
     if (value->declared && value->declared->order > mark_) {
-      PyErr_SetObject(PyExc_RuntimeError, PyUnicode_FromFormat("a placeholder (%s) is not fed", location_text(value->location).c_str()));
+      PyErr_SetObject(PyExc_RuntimeError, PyUnicode_FromFormat("a placeholder (%s) is not fed", line_text(value->location).c_str()));
       return false;
     }
     if (!value->declared && !all_flow_ && !realise(value)) return false;
@@ -158,7 +158,7 @@ bool Specialiser::record(Value* value) {
     }
   }
   Ref made;
-  recorder_.record_known(signature, refs.data(), refs.size(), mask, value->location, &made);
+  recorder_.record_known(signature, refs.data(), refs.size(), mask, {value->location, 0}, &made);
   if ((!mask || !signature->differentiable) && targets_.count(value)) {
     // No gradient passes through this call, so the walk would not stop at it: a copy stands in as the target.
     Operation* copy = operation_of(hooks.copy);
@@ -167,7 +167,7 @@ bool Specialiser::record(Value* value) {
     if (!copying) return false;
     mask = Entry::mask_bit(0);
     const Ref original = made;
-    recorder_.record_known(copying, &original, 1, mask, value->location, &made);
+    recorder_.record_known(copying, &original, 1, mask, {value->location, 0}, &made);
   }
   refs_[value] = made;
   if (mask && signature->differentiable) flows_.insert(value);
@@ -196,7 +196,7 @@ bool Specialiser::record_gradient(Value* value) {
       if (!reference(declared.inputs[2], given->type, &seed_ref)) return false;
       seed = seed_ref >= 0 ? recorder_.value_of_entry(seed_ref, false) : stand_ins_.at(given);
     }
-    BackwardRequest request{root_value.get(), seed.get(), true, true, {}};
+    BackwardRequest request{root_value.get(), seed.get(), true, true, value->location, {}};
     std::vector<FoundGradient> found;
     if (!differentiate(recorder_, request, &found)) return false;
     sources_.resize(recorder_.leaves().size());
@@ -224,7 +224,7 @@ bool Specialiser::record_gradient(Value* value) {
     signature = signature_of(operation_of(op), attributes_of(attrs), nullptr, 0, nullptr);
   }
   Py_XDECREF(made);
-  return signature && recorder_.record_known(signature, nullptr, 0, 0, 0, &refs_[value]);
+  return signature && recorder_.record_known(signature, nullptr, 0, 0, {value->location, 0}, &refs_[value]);
 }
 
 // Records all that the outputs need; `refs` tells where they are.
@@ -247,7 +247,8 @@ std::unique_ptr<ClosedTrace> Specialiser::close(uint64_t mark) {
   all_flow_ = true;
   std::vector<Ref> refs;
   if (!record_all(&refs)) return nullptr;
-  auto made = std::make_unique<ClosedTrace>(ClosedTrace{CanonicalTrace(recorder_.trace(), refs), {}});
+  auto made = std::make_unique<ClosedTrace>(ClosedTrace{CanonicalTrace(recorder_.trace(), refs), {}, {}});
+  for (int32_t entry : made->canonical.entry_source) made->provenance.push_back(recorder_.provenance(static_cast<size_t>(entry)));
   for (int32_t leaf : made->canonical.leaf_source) made->sources.push_back(sources_[static_cast<size_t>(leaf)]);
   return made;
 }
@@ -273,6 +274,8 @@ std::unique_ptr<Specialisation> Specialiser::run() {
   }
   CanonicalTrace canonical(recorder_.trace(), wanted);
   for (int32_t leaf : canonical.leaf_source) made->sources.push_back(sources_[static_cast<size_t>(leaf)]);
+  for (size_t i = 0; i < recorder_.size(); ++i) made->provenance.push_back(recorder_.provenance(i));
+  made->entry_source = canonical.entry_source;
   if (!wanted.empty()) made->executable = executable_of(std::move(canonical));
   return made;
 }

@@ -25,6 +25,8 @@ struct OutputSource {
 struct Specialisation {
   std::vector<Type*> types;
   ExecutableRef executable;
+  std::vector<Provenance> provenance;  // of the trace that the executable was made of
+  std::vector<int32_t> entry_source;   // entry of the executable -> entry of that trace
   std::vector<LeafSource> sources;
   std::vector<OutputSource> outputs;
 };
@@ -32,6 +34,7 @@ struct Specialisation {
 // A trace as a function: of inputs, and of what it refers to beside them.
 struct ClosedTrace {
   CanonicalTrace canonical;
+  std::vector<Provenance> provenance;  // by entry
   std::vector<LeafSource> sources;
 };
 

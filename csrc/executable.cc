@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "guard.h"
-#include "location.h"
 #include "out_of_memory.h"
 
 namespace twofold {
@@ -27,7 +26,7 @@ std::unordered_map<std::string, ExecutableRef>& table() {
 
 }  // namespace
 
-void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, uint32_t location) {
+void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, Provenance provenance) {
   size_t count = called ? called->inputs.size() : 0;
   PyObject* labels = program.labels;
   if (!labels && called && !(labels = labels_of(const_cast<Signature*>(called)))) return;
@@ -35,9 +34,9 @@ void raise_kernel_error(const Program& program, const KernelError& error, const 
   for (size_t i = 0; types && i < count; ++i) {
     PyTuple_SET_ITEM(types, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
   }
-  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLsON", labels ? labels : Py_None,
+  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLsION", labels ? labels : Py_None,
                                            static_cast<int>(error.label), static_cast<long long>(error.code),
-                                           location_text(location).c_str(),
+                                           provenance_text(provenance).c_str(), provenance.origin(),
                                            called ? called->operation->python : Py_None, types);
   if (!result) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result)), result);
@@ -49,11 +48,11 @@ namespace {
 bool is_worded_error() { return PyErr_ExceptionMatches(hooks.error_class) != 0; }
 
 // Replaces the error that a host function raised on purpose by one that tells the user's line.
-void locate_host_error(uint32_t location) {
+void locate_host_error(Provenance provenance) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject* located = PyObject_CallFunction(hooks.host_error, "Os", value, location_text(location).c_str());
+  PyObject* located = PyObject_CallFunction(hooks.host_error, "Os", value, provenance_text(provenance).c_str());
   if (located) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located)), located);
   Py_XDECREF(located);
   Py_XDECREF(type);
@@ -127,7 +126,8 @@ bool Executable::ask_for_fused(bool wait, Interrupts& interrupts) {
   return true;
 }
 
-bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, Interrupts& interrupts) {
+bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                     Interrupts& interrupts) {
   try {
     ++runs;
     Tier tier = settings.tier;
@@ -135,9 +135,9 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
     if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, interrupts)) return false;
     if (fused_ && tier != Tier::kFirstSight) {
       ProgramRef program = fused_;
-      return run_fused(*program, inputs, spare, outputs, interrupts);
+      return run_fused(*program, inputs, spare, outputs, provenance, interrupts);
     }
-    return run_first_sight(inputs, outputs, interrupts);
+    return run_first_sight(inputs, outputs, provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();
@@ -146,7 +146,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
 }
 
 bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
-                           Interrupts& interrupts) {
+                           RunProvenance provenance, Interrupts& interrupts) {
   constexpr size_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -183,7 +183,7 @@ bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const*
     PyErr_Clear();
   }
   outputs.clear();
-  return run_first_sight(inputs, outputs, interrupts);
+  return run_first_sight(inputs, outputs, provenance, interrupts);
 }
 
 void Executable::plan_first_sight() {
@@ -196,7 +196,8 @@ void Executable::plan_first_sight() {
   }
 }
 
-bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, Interrupts& interrupts) {
+bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                                 Interrupts& interrupts) {
   if (uses_.size() != canonical.trace.entries.size() || uses_.empty()) plan_first_sight();
   const Trace& trace = canonical.trace;
   std::vector<uint32_t> left = uses_;
@@ -224,17 +225,17 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
         program->run(pointers.data(), &output, interrupts);
         values[i] = std::move(result);
       } catch (const KernelError& found) {
-        raise_kernel_error(*program, found, entry.signature, entry.location);
+        raise_kernel_error(*program, found, entry.signature, provenance[i]);
         error.keep();
       } catch (const OutOfMemory& missing) {
         const Type* type = entry.signature->output;
         bool result = missing.nbytes == static_cast<size_t>(type->nbytes);
         raise_out_of_memory(missing.nbytes, entry.signature->operation->name + (result ? ", result " : ", on the way to ") + type->text(),
-                            entry.location);
+                            provenance[i]);
         return false;
       } catch (const PythonError&) {
         if (interrupts.raised() || !is_worded_error()) return false;
-        locate_host_error(entry.location);
+        locate_host_error(provenance[i]);
         error.keep();
       }
     }

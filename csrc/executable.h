@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "buffer.h"
+#include "location.h"
 #include "trace.h"
 
 namespace twofold {
@@ -18,6 +19,13 @@ struct Settings {
 };
 extern Settings settings;
 
+// Where the entries of a canonical trace stand in the present run of a trace that it came from.
+struct RunProvenance {
+  const Provenance* entries;  // of that trace
+  const int32_t* source;      // canonical entry -> entry of that trace
+  Provenance operator[](size_t entry) const { return entries[source[entry]]; }
+};
+
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
   explicit Executable(CanonicalTrace canonical);
@@ -29,7 +37,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output, or with
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
   // Returns false with a Python error set; then the inputs are as they were.
-  bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, Interrupts& interrupts);
+  bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   // Called under the interpreter lock, from any thread.
   void set_fused(ProgramRef program);
   bool is_fused() const { return fused_ != nullptr; }
@@ -38,8 +46,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   bool run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
-                 Interrupts& interrupts);
-  bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, Interrupts& interrupts);
+                 RunProvenance provenance, Interrupts& interrupts);
+  bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_fused(bool wait, Interrupts& interrupts);
   void plan_first_sight();
 
@@ -56,7 +64,7 @@ PyObject* executable_capsule(ExecutableRef executable);
 // The one executable of this canonical trace.
 ExecutableRef executable_of(CanonicalTrace canonical);
 // Sets the Python error for a kernel's error code.
-void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, uint32_t location);
+void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, Provenance provenance);
 size_t executable_count();
 void clear_executables();
 

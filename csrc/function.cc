@@ -19,7 +19,7 @@ namespace {
 
 struct Graph {
   std::vector<ValueRef> inputs, outputs;
-  std::vector<std::unique_ptr<Specialisation>> specialisations;
+  std::vector<std::shared_ptr<Specialisation>> specialisations;
   bool single = false;
 };
 
@@ -62,11 +62,11 @@ std::unique_ptr<Specialisation> specialise_checked(const Graph& graph, PyObject*
   return specialise(own_inputs, own_outputs, types);
 }
 
-Specialisation* specialisation_of(PyFunction* function, const std::vector<ValueRef>& values) {
+std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, const std::vector<ValueRef>& values) {
   Graph& graph = *function->graph;
   size_t n = graph.inputs.size();
   for (size_t s = graph.specialisations.size(); s-- > 0;) {
-    Specialisation* known = graph.specialisations[s].get();
+    const auto& known = graph.specialisations[s];
     size_t i = 0;
     while (i < n && known->types[i] == values[i]->type) ++i;
     if (i == n) return known;
@@ -93,14 +93,15 @@ Specialisation* specialisation_of(PyFunction* function, const std::vector<ValueR
   if (!made) return nullptr;
   if (graph.specialisations.size() >= kMostSpecialisations) graph.specialisations.clear();
   graph.specialisations.push_back(std::move(made));
-  return graph.specialisations.back().get();
+  return graph.specialisations.back();
 }
 
 bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs) {
-  Specialisation* s = specialisation_of(function, inputs);
-  if (!s) return false;
+  const uint32_t location = capture_location();
   // Held here: a host operation may call this function again and clear the table.
-  ExecutableRef executable = s->executable;
+  std::shared_ptr<Specialisation> s = specialisation_of(function, inputs);
+  if (!s) return false;
+  Executable* executable = s->executable.get();
   std::vector<BufferRef> results;
   if (executable) {
     constexpr size_t kOnStack = 64;
@@ -118,7 +119,7 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
                                             : &source.captured.scalar;
     }
     Interrupts interrupts;
-    if (!executable->run(pointers, nullptr, results, interrupts)) return false;
+    if (!executable->run(pointers, nullptr, results, {s->provenance.data(), s->entry_source.data()}, interrupts)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
   for (const OutputSource& source : s->outputs) {
@@ -129,6 +130,7 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
     size_t number = static_cast<size_t>(source.result);
     ValueRef value(new_value(executable->canonical.trace.type_of_ref(canonical_outputs[number])));
     value->buffer = results[number];
+    value->location = location;
     outputs.push_back(std::move(value));
   }
   return true;

@@ -26,7 +26,7 @@ bool Walker::requires_grad(Ref ref) const {
   return leaf.value && leaf.value->requires_grad;
 }
 
-bool Walker::add(Ref* sum, Ref term) {
+bool Walker::add(Ref* sum, Ref term, const Origin& origin) {
   if (*sum == kNoRef) {
     *sum = term;
     return true;
@@ -39,7 +39,23 @@ bool Walker::add(Ref* sum, Ref term) {
   if (!signature) return false;
   uint64_t mask = 0;
   for (size_t i = 0; request_.create && i < 2; ++i) mask |= requires_grad(inputs[i]) ? Entry::mask_bit(i) : 0;
-  return recorder_.record_known(signature, inputs, 2, mask, 0, sum);
+  return record(signature, inputs, 2, mask, origin, sum);
+}
+
+// Records an entry of the pass.
+bool Walker::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
+  recorder_.record_known(signature, inputs, count, mask, {request_.location, origin.location}, out);
+  if (crossed_) return true;
+  forward_.resize(recorder_.size() - begin_, kNoRef);
+  forward_.back() = origin.entry;
+  return true;
+}
+
+Walker::Origin Walker::origin_of(const Scope& scope, Ref ref) const {
+  if (ref < 0) return {};
+  size_t index = static_cast<size_t>(ref);
+  if (scope.history) return {kNoRef, scope.history->provenance[index].origin()};
+  return {ref, recorder_.provenance(index).origin()};
 }
 
 Scope& Walker::scope_of(const std::shared_ptr<History>& history) {
@@ -58,7 +74,7 @@ Scope& Walker::scope_of(const std::shared_ptr<History>& history) {
 bool Walker::give_slot(GradientSlot* slot, Ref target, Ref cotangent) {
   auto [place, fresh] = sum_of_.try_emplace(slot, sums_.size());
   if (fresh) sums_.push_back(Sum{slot, target, kNoRef});
-  return add(&sums_[place->second].cotangent, cotangent);
+  return add(&sums_[place->second].cotangent, cotangent, {});
 }
 
 bool Walker::give_leaf(Value* leaf, Ref target, Ref cotangent) {
@@ -67,11 +83,11 @@ bool Walker::give_leaf(Value* leaf, Ref target, Ref cotangent) {
   if (leaf->consumed) return request_.targets.empty() ? raise(kSecondPass) : true;
   if (!leaf->history) return true;
   Scope& scope = scope_of(leaf->history);
-  return add(&scope.cotangents[static_cast<size_t>(leaf->index)], cotangent);
+  return add(&scope.cotangents[static_cast<size_t>(leaf->index)], cotangent, origin_of(scope, leaf->index));
 }
 
 bool Walker::give(Scope& scope, Ref target, Ref cotangent) {
-  if (target >= 0) return add(&scope.cotangents[static_cast<size_t>(target)], cotangent);
+  if (target >= 0) return add(&scope.cotangents[static_cast<size_t>(target)], cotangent, origin_of(scope, target));
   size_t number = static_cast<size_t>(~target);
   ValueRef leaf = scope.history ? scope.history->leaves[number].value : recorder_.leaves()[number].value;
   return give_leaf(leaf.get(), target, cotangent);
@@ -97,8 +113,8 @@ bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const 
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
   Ref made;
-  recorder_.record_known(gradient->signature, refs.data(), refs.size(), mask, entry.location, &made);
-  return (!hooks.anomaly || examine(scope, entry, k, &made)) && give(scope, inputs[k], made);
+  record(gradient->signature, refs.data(), refs.size(), mask, origin_of(scope, static_cast<Ref>(index)), &made);
+  return (!hooks.anomaly || examine(scope, index, entry, k, &made)) && give(scope, inputs[k], made);
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
@@ -254,16 +270,16 @@ bool Walker::seed(Value* root, Value* given, Ref* out) {
     if (attributes) signature = signature_of(operation, attributes, nullptr, 0, nullptr);
   }
   Py_DECREF(made);
-  return signature && recorder_.record_known(signature, nullptr, 0, 0, 0, out);
+  return signature && record(signature, nullptr, 0, 0, {}, out);
 }
 
 bool Walker::start(Value* root, Ref cotangent) {
-  return root->pending ? add(&open_.cotangents[static_cast<size_t>(root->index)], cotangent) : give_leaf(root, kNoRef, cotangent);
+  return root->pending ? give(open_, root->index, cotangent) : give_leaf(root, kNoRef, cotangent);
 }
 
 bool Walker::replay(std::vector<FoundGradient>* found, Ref seed) {
   const BackwardEvent* event;
-  if (!recorder_.replay_backward(request_.root->index, seed, request_.retain, request_.create, &event)) return false;
+  if (!recorder_.replay_backward(request_.root->index, seed, request_.retain, request_.create, request_.location, &event)) return false;
   for (auto [target, cotangent] : event->gradients) {
     Value* value = target >= 0 ? recorder_.live(target) : recorder_.leaves()[static_cast<size_t>(~target)].value.get();
     if (value && value->slot) found->push_back({value->slot, recorder_.value_of_entry(cotangent, request_.create)});
@@ -277,9 +293,9 @@ bool Walker::run(std::vector<FoundGradient>* found) {
   Ref given = kNoRef;
   if (request_.seed && !seed(root, request_.seed, &given)) return false;
   if (in_open && request_.targets.empty() && request_.more.empty() && replay(found, given)) return true;
-  uint32_t begin = recorder_.size();
+  begin_ = recorder_.size();
   size_t leaves_before = recorder_.leaves().size();
-  open_.cotangents.assign(begin, kNoRef);
+  open_.cotangents.assign(begin_, kNoRef);
   Ref first = given;
   if (first == kNoRef && !seed(root, nullptr, &first)) return false;
   if (!request_.targets.empty() && !mark_needed()) return false;
@@ -293,7 +309,7 @@ bool Walker::run(std::vector<FoundGradient>* found) {
     histories_.erase(histories_.begin());
     if (!walk(scope)) return false;
   }
-  BackwardEvent event{begin, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}};
+  BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
   std::sort(read_.begin(), read_.end());
   read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
   event.read = std::move(read_);
@@ -302,7 +318,11 @@ bool Walker::run(std::vector<FoundGradient>* found) {
     event.gradients.push_back({sum.target, sum.cotangent});
   }
   bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
-  if (replayable) recorder_.add_event(std::move(event));
+  if (replayable) {
+    event.forward = std::move(forward_);
+    event.forward.resize(event.end - begin_, kNoRef);
+    recorder_.add_event(std::move(event));
+  }
   return true;
 }
 

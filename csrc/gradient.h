@@ -13,6 +13,7 @@ struct BackwardRequest {
   Value* seed;       // the cotangent of root; null for ones
   bool retain;       // keep the graph for another pass
   bool create;       // the gradients are themselves differentiable
+  uint32_t location; // of the call that asks for them
   std::vector<Value*> targets;  // values that are not leaves but whose gradient is wanted
   std::vector<std::pair<Value*, Value*>> more = {};  // further roots and their seeds
 };

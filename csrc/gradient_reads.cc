@@ -39,6 +39,7 @@ bool Walker::translate(Scope& scope, Ref ref, Ref* out) {
         return false;
       }
       ValueRef value(new_value(trace.entries[index].signature->output));
+      value->location = history.provenance[index].location;
       value->buffer = history.kept[index];
       value->requires_grad = trace.entries[index].requires_grad();
       value->is_leaf = !value->requires_grad;
@@ -57,14 +58,14 @@ bool Walker::written_over(const Scope& scope, Ref ref, const Snapshot& snapshot)
   uint32_t location = 0;
   Type* type = trace ? trace->type_of_ref(ref) : type_of(ref);
   if (ref >= 0) {
-    location = (trace ? trace->entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref))).location;
+    location = origin_of(scope, ref).location;
   } else if (const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get()) {
     location = leaf->location;
   }
   PyErr_Format(PyExc_RuntimeError,
                "backward: one of the variables needed for gradient computation has been modified by an inplace operation that no graph "
                "records: %s (%s) was written %u times since it was used. Write to a clone(), or after the backward pass.",
-               type->text().c_str(), location_text(location).c_str(), snapshot.written());
+               type->text().c_str(), line_text(location).c_str(), snapshot.written());
   return false;
 }
 
@@ -97,7 +98,7 @@ int Walker::read_now(Scope& scope, Ref ref, Ref* out) {
     if (!translate(scope, inputs[i], &inputs[i])) return -1;
   }
   inputs[0] = first;
-  recorder_.record_known(entry.signature, inputs.data(), inputs.size(), 0, entry.location, out);
+  record(entry.signature, inputs.data(), inputs.size(), 0, origin_of(scope, ref), out);
   return 1;
 }
 
@@ -179,19 +180,20 @@ bool Walker::unpack(Scope& scope, size_t index, const Ref* inputs, const Gradien
 }
 
 // Computes a gradient at once, to find the first that holds NaN.
-bool Walker::examine(Scope& scope, const Entry& entry, uint32_t k, Ref* made) {
+bool Walker::examine(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref* made) {
   uint64_t stamp = recorder_.stamp();
   auto held = hold(scope);
   ValueRef value = value_of(*made);
   PyObject* tensor = wrap(value);
-  PyObject* place = location_tuple(entry.location);
+  PyObject* frames = location_frames(origin_of(scope, static_cast<Ref>(index)).location);
   PyObject* result = nullptr;
-  if (tensor && place) {
+  if (tensor && frames) {
     GradientScope scoped(false);
-    result = PyObject_CallFunction(hooks.anomaly, "OsiO", tensor, entry.signature->operation->name.c_str(), static_cast<int>(k), place);
+    result = PyObject_CallFunction(hooks.anomaly, "OsiOs", tensor, entry.signature->operation->name.c_str(), static_cast<int>(k), frames,
+                                   location_text(request_.location).c_str());
   }
   Py_XDECREF(tensor);
-  Py_XDECREF(place);
+  Py_XDECREF(frames);
   if (!result) return false;
   Py_DECREF(result);
   if (recorder_.stamp() == stamp) return true;

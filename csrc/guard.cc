@@ -18,7 +18,7 @@ void set_error_of_exception() {
     stop_here();
   } catch (const PythonError&) {
   } catch (const OutOfMemory& error) {
-    if (!PyErr_Occurred()) raise_out_of_memory(error.nbytes, "a tensor", 0);
+    if (!PyErr_Occurred()) raise_out_of_memory(error.nbytes, "a tensor");
   } catch (const std::bad_alloc&) {
     if (!PyErr_Occurred()) PyErr_NoMemory();
   } catch (const std::exception& error) {

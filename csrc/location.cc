@@ -3,113 +3,345 @@
 
 #include "location.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
 namespace twofold {
 namespace {
 
+constexpr size_t kMostFrames = 16;   // of the user's code in one chain
+constexpr size_t kMostLevels = 48;   // frames looked at for them, those of the package counted
+constexpr ptrdiff_t kMostOfOne = 4;  // activations of one function in a chain, which ends there: recursion makes few chains
+constexpr size_t kMostNamed = 8;     // callers in a message
+// Programs that make code without end must not fill the memory: what comes later has the location of its caller.
+constexpr size_t kMostCodes = 1 << 17;
+constexpr size_t kMostLocations = 1 << 20;
+constexpr uint32_t kNotKept = UINT32_MAX;
+
+// The number of a code object, and in the lower half the instruction offset (the line where the interpreter gives no offset).
+using Site = uint64_t;
+
+struct Code {
+  PyObject* object;  // kept alive, so an address never comes to mean another one
+  uint32_t newest;   // the location in this code that was interned last
+  bool is_module;
+};
+
 struct Location {
-  PyObject* code;
-  int position;  // instruction offset, or the line where the interpreter gives no offset
-
-  bool operator==(const Location&) const = default;
+  Site site;
+  uint32_t parent;  // where this code was called; 0 at the end of the chain
+  uint32_t older;   // the location in the same code that was interned before
 };
 
-struct LocationHash {
-  size_t operator()(const Location& l) const {
-    return (reinterpret_cast<size_t>(l.code) >> 4) * 31 + static_cast<size_t>(l.position);
-  }
-};
+auto& codes = *new std::vector<Code>(1);          // 0: code of the package
+auto& locations = *new std::vector<Location>(1);  // 0: unknown
+
+uint32_t code_of(Site site) { return static_cast<uint32_t>(site >> 32); }
+
+const Code& code_at(uint32_t location) { return codes[code_of(locations[location].site)]; }
 
 std::string& package_directory() {
   static auto& directory = *new std::string("\x01");
   return directory;
 }
-std::vector<Location>& table() {
-  static auto& locations = *new std::vector<Location>(1, Location{nullptr, 0});
-  return locations;
-}
 
-std::string file_of(PyObject* code) {
+std::string text_attribute(PyObject* code, const char* name) {
   std::string out;
-  if (PyObject* name = PyObject_GetAttrString(code, "co_filename")) {
-    if (const char* text = PyUnicode_AsUTF8(name)) out = text;
-    Py_DECREF(name);
+  if (PyObject* value = PyObject_GetAttrString(code, name)) {
+    if (const char* text = PyUnicode_AsUTF8(value)) out = text;
+    Py_DECREF(value);
   }
   PyErr_Clear();
   return out;
 }
 
-// Code objects are kept alive by the cache, so an address never comes to mean another one.
-bool is_inside(PyObject* code) {
-  static auto& known = *new std::unordered_map<PyObject*, bool>();
-  auto found = known.find(code);
-  if (found != known.end()) return found->second;
-  bool inside = file_of(code).rfind(package_directory(), 0) == 0;
+// A code object met for the first time is entered; 0 if it belongs to the package, kNotKept if there are too many.
+uint32_t number_of(PyObject* code) {
+  static auto& numbers = *new std::unordered_map<PyObject*, uint32_t>();
+  auto found = numbers.find(code);
+  if (found != numbers.end()) return found->second;
+  if (numbers.size() >= kMostCodes) return kNotKept;
+  bool inside = text_attribute(code, "co_filename").rfind(package_directory(), 0) == 0;
+  uint32_t number = inside ? 0 : static_cast<uint32_t>(codes.size());
+  if (!inside) codes.push_back(Code{code, 0, text_attribute(code, "co_name") == "<module>"});
+  numbers.emplace(code, number);
   Py_INCREF(code);
-  return known[code] = inside;
+  return number;
 }
 
-int line_of(const Location& location) {
+// The frames that a capture looked at, from the innermost of the user's on: most often the next one from the same code
+// meets them again.
+struct Walk {
+  struct Level {
+    PyObject* code;
+    uint32_t position;
+    bool counts;  // whether its position does
+  };
+  Site start;       // of the code of the innermost
+  uint32_t caller;  // the location where it was called
+  bool to_the_end;  // nothing calls the last one
+  size_t count;
+  uint64_t changes;
+  Level levels[kMostLevels];  // the first without code: none yet
+};
+
+// What a chain needs of the code of a frame.
+struct Known {
+  PyObject* code;
+  Site start;    // the site at offset 0; 0 for code of the package
+  uint64_t bit;  // one of 64, so that other code may have the same
+  Walk* kept;    // the last one from this code on, or from other code that shares it
+  bool is_module;
+};
+
+[[gnu::noinline]] void look_up(PyObject* code, Known* slot) {
+  static Walk walks[32];
+  uint32_t number = number_of(code);
+  *slot = number == kNotKept ? Known{nullptr, 0, 0, nullptr, false}
+                             : Known{code, Site{number} << 32, uint64_t{1} << (number % 64), &walks[number % 32], codes[number].is_module};
+}
+
+// Frames that run keep their code alive, and each is kept alive by those that it calls: borrowed references serve.
+PyObject* code_in(PyFrameObject* frame) {
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  Py_DECREF(code);
+  return reinterpret_cast<PyObject*>(code);
+}
+
+PyFrameObject* back_of(PyFrameObject* frame) {
+  PyFrameObject* back = PyFrame_GetBack(frame);
+  Py_XDECREF(back);
+  return back;
+}
+
+uint32_t position_in(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030B0000
-  return PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(location.code), location.position);
+  return static_cast<uint32_t>(PyFrame_GetLasti(frame));
 #else
-  return location.position;
+  return static_cast<uint32_t>(PyFrame_GetLineNumber(frame));
 #endif
+}
+
+// Valid until the next call.
+[[gnu::always_inline]] inline const Known* known(PyFrameObject* frame) {
+  static Known recent[1024];
+  PyObject* code = code_in(frame);
+  Known* slot = &recent[(reinterpret_cast<size_t>(code) >> 5) % 1024];
+  if (slot->code != code) [[unlikely]] look_up(code, slot);
+  return slot;
+}
+
+// Whether the frame, whose code is that of the innermost of the walk, is called as it was then.
+[[gnu::always_inline]] inline bool repeats(const Walk& kept, PyFrameObject* frame) {
+  const Walk::Level *level = kept.levels, *end = level + kept.count;
+  const uint64_t changes = kept.changes;
+  while (++level != end) {
+    frame = back_of(frame);
+    if (!frame || code_in(frame) != level->code) return false;
+    if (level->counts && position_in(frame) != level->position) return false;
+  }
+  if (kept.to_the_end && (back_of(frame) || PyErr_Occurred())) return false;
+  return changes == kept.changes;  // else garbage was collected on the way, by code that walked too
+}
+
+[[gnu::noinline]] uint32_t intern(Site site, uint32_t parent) {
+  struct Hash {
+    size_t operator()(const std::pair<Site, uint32_t>& key) const {
+      return key.first * 0x9E3779B97F4A7C15ull ^ key.second * 0xC2B2AE3D27D4EB4Full;
+    }
+  };
+  static auto& known = *new std::unordered_map<std::pair<Site, uint32_t>, uint32_t, Hash>();
+  auto found = known.find({site, parent});
+  if (found != known.end()) return found->second;
+  if (locations.size() >= kMostLocations) return parent;
+  Code& code = codes[code_of(site)];
+  locations.push_back(Location{site, parent, code.newest});
+  code.newest = static_cast<uint32_t>(locations.size() - 1);
+  known.emplace(std::pair(site, parent), code.newest);
+  return code.newest;
+}
+
+uint32_t location_of(Site site, uint32_t parent) {
+  struct Recent {
+    Site site;
+    uint32_t parent, location;
+  };
+  constexpr int kBits = 11;
+  static Recent recent[size_t{1} << kBits];
+  Recent& slot = recent[(site + parent * 0xC2B2AE3D27D4EB4Full) * 0x9E3779B97F4A7C15ull >> (64 - kBits)];
+  if (slot.site != site || slot.parent != parent) [[unlikely]] slot = Recent{site, parent, intern(site, parent)};
+  return slot.location;
+}
+
+bool is_recursion(const Site* sites, size_t count, Site start) {
+  auto same = [start](Site site) { return code_of(site) == code_of(start); };
+  return std::count_if(sites, sites + count, same) == kMostOfOne;
+}
+
+// The chain of the user's frames, up to one of a module; `kept` is what is met again the next time.
+[[gnu::noinline]] uint32_t walk(Walk& kept, PyFrameObject* frame) {
+  Walk::Level levels[kMostLevels];
+  Site sites[kMostFrames];
+  size_t count = 0, depth = 0;
+  uint64_t seen = 0;
+  bool keeps = true;
+  for (bool ends = false; frame && !ends; frame = ends ? frame : back_of(frame)) {
+    const Known* code = known(frame);
+    const Site start = code->start;
+    ends = depth == kMostLevels - 1 || (start && (seen & code->bit) && is_recursion(sites, count, start));
+    const bool counts = start && !ends;
+    if (counts) {
+      seen |= code->bit;
+      sites[count++] = start | position_in(frame);
+      ends = count == kMostFrames || code->is_module;
+    }
+    keeps = keeps && code->code;
+    levels[depth++] = {code->code, counts ? static_cast<uint32_t>(sites[count - 1]) : 0, counts};
+  }
+  // From here on no other code runs.
+  uint32_t caller = 0;
+  for (size_t i = count; --i > 0;) caller = location_of(sites[i], caller);
+  uint32_t location = location_of(sites[0], caller);
+  if (!keeps) return location;
+  ++kept.changes;
+  kept.start = Site{code_of(sites[0])} << 32;
+  kept.caller = caller;
+  kept.to_the_end = !frame;
+  kept.count = depth;
+  std::copy(levels, levels + depth, kept.levels);
+  return location;
+}
+
+Walk nowhere;
+Walk* met_last = &nowhere;
+
+[[gnu::noinline]] uint32_t capture_further(PyFrameObject* frame, bool tried) {
+  const Known* code = nullptr;
+  uint32_t location = 0;
+  while (frame && !(code = known(frame))->start) frame = back_of(frame);
+  if (frame) {
+    Walk& kept = *(met_last = code->kept);
+    bool again = !tried && code->code == kept.levels[0].code && repeats(kept, frame);
+    location = again ? location_of(kept.start | position_in(frame), kept.caller) : walk(kept, frame);
+  }
+  if (PyErr_Occurred()) PyErr_Clear();  // no memory for the object of a frame: a shorter chain
+  return location;
+}
+
+int line_of(uint32_t location) {
+  int position = static_cast<int>(static_cast<uint32_t>(locations[location].site));
+#if PY_VERSION_HEX >= 0x030B0000
+  return PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(code_at(location).object), position);
+#else
+  return position;
+#endif
+}
+
+bool same_line(uint32_t a, uint32_t b) {
+  if (a == b) return true;
+  return a && b && code_of(locations[a].site) == code_of(locations[b].site) && line_of(a) == line_of(b);
+}
+
+// As far as both chains go: a long one ends somewhere.
+bool same_lines(uint32_t a, uint32_t b) {
+  while (a != b && same_line(a, b)) {
+    a = locations[a].parent;
+    b = locations[b].parent;
+  }
+  return a == b || !a || !b;
+}
+
+// How many callers tell the location from all others on its line.
+size_t callers_to_name(uint32_t location) {
+  std::vector<uint32_t> others;  // their callers
+  uint32_t caller = locations[location].parent;
+  const int line = line_of(location);
+  for (uint32_t other = code_at(location).newest; other; other = locations[other].older) {
+    uint32_t from = locations[other].parent;
+    if (from != caller && line_of(other) == line && !same_lines(from, caller)) others.push_back(from);
+  }
+  size_t count = 0;
+  for (; caller && !others.empty(); caller = locations[caller].parent) {
+    if (++count > kMostNamed) return 0;
+    std::erase_if(others, [caller](uint32_t other) { return !same_line(other, caller); });
+    for (uint32_t& other : others) other = locations[other].parent;
+  }
+  return count;
+}
+
+std::string named_line(uint32_t location, bool with_function) {
+  const Code& code = code_at(location);
+  std::string file = text_attribute(code.object, "co_filename");
+  size_t slash = file.find_last_of("/\\");
+  std::string out = (slash == std::string::npos ? file : file.substr(slash + 1)) + ":" + std::to_string(line_of(location));
+  return with_function && !code.is_module ? out + " in " + text_attribute(code.object, "co_name") : out;
+}
+
+// (first column, end column) of the expression, or None where the interpreter does not know or it ends on another line.
+PyObject* columns_of(uint32_t location) {
+#if PY_VERSION_HEX >= 0x030B0000
+  int position = static_cast<int>(static_cast<uint32_t>(locations[location].site));
+  int line, column, end_line, end_column;
+  auto* code = reinterpret_cast<PyCodeObject*>(code_at(location).object);
+  if (PyCode_Addr2Location(code, position, &line, &column, &end_line, &end_column) && line == end_line && column >= 0 && end_column >= 0) {
+    return Py_BuildValue("ii", column, end_column);
+  }
+#else
+  static_cast<void>(location);
+#endif
+  Py_RETURN_NONE;
 }
 
 }  // namespace
 
 void set_package_directory(const char* directory) { package_directory() = directory; }
 
+size_t location_count() { return locations.size(); }
+
 uint32_t capture_location() {
-  static auto& known = *new std::unordered_map<Location, uint32_t, LocationHash>();
   PyFrameObject* frame = PyEval_GetFrame();
   if (!frame) return 0;
-  Py_INCREF(frame);
-  while (frame) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    Py_DECREF(code);  // the frame keeps it
-    if (!is_inside(reinterpret_cast<PyObject*>(code))) break;
-    PyFrameObject* back = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = back;
-  }
-  if (!frame) return 0;
-  PyCodeObject* code = PyFrame_GetCode(frame);
-#if PY_VERSION_HEX >= 0x030B0000
-  int position = PyFrame_GetLasti(frame);
-#else
-  int position = PyFrame_GetLineNumber(frame);
-#endif
-  Py_DECREF(frame);
-  Py_DECREF(code);
-  Location location{reinterpret_cast<PyObject*>(code), position};
-  auto [slot, fresh] = known.try_emplace(location, static_cast<uint32_t>(table().size()));
-  if (fresh) table().push_back(location);
-  return slot->second;
+  const Walk& kept = *met_last;  // which may be another one by the time that the frames have been looked at
+  bool tried = code_in(frame) == kept.levels[0].code;
+  if (tried && repeats(kept, frame)) [[likely]] return location_of(kept.start | position_in(frame), kept.caller);
+  return capture_further(frame, tried);
+}
+
+std::string line_text(uint32_t location) {
+  return location == 0 || location >= locations.size() ? "" : named_line(location, false);
 }
 
 std::string location_text(uint32_t location) {
-  if (location == 0 || location >= table().size()) return "";
-  const Location& l = table()[location];
-  std::string file = file_of(l.code);
-  size_t slash = file.find_last_of("/\\");
-  return (slash == std::string::npos ? file : file.substr(slash + 1)) + ":" + std::to_string(line_of(l));
+  if (location == 0 || location >= locations.size()) return "";
+  size_t callers = callers_to_name(location);
+  std::string out = named_line(location, callers > 0);
+  for (uint32_t at = location; callers > 0; --callers) {
+    at = locations[at].parent;
+    out += ", called at " + named_line(at, true);
+  }
+  return out;
 }
 
-PyObject* location_tuple(uint32_t location) {
-  if (location == 0 || location >= table().size()) Py_RETURN_NONE;
-  const Location& l = table()[location];
-  PyObject* name = PyObject_GetAttrString(l.code, "co_name");
-  PyObject* file = PyObject_GetAttrString(l.code, "co_filename");
-  if (!name || !file) {
-    Py_XDECREF(name);
+std::string provenance_text(Provenance provenance) {
+  std::string out = location_text(provenance.origin());
+  if (provenance.forward && provenance.location) out += ", in the backward pass at " + location_text(provenance.location);
+  return out;
+}
+
+PyObject* location_frames(uint32_t location) {
+  PyObject* list = PyList_New(0);
+  for (uint32_t at = location < locations.size() ? location : 0; list && at; at = locations[at].parent) {
+    PyObject* code = code_at(at).object;
+    PyObject* name = PyObject_GetAttrString(code, "co_name");
+    PyObject* file = PyObject_GetAttrString(code, "co_filename");
+    PyObject* frame = name && file ? Py_BuildValue("OiNO", file, line_of(at), columns_of(at), name) : nullptr;
+    if (!frame || PyList_Append(list, frame) < 0) Py_CLEAR(list);
+    Py_XDECREF(frame);
     Py_XDECREF(file);
-    return nullptr;
+    Py_XDECREF(name);
   }
-  return Py_BuildValue("NiN", file, line_of(l), name);
+  return list;
 }
 
 }  // namespace twofold

@@ -1,6 +1,7 @@
-// Source locations: code object and instruction offset of the first frame outside the package, resolved late.
+// Source locations: the user's line that is running and the chain of calls that led there, resolved late.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -8,12 +9,26 @@ typedef struct _object PyObject;
 
 namespace twofold {
 
-// 0 means unknown. Needs the interpreter lock.
+// Where an entry of a trace was recorded in the present run. Interned locations; 0 means unknown.
+struct Provenance {
+  uint32_t location = 0;
+  uint32_t forward = 0;  // of what a backward pass records: the call that it differentiates
+
+  // The line of the forward pass.
+  uint32_t origin() const { return forward ? forward : location; }
+};
+
+// 0 means unknown. Needs the interpreter lock; the interpreter may collect garbage.
 uint32_t capture_location();
 // "file.py:12", or an empty text.
+std::string line_text(uint32_t location);
+// As line_text; "file.py:12 in f, called at main.py:3" where other calls led to that line too.
 std::string location_text(uint32_t location);
-// (file, line, function) or None; a new reference.
-PyObject* location_tuple(uint32_t location);
+// As location_text, of the forward line; then that of the backward pass.
+std::string provenance_text(Provenance provenance);
+// [(file, line, (first column, end column) or None, function)], innermost call first; a new reference.
+PyObject* location_frames(uint32_t location);
 void set_package_directory(const char* directory);
+size_t location_count();
 
 }  // namespace twofold

@@ -176,7 +176,7 @@ void run_program(const PyProgram& self, const std::vector<uint64_t>& inputs, con
     Interrupts interrupts;
     self.program->run(from.data(), to.data(), interrupts);
   } catch (const KernelError& error) {
-    raise_kernel_error(*self.program, error, nullptr, 0);
+    raise_kernel_error(*self.program, error, nullptr, {});
     throw nb::python_error();
   } catch (const PythonError&) {
     throw nb::python_error();
@@ -192,7 +192,7 @@ ExecutableRef& executable_in(nb::handle capsule) {
 // As type_from_code of Python takes it: nothing here calls Python, which may be ending where a thread compiles.
 nb::tuple written_type(const Type* type) { return nb::make_tuple(type->dtype, nb::tuple(nb::cast(type->shape)), type->weak); }
 
-// (leaf types, [(graph or None, refs, op, attrs, where, gradient mask, input types)], outputs); what a template made has
+// (leaf types, [(graph or None, refs, op, attrs, gradient mask, input types)], outputs); what a template made has
 // no graph until it is asked for.
 nb::tuple describe_trace(const CanonicalTrace& canonical) {
   nb::list leaves, entries, outputs;
@@ -202,9 +202,8 @@ nb::tuple describe_trace(const CanonicalTrace& canonical) {
     for (uint32_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
     const Signature& s = *entry.signature;
     for (const Type* type : s.inputs) types.append(written_type(type));
-    PyObject* where = location_tuple(entry.location);
     nb::object graph = s.graph ? nb::borrow(s.graph) : nb::none();
-    entries.append(nb::make_tuple(graph, refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple), nb::steal(where),
+    entries.append(nb::make_tuple(graph, refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
                                   entry.gradient_mask, types));
   }
   for (Ref ref : canonical.outputs) outputs.append(ref);
@@ -251,6 +250,13 @@ nb::list closed_leaves(const PyClosed& self) {
     if (source.input >= 0) found.append(source.input);
     else found.append(nb::make_tuple(captured_object(source.captured, closed.canonical.trace.leaves[k])));
   }
+  return found;
+}
+
+// Where the entries were declared.
+std::vector<uint32_t> closed_locations(const PyClosed& self) {
+  std::vector<uint32_t> found;
+  for (Provenance provenance : self.trace->provenance) found.push_back(provenance.origin());
   return found;
 }
 
@@ -394,6 +400,7 @@ void bind_functions(nb::module_& m) {
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);
   m.def("location_text", &location_text);
+  m.def("location_count", &location_count);
 }
 
 }  // namespace twofold
@@ -422,6 +429,7 @@ NB_MODULE(_core, m) {
   nb::class_<PyClosed>(m, "Closed")
       .def_prop_ro("key", &closed_key)
       .def_prop_ro("leaves", &closed_leaves)
+      .def_prop_ro("locations", &closed_locations)
       .def("describe", [](const PyClosed& self) { return describe_trace(self.trace->canonical); });
   bind_functions(m);
   watch_process();

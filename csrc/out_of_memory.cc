@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "buffer.h"
-#include "location.h"
 
 namespace twofold {
 namespace {
@@ -20,9 +19,10 @@ std::string amount(size_t nbytes) {
 
 }  // namespace
 
-void raise_out_of_memory(size_t nbytes, const std::string& what, uint32_t location) {
+void raise_out_of_memory(size_t nbytes, const std::string& what, Provenance provenance) {
   std::string text = "out of memory: " + amount(nbytes) + " for " + what;
-  std::string where = location_text(location ? location : capture_location());
+  if (!provenance.location) provenance.location = capture_location();
+  std::string where = provenance_text(provenance);
   if (!where.empty()) text += ", at " + where;
   text += ". Make it smaller, or free other tensors: " + amount(pool_statistics().in_use) + " are in use.";
   PyErr_SetString(PyExc_MemoryError, text.c_str());

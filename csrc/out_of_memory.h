@@ -6,6 +6,8 @@
 #include <new>
 #include <string>
 
+#include "location.h"
+
 namespace twofold {
 
 class OutOfMemory : public std::bad_alloc {
@@ -15,7 +17,7 @@ class OutOfMemory : public std::bad_alloc {
   const size_t nbytes;
 };
 
-// Sets the MemoryError; `what` tells what the memory is for, location 0 stands for the line that is running.
-void raise_out_of_memory(size_t nbytes, const std::string& what, uint32_t location);
+// Sets the MemoryError; `what` tells what the memory is for, an unknown provenance stands for the line that is running.
+void raise_out_of_memory(size_t nbytes, const std::string& what, Provenance provenance = {});
 
 }  // namespace twofold

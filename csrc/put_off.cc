@@ -62,8 +62,9 @@ ValueRef constant_value(Type* type, const BufferRef& buffer, bool copy) {
 
 class Keeper {
  public:
-  Keeper(const CachedTrace& cached, const std::vector<BufferRef>& results, const std::vector<Leaf>& leaves)
-      : cached_(cached), results_(results), leaves_(leaves) {}
+  Keeper(const CachedTrace& cached, const std::vector<BufferRef>& results, const std::vector<Leaf>& leaves,
+         const std::vector<Provenance>& provenance)
+      : cached_(cached), results_(results), leaves_(leaves), provenance_(provenance) {}
 
   // Null where a value that the calls read could not be computed.
   std::unique_ptr<PutOff> keep(const std::vector<size_t>& calls) {
@@ -71,7 +72,7 @@ class Keeper {
     std::unordered_map<Ref, Ref> known;
     for (size_t index : calls) {
       const Entry& entry = cached_.trace.entries[index];
-      PutOff::Call call{entry.signature, entry.location, {}};
+      PutOff::Call call{entry.signature, provenance_[index], {}};
       for (uint32_t k = 0; k < entry.count; ++k) {
         Ref ref = cached_.trace.inputs(entry)[k];
         auto [place, fresh] = known.try_emplace(ref, ~static_cast<Ref>(made->leaves.size()));
@@ -103,6 +104,7 @@ class Keeper {
   const CachedTrace& cached_;
   const std::vector<BufferRef>& results_;
   const std::vector<Leaf>& leaves_;
+  const std::vector<Provenance>& provenance_;
 };
 
 }  // namespace
@@ -131,9 +133,9 @@ bool Recorder::plan_put_off(CachedTrace& cached, std::vector<char>& needed) cons
 }
 
 void keep_put_off(const CachedTrace& cached, std::vector<ValueRef>& values, const std::vector<BufferRef>& results,
-                  const std::vector<Leaf>& leaves) {
+                  const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance) {
   Plan plan(cached.trace);
-  Keeper keeper(cached, results, leaves);
+  Keeper keeper(cached, results, leaves, provenance);
   for (size_t k = 0; k < cached.put_off.size(); ++k) {
     Value* value = values[cached.living + k].get();
     value->pending = false;
@@ -156,7 +158,7 @@ Ref Recorder::take_up(Value* value) {
     inputs.clear();
     for (Ref ref : call.inputs) inputs.push_back(ref >= 0 ? calls[static_cast<size_t>(ref)] : leaves[static_cast<size_t>(~ref)]);
     calls.push_back(kNoRef);
-    record_known(call.signature, inputs.data(), inputs.size(), 0, call.location, &calls.back());
+    record_known(call.signature, inputs.data(), inputs.size(), 0, call.provenance, &calls.back());
   }
   Ref made = calls.back();
   value->pending = true;

@@ -9,6 +9,6 @@ namespace twofold {
 
 // Gives each value that was put off, behind the living ones in `values`, its calls on results and leaves.
 void keep_put_off(const CachedTrace& cached, std::vector<ValueRef>& values, const std::vector<BufferRef>& results,
-                  const std::vector<Leaf>& leaves);
+                  const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance);
 
 }  // namespace twofold

@@ -10,8 +10,6 @@
 #include <thread>
 #include <unordered_map>
 
-#include "location.h"
-
 namespace twofold {
 
 bool rest_without_lock() {
@@ -162,11 +160,12 @@ void Recorder::ensure_room(size_t entries) {
   // live_ last: its size tells what there is room for
   const size_t room = std::max<size_t>({256, live_.size() * 2, entries});
   alive_.resize(room);
+  provenance_.resize(room);
   consumed_.resize(room);
   live_.resize(room);
 }
 
-ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location) {
+ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance) {
   ensure_room(index + size_t{1});
   Value* value = new_value(signature->output);
   value->pending = true;
@@ -175,14 +174,16 @@ ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool require
   value->index = static_cast<int32_t>(index);
   value->requires_grad = requires_grad;
   value->is_leaf = !requires_grad;
-  value->location = location;
+  value->location = provenance.location;
   live_[index] = value;
+  provenance_[index] = provenance;
   alive_[index] = 1;
   consumed_[index] = 0;
   return ValueRef(value);
 }
 
-ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments) {
+ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments,
+                          uint32_t location) {
   Ref on_stack[kMostInputs];
   std::vector<Ref> on_heap;
   Ref* refs = on_stack;
@@ -196,10 +197,10 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
     if (busy_ && !wait_until_free()) return ValueRef();
     if (!references(inputs, count, refs, &mask, &again)) return ValueRef();
   }
-  return append(op, attributes, refs, count, mask, arguments);
+  return append(op, attributes, refs, count, mask, arguments, location);
 }
 
-ValueRef Recorder::record_tracked(Operation* op, Operand* input, PyObject* const* arguments) {
+ValueRef Recorder::record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location) {
   Ref ref;
   uint64_t mask;
   bool again = true;
@@ -207,16 +208,16 @@ ValueRef Recorder::record_tracked(Operation* op, Operand* input, PyObject* const
     if (busy_ && !wait_until_free()) return ValueRef();
     if (!references(input, 1, &ref, &mask, &again)) return ValueRef();
   }
-  return append(op, no_attributes(), &ref, 1, Entry::mask_bit(0), arguments);
+  return append(op, no_attributes(), &ref, 1, Entry::mask_bit(0), arguments, location);
 }
 
 ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask,
-                          PyObject* const* arguments) {
+                          PyObject* const* arguments, uint32_t location) {
   ++recorded;
   if (predicted_) {
     if (predicted_matches(op, attributes, refs, count, mask)) {
       const Entry& e = predicted_->trace.entries[position_];
-      ValueRef made = make_value(position_, e.signature, e.requires_grad(), e.location);
+      ValueRef made = make_value(position_, e.signature, e.requires_grad(), {location, 0});
       ++position_;
       if (runs_at_once() && !flush()) return ValueRef();
       return made;
@@ -228,20 +229,20 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   Busy busy(*this);
   Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
   if (!signature) return ValueRef();
-  uint32_t location = capture_location();
-  Entry entry{signature, 0, static_cast<uint32_t>(count), location, mask};
-  ValueRef made = make_value(position_, signature, entry.requires_grad(), location);
+  Entry entry{signature, 0, static_cast<uint32_t>(count), mask};
+  ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, 0});
   trace_.append(entry, refs);
   ++position_;
   if ((runs_at_once() || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();
   return made;
 }
 
-bool Recorder::record_known(Signature* s, const Ref* inputs, size_t count, uint64_t mask, uint32_t location, Ref* out) {
+bool Recorder::record_known(Signature* s, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out) {
   *out = static_cast<Ref>(position_);
   if (predicted_ && !predicted_matches(s->operation, s->attributes, inputs, count, mask)) leave_prediction();
   ensure_room(position_ + size_t{1});
-  if (!predicted_) trace_.append(Entry{s, 0, static_cast<uint32_t>(count), location, mask}, inputs);
+  if (!predicted_) trace_.append(Entry{s, 0, static_cast<uint32_t>(count), mask}, inputs);
+  provenance_[position_] = provenance;
   live_[position_] = nullptr;
   alive_[position_] = 0;
   consumed_[position_] = 0;
@@ -254,7 +255,7 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
   if (live_[index]) return share(live_[index]);
   const Entry& e = entry(index);
   uint8_t consumed = consumed_[index];
-  ValueRef made = make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), e.location);
+  ValueRef made = make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), provenance_[index]);
   consumed_[index] = consumed;
   return made;
 }
@@ -268,7 +269,7 @@ bool Recorder::ends_at_leaves(const BackwardEvent& event) const {
   });
 }
 
-bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** found) {
+bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, uint32_t location, const BackwardEvent** found) {
   if (!predicted_) return false;
   for (const auto& event : predicted_->events) {
     if (event.begin != position_) continue;
@@ -281,6 +282,10 @@ bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, con
     std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
     std::fill(consumed_.begin() + event.begin, consumed_.begin() + event.end, uint8_t{0});
     for (uint32_t i : event.reading) consumed_[i] |= !retain;
+    for (size_t k = 0; k < event.forward.size(); ++k) {
+      Ref source = event.forward[k];
+      provenance_[event.begin + k] = {location, source == kNoRef ? 0 : provenance_[static_cast<size_t>(source)].origin()};
+    }
     position_ = event.end;
     *found = &event;
     return true;

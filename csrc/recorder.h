@@ -21,6 +21,7 @@ struct BackwardEvent {
   std::vector<std::pair<Ref, Ref>> gradients;      // leaf or entry, entry that holds its gradient
   std::vector<uint32_t> reading;                   // entries passed whose gradients read values
   std::vector<Ref> read;                           // these values and what they are views of, in order
+  std::vector<Ref> forward;                        // by entry of the pass: the entry that it differentiates, or kNoRef
 };
 
 // A trace that has run, with everything needed to run it again.
@@ -37,6 +38,7 @@ struct CachedTrace {
   bool keeps_history = false;
   ExecutableRef executable;            // shared by all traces that are equal once dead entries are gone
   std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
+  std::vector<int32_t> entry_source;   // entry of the executable -> entry of this trace
   std::weak_ptr<CachedTrace> next;
 };
 
@@ -55,12 +57,13 @@ class Recorder {
   const Trace& trace() const { return trace_; }  // while no prediction holds
   Type* type_of(Ref ref) const { return trace_.type_of_ref(ref); }
 
-  // Records one call; null with a Python error set. `arguments` serves messages and may be null.
-  ValueRef record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments);
+  // Records one call; null with a Python error set. `arguments` serves messages and may be null. The location is captured
+  // before the operands are read: that may collect garbage.
+  ValueRef record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments, uint32_t location);
   // As record for one input to which a gradient flows whether or not it asks for one.
-  ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments);
+  ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location);
   // As record for signatures already known, inputs given as references of this trace.
-  bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, uint32_t location, Ref* out);
+  bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
   // Runs everything recorded so far; false with a Python error set.
   bool flush();
 
@@ -78,7 +81,7 @@ class Recorder {
   }
 
   // Replays a predicted backward pass; true if it did, false also where it would read what was used up.
-  bool replay_backward(Ref root, Ref seed, bool retain, bool create, const BackwardEvent** event);
+  bool replay_backward(Ref root, Ref seed, bool retain, bool create, uint32_t location, const BackwardEvent** event);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
   void add_event(BackwardEvent event);
@@ -89,6 +92,7 @@ class Recorder {
 
   const Entry& entry(size_t i) const { return predicted_ ? predicted_->trace.entries[i] : trace_.entries[i]; }
   const Ref* inputs(const Entry& e) const { return (predicted_ ? predicted_->trace : trace_).inputs(e); }
+  Provenance provenance(size_t i) const { return provenance_[i]; }
   uint32_t size() const { return position_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
   bool is_consumed(size_t entry) const { return consumed_[entry] != 0; }
@@ -134,10 +138,13 @@ class Recorder {
   uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;
 
  private:
+  class OldProvenance;
+
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
-  ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments);
+  ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments,
+                  uint32_t location);
   void ensure_room(size_t entries);
-  ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, uint32_t location);
+  ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance);
   Ref new_leaf(Type* type, Leaf leaf);
   bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
@@ -148,7 +155,8 @@ class Recorder {
   bool plan_checks(CachedTrace& cached) const;
   bool mark_kept(CachedTrace& cached, std::vector<char>& kept) const;
   void reset(std::shared_ptr<CachedTrace> prediction);
-  void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living);
+  void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<Provenance>& provenance,
+               const std::vector<ValueRef>& living);
   std::string raw_key() const;
 
   uint64_t generation_ = process_generation();
@@ -166,6 +174,8 @@ class Recorder {
   Snapshots shown_;
   std::vector<Value*> live_;     // by entry; not owned
   std::vector<uint8_t> alive_;   // by entry: 1 where a handle lives, 2 where it is asked for its value
+  std::vector<Provenance> provenance_;  // by entry, of the present run, whether or not a prediction holds
+  std::vector<Provenance> spare_provenance_;  // takes turns with it, as a run needs the old one
   std::shared_ptr<CachedTrace> last_;
 };
 

@@ -24,7 +24,8 @@ std::unordered_map<std::string, std::shared_ptr<CachedTrace>>& traces() {
   return table;
 }
 
-bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::vector<BufferRef>& results, Interrupts& interrupts) try {
+bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
+                    std::vector<BufferRef>& results, Interrupts& interrupts) try {
   const auto& source = cached.leaf_source;
   constexpr size_t kOnStack = 128;
   void* pointers_on_stack[kOnStack];
@@ -48,7 +49,7 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, std::v
     dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
   }
-  return cached.executable->run(pointers, spare, results, interrupts);
+  return cached.executable->run(pointers, spare, results, {provenance.data(), cached.entry_source.data()}, interrupts);
 } catch (...) {
   set_error_of_exception();
   return false;
@@ -66,14 +67,16 @@ Signature* maker(const Trace& trace, size_t index) {
 // A result that is null belongs to a value that could not be computed. Behind what lives stands what is put off.
 // False with a Python error set; then what has no result yet counts as not computed.
 bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
-             std::vector<Leaf>& leaves, std::vector<Watch> watched, Snapshots shown, std::shared_ptr<History>& history) try {
-  keep_put_off(*cached, living, results, leaves);
+             std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance, std::vector<Watch> watched, Snapshots shown,
+             std::shared_ptr<History>& history) try {
+  keep_put_off(*cached, living, results, leaves, provenance);
   if (cached->keeps_history) {
     history = std::make_shared<History>();
     history->order = ++next_history;
     history->trace = cached;
     history->kept.resize(cached->trace.entries.size());
     for (size_t j = 0; j < cached->kept; ++j) history->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
+    history->provenance.assign(provenance.begin(), provenance.begin() + static_cast<ptrdiff_t>(history->kept.size()));
     history->leaves = std::move(leaves);
     history->watched = std::move(watched);
     history->shown = std::move(shown);
@@ -163,6 +166,7 @@ std::shared_ptr<CachedTrace> Recorder::build_trace() {
   if (cached->outputs.empty()) return cached;
   CanonicalTrace canonical(cached->trace, cached->outputs);
   cached->leaf_source = canonical.leaf_source;
+  cached->entry_source = canonical.entry_source;
   cached->executable = executable_of(std::move(canonical));
   return cached;
 }
@@ -271,10 +275,12 @@ void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
 }
 
 // Puts a trace back as if it had just been recorded, so that a later observation runs it again.
-void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<ValueRef>& living) {
+void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<Provenance>& provenance,
+                       const std::vector<ValueRef>& living) {
   reset(cached);
   position_ = static_cast<uint32_t>(cached->trace.entries.size());
   leaves_ = std::move(leaves);
+  std::copy(provenance.begin(), provenance.begin() + position_, provenance_.begin());
   std::fill(live_.begin(), live_.begin() + position_, nullptr);
   std::copy(cached->alive.begin(), cached->alive.end(), alive_.begin());
   std::copy(cached->consumed.begin(), cached->consumed.end(), consumed_.begin());
@@ -284,6 +290,20 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
     living[j]->stamp = stamp_;
   }
 }
+
+// The provenance of the trace that runs, while another one is recorded.
+class Recorder::OldProvenance {
+ public:
+  explicit OldProvenance(Recorder& recorder)
+      : entries(std::exchange(recorder.provenance_, std::move(recorder.spare_provenance_))), recorder_(recorder) {}
+  ~OldProvenance() { recorder_.spare_provenance_ = std::move(entries); }
+  OldProvenance(const OldProvenance&) = delete;
+
+  std::vector<Provenance> entries;
+
+ private:
+  Recorder& recorder_;
+};
 
 bool Recorder::flush() {
   if (busy_ && !wait_until_free()) return false;
@@ -295,6 +315,7 @@ bool Recorder::flush() {
     cached = finish_trace(held);
   }
   if (!cached) return false;
+  spare_provenance_.resize(live_.size());
   // From here to the run nothing may fail, or the values would wait for ever.
   std::vector<ValueRef> living;
   std::vector<BufferRef> results;
@@ -305,26 +326,27 @@ bool Recorder::flush() {
   std::vector<Leaf> leaves = std::move(leaves_);
   std::vector<Watch> watched = std::move(watched_);
   Snapshots shown = std::move(shown_);
+  OldProvenance old(*this);
   if (last_) last_->next = cached;
   last_ = cached;
   reset(cached->next.lock());
   if (!cached->executable && cached->put_off.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<History> history;
-  if (!cached->executable || run_executable(*cached, leaves, results, interrupts)) {
-    bool done = deliver(cached, living, results, leaves, std::move(watched), std::move(shown), history);
+  if (!cached->executable || run_executable(*cached, leaves, old.entries, results, interrupts)) {
+    bool done = deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), history);
     return done && (!history || !pack || pack_saved(*history, pack, unpack));
   }
   bool transient = interrupts.raised() || PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
   if (transient && position_ == 0) {
-    restore(cached, std::move(leaves), living);
+    restore(cached, std::move(leaves), old.entries, living);
     watched_ = std::move(watched);
     shown_ = std::move(shown);
     return false;
   }
   // What does not depend on the operation that failed was computed all the same.
   results.resize(cached->outputs.size());
-  static_cast<void>(deliver(cached, living, results, leaves, std::move(watched), std::move(shown), history));
+  static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), history));
   return false;
 }
 
@@ -335,6 +357,7 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
   made->is_leaf = value->is_leaf;
   made->consumed = value->consumed;
   made->made_by = value->made_by;
+  made->location = value->location;
   made->index = value->index;
   made->history = value->history;
   made->slot = value->slot;
@@ -367,7 +390,7 @@ ValueRef stable_value(Value* value) {
     std::memcpy(copy->data, value->buffer->data, value->buffer->nbytes);
     return at_place_of(value, value->type, std::move(copy));
   } catch (const std::bad_alloc&) {
-    raise_out_of_memory(value->buffer->nbytes, "a copy of " + value->type->text() + ", whose memory is shared", 0);
+    raise_out_of_memory(value->buffer->nbytes, "a copy of " + value->type->text() + ", whose memory is shared");
     return ValueRef();
   }
 }

@@ -37,7 +37,7 @@ ValueRef saved_value(const History& history, Ref ref) {
   if (ref >= 0) {
     const Entry& entry = trace.entries[static_cast<size_t>(ref)];
     const BufferRef& kept = history.kept[static_cast<size_t>(ref)];
-    return kept ? plain(entry.signature->output, kept, entry.location) : ValueRef();
+    return kept ? plain(entry.signature->output, kept, history.provenance[static_cast<size_t>(ref)].location) : ValueRef();
   }
   const ValueRef& leaf = history.leaves[static_cast<size_t>(~ref)].value;
   return leaf && leaf->buffer ? plain(leaf->type, leaf->buffer, leaf->location) : ValueRef();

@@ -70,7 +70,7 @@ struct Hooks {
   PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, used)
   PyObject* compile_signature = nullptr;  // (graph) -> Program
   PyObject* compile_trace = nullptr;    // (executable) -> Program
-  PyObject* kernel_error = nullptr;     // (labels, label, code, where, op or None, its input types) -> exception
+  PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
   PyObject* host_error = nullptr;       // (error of error_class, where) -> exception
   PyObject* ones = nullptr;             // (type) -> (op, attrs)
   PyObject* zeros = nullptr;            // (type) -> (op, attrs)
@@ -93,7 +93,8 @@ struct Hooks {
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
   PyObject* worth_delaying = nullptr;   // (graph) -> whether its inputs are kept rather than its result
-  PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, place): raises where it is NaN; null: no search
+  PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, frames of its call, where backward was called): raises
+                                        // where it is NaN; null: no search
   PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradient = nullptr;  // (template, index, values) -> plan of a gradient or None

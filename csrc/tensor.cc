@@ -159,14 +159,14 @@ PyObject* complex_scalar(PyObject* object) {
 
 }  // namespace
 
-ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments) {
+ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
   Recorder& recorder = Recorder::current();
   for (size_t i = 0; i < count; ++i) {
     if (operands[i].value && is_symbolic(operands[i].value)) {
       return declare_call(op, attributes, operands, count, arguments, recorder.grad_enabled);
     }
   }
-  return recorder.record(op, attributes, operands, count, arguments);
+  return recorder.record(op, attributes, operands, count, arguments, location);
 }
 
 PyObject* wrap(ValueRef value, PyTypeObject* type) {
@@ -362,6 +362,7 @@ bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* argu
 
 PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
   if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
+  const uint32_t location = capture_location();
   Operand on_stack[kMostOperands];
   PyObject* held_on_stack[kMostOperands];
   std::vector<Operand> on_heap;
@@ -384,7 +385,7 @@ PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const*
   for (; done < count && status == 1; ++done) status = to_operand(arguments[done], &operands[done], &held[done]);
   PyObject* result = nullptr;
   if (status == 1) {
-    ValueRef value = bind_operands(op, attributes, operands, count, arguments);
+    ValueRef value = bind_operands(op, attributes, operands, count, arguments, location);
     if (value) result = wrap(std::move(value));
     if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && reinterpret_cast<PyTensor*>(result)->value->declared == nullptr &&
         !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {

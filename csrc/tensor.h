@@ -80,7 +80,7 @@ inline bool is_shared_outside(const Value* value) { return value->buffer && valu
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
 
 void tensor_dealloc(PyObject* self);
-ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments);
+ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location);
 int add_tensor_type(PyObject* module);
 extern PyGetSetDef tensor_attributes[];
 extern PyMethodDef tensor_methods[];

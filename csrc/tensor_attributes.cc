@@ -120,9 +120,9 @@ PyObject* get_version(PyObject* self, void*) {
   while (tensor->view && !tensor->view->data) tensor = tensor->view->parent;
   return PyLong_FromUnsignedLong(tensor->version - (tensor->view ? 0 : tensor->silent));
 }
-PyObject* get_location(PyObject* self, void*) { return location_tuple(as_tensor(self)->value->location); }
+PyObject* get_location(PyObject* self, void*) { return location_frames(as_tensor(self)->value->location); }
 PyObject* get_where(PyObject* self, void*) {
-  return PyUnicode_FromString(location_text(as_tensor(self)->value->location).c_str());
+  return PyUnicode_FromString(line_text(as_tensor(self)->value->location).c_str());
 }
 PyObject* get_symbolic(PyObject* self, void*) { return PyBool_FromLong(is_symbolic(as_tensor(self)->value)); }
 PyObject* get_base(PyObject* self, void*) {
@@ -308,7 +308,7 @@ bool check_root(PyTensor* tensor, PyObject* seed) {
     PyErr_Format(PyExc_RuntimeError,
                  "backward: the gradient of a tensor with %lld elements needs a direction: %s (%s), at %s. "
                  "Reduce it with sum() or mean(), or pass gradient= of shape %s.",
-                 static_cast<long long>(type->size), type->text().c_str(), location_text(tensor->value->location).c_str(),
+                 static_cast<long long>(type->size), type->text().c_str(), line_text(tensor->value->location).c_str(),
                  location_text(capture_location()).c_str(), type->text().c_str());
     return false;
   }
@@ -334,12 +334,13 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   PyObject* seed;
   int retain, create;
   if (!PyArg_ParseTuple(arguments, "Opp", &seed, &retain, &create)) return nullptr;
+  const uint32_t location = capture_location();
   PyTensor* tensor = as_tensor(self);
   Value* root = current_value(tensor);
   if (!root || !check_root(tensor, seed)) return nullptr;
   Recorder& recorder = Recorder::current();
   if (root->pending && root->owner != &recorder && !realise(root)) return nullptr;
-  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, {}};
+  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, {}};
   std::vector<FoundGradient> found;
   ValueRef kept = share(root);
   if (!differentiate(recorder, request, &found) || !gather_all(found, create != 0, false)) return nullptr;
@@ -408,7 +409,8 @@ PyObject* backward_of(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "O!O!O!pp", &PyTuple_Type, &outputs, &PyTuple_Type, &seeds, &PyTuple_Type, &targets, &retain, &create)) {
     return nullptr;
   }
-  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, {}};
+  const uint32_t location = capture_location();
+  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, location, {}};
   std::vector<ValueRef> held;
   std::vector<GradientSlot*> slots;
   std::vector<FoundGradient> found, wanted;
@@ -429,7 +431,8 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
     return nullptr;
   }
   Recorder& recorder = Recorder::current();
-  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, {}};
+  const uint32_t location = capture_location();
+  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, location, {}};
   std::vector<ValueRef> held;
   if (!add_roots(outputs, seeds, request, held)) return nullptr;
   std::vector<GradientSlot*> slots;
@@ -469,7 +472,7 @@ PyGetSetDef tensor_attributes[] = {
     {"_view", guarded<get_view>, nullptr, "(parent, op or None, attributes, further inputs) of a view, or None.", nullptr},
     {"_strides", guarded<get_strides>, nullptr, "Elements of the storage between neighbours along each axis.", nullptr},
     {"_is_row_major", guarded<get_is_row_major>, nullptr, "Whether the elements lie side by side in row-major order.", nullptr},
-    {"_location", guarded<get_location>, nullptr, "(file, line, function) where this value was declared.", nullptr},
+    {"_location", guarded<get_location>, nullptr, "[(file, line, columns, function)] of the calls that lead to where this value was declared, innermost first.", nullptr},
     {"_where", guarded<get_where>, nullptr, "file:line where this value was declared.", nullptr},
     {"_is_symbolic", guarded<get_symbolic>, nullptr, "Whether a placeholder stands above this value.", nullptr},
     {"__dict__", guarded<PyObject_GenericGetDict>, guarded<PyObject_GenericSetDict>, "Attributes that the program has set.", nullptr},

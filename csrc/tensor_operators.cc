@@ -55,11 +55,12 @@ PyObject* binary(PyObject* a, PyObject* b) {
     Autocast cast(op->autocast, given, 2);
     return cast.arguments() ? binary<slot>(cast.arguments()[0], cast.arguments()[1]) : nullptr;
   }
+  const uint32_t location = capture_location();
   int status = both_operands(a, b, operands, held);
   PyObject* result = nullptr;
   if (status == 1) {
     PyObject* arguments[2] = {a, b};
-    ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments);
+    ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments, location);
     if (value) result = wrap(std::move(value));
   } else if (status == 0) {
     Py_INCREF(Py_NotImplemented);

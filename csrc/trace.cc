@@ -63,6 +63,7 @@ CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& want
     for (uint32_t k = 0; k < entry.count; ++k) inputs.push_back(translate(source.inputs(entry)[k]));
     entry_map[i] = static_cast<Ref>(trace.entries.size());
     trace.append(entry, inputs.data());
+    entry_source.push_back(static_cast<int32_t>(i));
   }
   for (Ref ref : wanted) outputs.push_back(translate(ref));
 }

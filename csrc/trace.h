@@ -22,7 +22,6 @@ struct Entry {
   Signature* signature;
   uint32_t first_ref;
   uint32_t count;
-  uint32_t location;
   uint64_t gradient_mask;  // bit i: the gradient flows to input i; the last bit stands for all inputs from there on
 
   static uint64_t mask_bit(size_t input) { return uint64_t{1} << (input < 63 ? input : 63); }
@@ -47,7 +46,8 @@ struct Trace {
 struct CanonicalTrace {
   Trace trace;
   std::vector<Ref> outputs;
-  std::vector<int32_t> leaf_source;  // canonical leaf -> leaf of the trace it came from
+  std::vector<int32_t> leaf_source;   // canonical leaf -> leaf of the trace it came from
+  std::vector<int32_t> entry_source;  // canonical entry -> entry of the trace it came from
 
   CanonicalTrace(const Trace& trace, const std::vector<Ref>& outputs);
   // In-process key: signatures by identity.

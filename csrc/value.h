@@ -11,6 +11,7 @@
 
 #include "buffer.h"
 #include "executable.h"
+#include "location.h"
 #include "trace.h"
 
 namespace twofold {
@@ -153,6 +154,7 @@ struct History {
   std::shared_ptr<const CachedTrace> trace;
   std::vector<Leaf> leaves;
   std::vector<BufferRef> kept;  // by entry; empty where no gradient reads the value
+  std::vector<Provenance> provenance;  // by entry, of that run
   std::vector<uint8_t> consumed;  // by entry: a backward pass has used it up
   std::vector<Watch> watched;
   Snapshots shown;                // what may have been written over since
@@ -175,7 +177,7 @@ struct Declared {
 struct PutOff {
   struct Call {
     Signature* signature;
-    uint32_t location;
+    Provenance provenance;
     std::vector<Ref> inputs;  // number of an earlier call, or ~number of a leaf
   };
   std::vector<Call> calls;

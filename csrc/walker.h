@@ -27,6 +27,12 @@ class Walker {
   bool run(std::vector<FoundGradient>* found);
 
  private:
+  // What an entry of the pass differentiates: a call of the open trace, or the location of one that has run.
+  struct Origin {
+    Ref entry = kNoRef;
+    uint32_t location = 0;
+  };
+
   bool seed(Value* root, Value* given, Ref* out);
   bool start(Value* root, Ref cotangent);
   bool replay(std::vector<FoundGradient>* found, Ref seed);
@@ -44,13 +50,15 @@ class Walker {
   bool translate(Scope& scope, Ref ref, Ref* out);
   bool read(Scope& scope, Ref ref, Ref* out);
   bool unpack(Scope& scope, size_t index, const Ref* inputs, const Gradient& gradient, std::vector<ValueRef>& found);
-  bool examine(Scope& scope, const Entry& entry, uint32_t k, Ref* made);
+  bool examine(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref* made);
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
   bool give(Scope& scope, Ref target, Ref cotangent);
   bool give_leaf(Value* leaf, Ref target, Ref cotangent);
   bool give_slot(GradientSlot* slot, Ref target, Ref cotangent);
-  bool add(Ref* sum, Ref term);
+  bool add(Ref* sum, Ref term, const Origin& origin);
+  bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
+  Origin origin_of(const Scope& scope, Ref ref) const;
   bool requires_grad(Ref ref) const;
   Scope& scope_of(const std::shared_ptr<History>& history);
   bool capture(Scope& scope, size_t index);
@@ -74,6 +82,8 @@ class Walker {
   std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
   bool dead_end_ = false;                            // what stands above a root was used up and forgotten
   std::vector<uint32_t> reading_;
+  std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
+  uint32_t begin_ = 0;        // where the pass starts in the open trace
   std::vector<Ref> read_;
   bool crossed_ = false;
 };

@@ -21,17 +21,20 @@ def _set(enabled: bool, check_nan: bool) -> None:
     _core.set_hook("anomaly", _examine if enabled and check_nan else None)
 
 
-def _examine(gradient: Tensor, operation: str, number: int, place: tuple[str, int, str] | None) -> None:
+Frame = tuple[str, int, Any, str]
+
+
+def _examine(gradient: Tensor, operation: str, number: int, frames: list[Frame], where: str) -> None:
     if not gradient.dtype.is_differentiable:
         return
     with no_grad():
         found = bool((gradient != gradient).any())
     if found:
         name = "".join(part.capitalize() for part in operation.replace(".", "_").split("_"))
-        where = "an unknown line" if place is None else f"{place[0]}:{place[1]}, in {place[2]}"
+        calls = [f"{file}:{line}, in {function}" for file, line, _, function in frames]
         raise RuntimeError(
-            f"Function '{name}Backward' returned nan values in its {number}th output. "
-            f"The forward call that it belongs to is at {where}."
+            f"Function '{name}Backward' returned nan values in its {number}th output, in the backward pass at {where}. "
+            f"The forward call that it belongs to is at {', called at '.join(calls) or 'an unknown line'}."
         )
 
 

@@ -54,17 +54,18 @@ def write_view(
 
 
 def kernel_error(
-    labels: Any, label: int, code: int, where: str, op: Any, types: Sequence[TensorType]
+    labels: Any, label: int, code: int, where: str, location: int, op: Any, types: Sequence[TensorType]
 ) -> Exception:
     """The exception for a kernel that reported an error, in the words of its operation.
 
-    ``op`` is what was called there, on inputs of ``types``, unless the line is one inside a body that it runs.
+    ``op`` is what was called at ``location``, which ``where`` tells, on inputs of ``types``, unless the line is one
+    inside a body that it runs.
     """
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
-    inside = BODY_LINES.get(where, {}).get((what.op, what.attrs, what.input_types))
+    inside = BODY_LINES.get(location, {}).get((what.op, what.attrs, what.input_types))
     if inside or not where:
-        return what.op.error(f"{text}, at {inside}" if inside else text, fix)
+        return what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
     return tracing.located(what.op.error(text, fix), op, types, where)
 
 

@@ -75,7 +75,7 @@ def call_branch(
     graphs, captured = together(parts, len(types))
     content = interned(Branches(graphs))
     for part in parts:
-        part.note_lines(here())
+        part.note_lines()
     index = apply("cast", choice, attrs=(int64,))
     inputs = [index, *operands, *captured]
     return call_program("branch", content, [node.type for node in graphs[0].outputs], inputs)
@@ -152,7 +152,7 @@ class LoopCall:
         part = close(numbered, types)
         flags = (self.descending, start is not None, self.most is not None)
         content = interned(Rounds(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
-        part.note_lines(here())
+        part.note_lines()
         first = [value for value in (start, self.most) if value is not None]
         zero = _core.from_array(numpy.zeros((), numpy.int64), False)
         inputs = [*first, zero, *self.carried, *self.rows, *part.captured]

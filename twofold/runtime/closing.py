@@ -7,7 +7,6 @@ a trace seen before is not built again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,8 +22,8 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import graph_of_entry
 
 Tensor = _core.Tensor
-Lines = dict[Any, str]
-"""Where the operations of a body stand, by operation, attributes and input types, and which graphs are noted."""
+Lines = dict[Any, int]
+"""Locations of the operations of a body, by operation, attributes and input types, and which graphs are noted."""
 
 
 class Closed:
@@ -37,26 +36,21 @@ class Closed:
         self.captured = list(captured)
         self._trace = trace
 
-    def note_lines(self, where: str) -> None:
-        """Keep the lines of what runs inside, for the errors of a call on the line ``where``."""
-        lines = BODY_LINES.setdefault(where, {})
+    def note_lines(self) -> None:
+        """Keep the lines of what runs inside, for the errors of a call on the line that is running."""
+        call = _core.capture_location()
+        lines = BODY_LINES.setdefault(call, {})
         if self.graph in lines:
             return
-        lines[self.graph] = where
-        for entry in self._trace.describe()[1]:
-            _, _, _, attrs, place, _, _ = entry
-            _note(
-                lines,
-                graph_of_entry(entry),
-                attrs,
-                f"{os.path.basename(place[0])}:{place[1]}" if place else where,
-            )
+        lines[self.graph] = call
+        for entry, location in zip(self._trace.describe()[1], self._trace.locations):
+            _note(lines, graph_of_entry(entry), entry[3], location or call)
 
 
 _graphs: dict[Any, Graph] = {}
 
-BODY_LINES: dict[str, Lines] = {}
-"""Lines of what runs inside the calls of programs on one line, by that line."""
+BODY_LINES: dict[int, Lines] = {}
+"""Lines of what runs inside the calls of programs, by the location of the call."""
 
 
 _rounds: list[Tensor] = []
@@ -113,7 +107,7 @@ def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[Te
         leaves.append(input_node(place, type))
     values: list[Node] = []
     for entry in entries:
-        _, refs, _, _, _, mask, _ = entry
+        _, refs, _, _, mask, _ = entry
         arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
         given = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
         values.append(graph_of_entry(entry).inline(given)[0])
@@ -128,12 +122,12 @@ def _stopped(node: Node, mask: int, place: int) -> Node:
     return stopped
 
 
-def _note(lines: Lines, graph: Graph, attrs: Any, where: str) -> None:
+def _note(lines: Lines, graph: Graph, attrs: Any, location: int) -> None:
     for node in graph.nodes():
-        lines.setdefault((node.op, node.attrs, tuple(value.type for value in node.inputs)), where)
+        lines.setdefault((node.op, node.attrs, tuple(value.type for value in node.inputs)), location)
     for item in attrs:
         if hasattr(item, "content_key"):
-            lines.update(BODY_LINES.get(where, {}))
+            lines.update(BODY_LINES.get(location, {}))
 
 
 def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any]]:

@@ -112,7 +112,7 @@ def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
     """The closed graph of an entry that the core describes."""
     from twofold.runtime.derived import stable_graph
 
-    graph, _, op, attrs, _, _, types = entry
+    graph, _, op, attrs, _, types = entry
     return graph if graph is not None else stable_graph(op, attrs, [type_from_code(*type) for type in types])
 
 
