@@ -30,6 +30,9 @@ def _train_floor(kind: str, size: int) -> Callable[[Floors], float]:
 
 WORKLOADS = {
     "record": Row("`c = x * w`, ten elements, repeated", "ns an operation", 1e9, lambda f: f.operator),
+    "record_deep": Row(
+        "the same in the innermost of six functions", "ns an operation", 1e9, lambda f: f.operator
+    ),
     "never_seen": Row("chain of 100 operations, never seen", "ns an operation", 1e9, lambda f: f.operator),
     "two_scalars": Row("`Session.run`, two operations, two scalar feeds", "µs", 1e6, lambda f: f.function),
     "call_six": Row("compiled function of six tensors", "µs", 1e6, lambda f: f.function),
@@ -155,7 +158,7 @@ def tables(results: dict[str, Any], floors: Floors, machine: str) -> str:
         "A cell is the median over rounds in which the frameworks took turns; ± is given where rounds "
         "differ by more than 10 %; the best is bold. Floor: for training, the larger of flops over the "
         "machine's rate and bytes over its bandwidth; for operators and calls, the same loop or call with "
-        "plain Python objects. The first line measures recording: of a thousand products only the last is "
+        "plain Python objects. The first two lines measure recording: of a thousand products only the last is "
         "read, and Twofold does not compute what nobody reads; every other line needs all its results."
     )
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "location.h"
 
@@ -13,13 +14,13 @@ PyObject* declaration_listener = nullptr;
 namespace {
 
 uint64_t next_order = 0;
-uint32_t forced_location = 0;
+thread_local uint32_t forced_location = 0;
 
 ValueRef declared_value(Type* type) {
   ValueRef value(new_value(type));
   value->declared = std::make_unique<Declared>();
   value->declared->order = ++next_order;
-  value->location = forced_location ? forced_location : capture_location();
+  value->location = declaring_location();
   return value;
 }
 
@@ -282,7 +283,9 @@ std::unique_ptr<Specialisation> Specialiser::run() {
 
 }  // namespace
 
-void declare_at_location(uint32_t location) { forced_location = location; }
+uint32_t declare_at_location(uint32_t location) { return std::exchange(forced_location, location); }
+
+uint32_t declaring_location() { return forced_location ? forced_location : capture_location(); }
 
 bool is_symbolic(const Value* value) { return value->declared != nullptr; }
 

@@ -51,8 +51,10 @@ std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, 
                                            const std::vector<Type*>& types);
 // A value that stands for the gradient of `root` with respect to `target`.
 ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t group);
-// Lines of later declarations are that of `location`; 0: the user's own line again.
-void declare_at_location(uint32_t location);
+// The location of later declarations of this thread is `location`; 0: the user's own again. Returns what it replaces.
+uint32_t declare_at_location(uint32_t location);
+// The location of a declaration made now.
+uint32_t declaring_location();
 // A Python callable that sees every tensor declared by a call, or null.
 extern PyObject* declaration_listener;
 

@@ -339,11 +339,11 @@ PyObject* declare(PyObject*, PyObject* arguments) {
   return wrap(declare_call(operation, attributes, operands.data(), operands.size(), nullptr, true));
 }
 
-// declare_at(tensor or None): what is declared from now on is placed at the line of this tensor
+// declare_at(tensor or location) -> the location so far; what is declared from now on is placed where the tensor is
 PyObject* declare_at(PyObject*, PyObject* object) {
-  if (object != Py_None && !is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor or None");
-  declare_at_location(object == Py_None ? 0 : reinterpret_cast<PyTensor*>(object)->value->location);
-  Py_RETURN_NONE;
+  unsigned long location = is_tensor(object) ? reinterpret_cast<PyTensor*>(object)->value->location : PyLong_AsUnsignedLong(object);
+  if (PyErr_Occurred()) return nullptr;
+  return PyLong_FromUnsignedLong(declare_at_location(static_cast<uint32_t>(location)));
 }
 
 // on_declaration(callable): called with every tensor that a call on symbolic tensors declares
@@ -357,7 +357,7 @@ PyObject* on_declaration(PyObject*, PyObject* object) {
 
 PyMethodDef functions[] = {
     {"declare", guarded<declare>, METH_VARARGS, "declare(op, attrs, inputs): a declared call, even of bound tensors."},
-    {"declare_at", guarded<declare_at>, METH_O, "declare_at(tensor or None): place declarations at the line of a tensor."},
+    {"declare_at", guarded<declare_at>, METH_O, "declare_at(tensor or location): place declarations there; returns the location so far."},
     {"on_declaration", guarded<on_declaration>, METH_O, "on_declaration(callable): called with every tensor that a call declares."},
     {"function", guarded<make_function>, METH_VARARGS, "function(inputs, outputs, single, check): a declared graph as a callable."},
     {"placeholder", guarded<placeholder>, METH_O, "placeholder(type): a value to be bound later."},

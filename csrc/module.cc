@@ -399,6 +399,7 @@ void bind_functions(nb::module_& m) {
   m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);
+  m.def("declaring_location", &declaring_location);
   m.def("location_text", &location_text);
   m.def("location_count", &location_count);
 }

@@ -369,6 +369,7 @@ ValueRef kept_value(const std::shared_ptr<History>& history, size_t index) {
   const Entry& entry = history->trace->trace.entries[index];
   ValueRef value(new_value(entry.signature->output));
   value->buffer = history->kept[index];
+  value->location = history->provenance[index].location;
   value->requires_grad = entry.requires_grad();
   value->is_leaf = !value->requires_grad;
   value->index = static_cast<int32_t>(index);

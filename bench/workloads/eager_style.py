@@ -28,6 +28,28 @@ def record(torch: Any) -> Case:
     return Case(call, inputs.LOOP, check=lambda: [float(call().sum())])
 
 
+def record_deep(torch: Any) -> Case:
+    """The same in the innermost of six functions."""
+    plain = record(torch)
+
+    def second() -> Any:
+        return plain.call()
+
+    def third() -> Any:
+        return second()
+
+    def fourth() -> Any:
+        return third()
+
+    def fifth() -> Any:
+        return fourth()
+
+    def sixth() -> Any:
+        return fifth()
+
+    return Case(sixth, plain.operations, check=plain.check)
+
+
 def never_seen(torch: Any) -> Case:
     """A chain of 100 operations in an order not met before; its result is read."""
     x, w, b = _tiny(torch)
@@ -117,6 +139,8 @@ def case(workload: str, torch: Any, compile: Callable[[Any], Any] | None, **adam
     plain = compile is None
     if workload == "record":
         return record(torch) if plain else None
+    if workload == "record_deep":
+        return record_deep(torch) if plain else None
     if workload == "never_seen":
         return never_seen(torch) if plain else None
     wrap = (lambda function: function) if compile is None else compile

@@ -192,3 +192,50 @@ def test_a_placeholder_without_a_value_is_an_invalid_argument():
         doubled = tf.placeholder(tf.float32, []) * 2
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not fed"):
             session.run(doubled)
+
+
+def picked(x, index):
+    return tf.gather(x, index)
+
+
+def picked_elsewhere(x, index):
+    return tf.gather(x, index)  # elsewhere
+
+
+def line_in(function, text):
+    lines, first = inspect.getsourcelines(function)
+    (number,) = (first + k for k, line in enumerate(lines) if text in line)
+    return f"test_errors.py:{number}"
+
+
+def test_equal_graphs_name_their_own_lines(session):
+    x, index = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [1])
+    for pick, text in ((picked, "gather"), (picked_elsewhere, "# elsewhere")):
+        y = pick(x, index)
+        for _ in range(3):
+            assert session.run(y, {x: [1, 2, 3], index: [1]}).tolist() == [2]
+        assert f", at {line_in(pick, text)}. " in text_of(
+            lambda y=y: session.run(y, {x: [1, 2, 3], index: [3]})
+        )
+
+
+def test_gradients_name_the_forward_line_too(session):
+    def slope(y, x):
+        return tf.gradients(tf.reduce_sum(y), [x])[0]
+
+    x, index = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [1])
+    text = text_of(lambda: session.run(slope(picked(tf.exp(x), index), x), {x: [1, 2, 3], index: [3]}))
+    assert f", at {line_in(picked, 'gather')}" in text
+    assert f", in the backward pass at {line_in(slope, 'tf.gradients')}. " in text
+
+
+def test_a_line_in_the_body_of_a_loop(session):
+    x, index = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [1])
+
+    def body(k, total):
+        more = tf.gather(x, index)
+        total = total + more
+        return k + 1, total
+
+    y = tf.while_loop(lambda k, total: k < 2, body, [tf.constant(0), tf.zeros([1])])[1]
+    assert f", at {line_in(body, 'gather')}. " in text_of(lambda: session.run(y, {x: [1, 2, 3], index: [3]}))

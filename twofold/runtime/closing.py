@@ -37,8 +37,8 @@ class Closed:
         self._trace = trace
 
     def note_lines(self) -> None:
-        """Keep the lines of what runs inside, for the errors of a call on the line that is running."""
-        call = _core.capture_location()
+        """Keep the lines of what runs inside, for the errors of a call that is declared now."""
+        call = _core.declaring_location()
         lines = BODY_LINES.setdefault(call, {})
         if self.graph in lines:
             return

@@ -311,7 +311,6 @@ class Replay:
             outputs += [self.symbolic(self.state[variable]) for variable in self.written]
         finally:
             local.replaying -= 1
-            _core.declare_at(None)
         return self.inputs, tuple(outputs)
 
     def outputs_of(self, operation: Operation) -> list[Any]:
@@ -320,12 +319,18 @@ class Replay:
         fed = [self.fed.get((operation, k)) for k in range(count)]
         if count and all(value is not None for value in fed):
             return fed
-        made = self._compute(operation) if count else []
-        for k in range(count):
-            if fed[k] is not None:
-                made[k] = fed[k]
-            elif (operation, k) in self.targets and made[k] is not None:
-                made[k] = self.symbolic(made[k])
+        if not count:
+            return []
+        around = _core.declare_at(operation.outputs[0])
+        try:
+            made = self._compute(operation)
+            for k in range(count):
+                if fed[k] is not None:
+                    made[k] = fed[k]
+                elif (operation, k) in self.targets and made[k] is not None:
+                    made[k] = self.symbolic(made[k])
+        finally:
+            _core.declare_at(around)
         return made
 
     def _compute(self, operation: Operation) -> list[Any]:
@@ -341,7 +346,6 @@ class Replay:
             return self._flow(operation)
         values = [self._input(operation, k, source) for k, source in enumerate(operation.sources)]
         states = [self.state[variable] for variable in operation.updates] if operation.reads_state else []
-        _core.declare_at(operation.outputs[0])
         made = self._called(operation, values, states)
         try:
             for value in made:
@@ -383,7 +387,6 @@ class Replay:
         return None if self.counter is None else varied(self.counter)
 
     def _flow(self, operation: Operation) -> list[Any]:
-        _core.declare_at(operation.outputs[0])
         try:
             made: list[Any] = operation.flow.compute(self, operation)
         except TwofoldError as error:
