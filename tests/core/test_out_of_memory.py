@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.core.in_child import run
@@ -137,6 +139,13 @@ assert torch._core.statistics()["executables"]
 """
 
 
+needs_limits = pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="AddressSanitizer reserves terabytes of address space",
+)
+
+
+@needs_limits
 def test_the_message_tells_bytes_type_and_line() -> None:
     first, second, third, fourth, last = run(WHAT_WAS_ASKED_FOR, TWOFOLD_THREADS="1").splitlines()
 
@@ -150,10 +159,12 @@ def test_the_message_tells_bytes_type_and_line() -> None:
     assert last == "279000000.0 5.0"
 
 
+@needs_limits
 def test_without_any_memory_nothing_aborts_and_later_programs_are_right() -> None:
     run(EXHAUSTED)
 
 
+@needs_limits
 def test_threads_that_cannot_be_started_are_done_without() -> None:
     run(NO_THREADS)
 
