@@ -20,24 +20,25 @@ class Plan {
   bool find(size_t entry) {
     calls_.clear();
     bool found = false;
-    if (!add(entry, &found)) return false;
+    if (!add(entry, 0, &found)) return false;
     if (!found || calls_.size() > kMostCalls) calls_.clear();
     return true;
   }
   const std::vector<size_t>& calls() const { return calls_; }
 
  private:
-  bool add(size_t index, bool* found) {
+  // `depth`: sums that it is a term of; no deeper than there may be calls, however long a chain of additions is.
+  bool add(size_t index, size_t depth, bool* found) {
     *found = std::find(calls_.begin(), calls_.end(), index) != calls_.end();
     if (*found) return true;
     const Entry& entry = trace_.entries[index];
-    if (entry.requires_grad() || calls_.size() > kMostCalls) return true;
+    if (entry.requires_grad() || calls_.size() > kMostCalls || depth >= kMostCalls) return true;
     if (entry.signature->operation->python == hooks.accumulate) {
       const Ref* refs = trace_.inputs(entry);
       for (uint32_t k = 0; k < entry.count; ++k) {
         *found = false;
         if (refs[k] < 0) return true;
-        if (!add(static_cast<size_t>(refs[k]), found)) return false;
+        if (!add(static_cast<size_t>(refs[k]), depth + 1, found)) return false;
         if (!*found) return true;
       }
     } else {

@@ -34,6 +34,24 @@ for _ in range(100000):
 assert w.sum().item() == 400004.0
 """
 
+SMALL_STACK = """
+import threading
+import twofold as torch
+
+def many():
+    w = torch.ones(4)
+    for _ in range(40000):
+        w = w + 1
+    sums.append(w.sum().item())
+
+sums = []
+threading.stack_size(1 << 18)
+thread = threading.Thread(target=many)
+thread.start()
+thread.join()
+assert sums == [160004.0]
+"""
+
 SUBINTERPRETER = """
 import sys
 import twofold as torch
@@ -54,6 +72,10 @@ assert (torch.ones(2) + 1).sum().item() == 4.0
 
 def test_long_chains_of_views() -> None:
     run(CHAINS)
+
+
+def test_a_long_chain_of_additions_needs_no_deep_stack() -> None:
+    run(SMALL_STACK)
 
 
 def test_a_subinterpreter_is_refused() -> None:
