@@ -4,8 +4,8 @@
 
 #include <bit>
 #include <new>
-#include <unordered_map>
 
+#include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
 
@@ -15,13 +15,15 @@ Settings settings;
 
 namespace {
 
-// Programs whose structure never repeats must not fill the memory.
-constexpr size_t kMostExecutables = 4096;
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
-std::unordered_map<std::string, ExecutableRef>& table() {
-  static auto& executables = *new std::unordered_map<std::string, ExecutableRef>();
-  return executables;
+auto& executables = *new Cache<Executable>("executables", 5);
+
+// What traces hold goes with the traces.
+void bound_executables() {
+  if (!executables.is_full()) return;
+  executables.shrink();
+  while (executables.account.bytes > executables.account.budget && drop_oldest_traces()) executables.shrink();
 }
 
 }  // namespace
@@ -109,7 +111,14 @@ Executable::Executable(CanonicalTrace c) : canonical(std::move(c)) {}
 
 Executable::~Executable() = default;
 
-void Executable::set_fused(ProgramRef program) { fused_ = std::move(program); }
+size_t Executable::memory() const {
+  return sizeof *this + canonical.memory() + memory_of(uses_) + (fused_ ? fused_->memory() : 0);
+}
+
+void Executable::set_fused(ProgramRef program) {
+  fused_ = std::move(program);
+  executables.charge(fused_->memory());
+}
 
 bool Executable::ask_for_fused(bool wait, Interrupts& interrupts) {
   asked_ = true;
@@ -130,6 +139,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
                      Interrupts& interrupts) {
   try {
     ++runs;
+    used = next_use();
     Tier tier = settings.tier;
     if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && std::has_single_bit(runs) && !ask_for_fused(false, interrupts)) return false;
     if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, interrupts)) return false;
@@ -250,20 +260,15 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
 
 ExecutableRef executable_of(CanonicalTrace canonical) {
   std::string key = canonical.key();
-  auto found = table().find(key);
-  if (found != table().end()) return found->second;
-  if (table().size() >= kMostExecutables) clear_executables();
+  if (ExecutableRef found = executables.find(key)) return found;
   auto made = std::make_shared<Executable>(std::move(canonical));
-  table().emplace(std::move(key), made);
+  executables.insert(std::move(key), made);
+  bound_executables();
   return made;
 }
 
-size_t executable_count() { return table().size(); }
-
 void clear_executables() {
-  auto& executables = table();
-  std::erase_if(executables, [](const auto& item) { return !item.second->is_fused() && item.second.use_count() == 1; });
-  if (executables.size() >= kMostExecutables) executables.clear();
+  executables.drop_if([](const ExecutableRef& executable) { return !executable->is_fused() && executable.use_count() == 1; });
 }
 
 }  // namespace twofold

@@ -33,6 +33,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   const CanonicalTrace canonical;
   uint64_t runs = 0;
+  uint64_t used = 0;  // when, see Cache
+  size_t memory() const;
 
   // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output, or with
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
@@ -65,7 +67,8 @@ PyObject* executable_capsule(ExecutableRef executable);
 ExecutableRef executable_of(CanonicalTrace canonical);
 // Sets the Python error for a kernel's error code.
 void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, Provenance provenance);
-size_t executable_count();
 void clear_executables();
+// Drops traces that are kept for their executables, see recorder_flush.cc; false if there is none to drop.
+bool drop_oldest_traces();
 
 }  // namespace twofold

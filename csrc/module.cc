@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "autocast.h"
+#include "cache.h"
 #include "compiled.h"
 #include "declared.h"
 #include "gradient_mode.h"
@@ -287,8 +288,7 @@ nb::dict statistics() {
   PoolStatistics pool = pool_statistics();
   nb::dict out;
   out["signatures"] = signature_count();
-  out["traces"] = cached_trace_count();
-  out["executables"] = executable_count();
+  for (const CacheAccount* cache : cache_accounts()) out[cache->name] = cache->count;
   TemplateCounts templates = template_counts();
   out["families"] = templates.families;
   out["templates"] = templates.made;
@@ -302,6 +302,14 @@ nb::dict statistics() {
   out["pool_cached_bytes"] = pool.cached;
   out["pool_peak_bytes"] = pool.peak;
   return out;
+}
+
+nb::list caches() {
+  nb::list found;
+  for (const CacheAccount* cache : cache_accounts()) {
+    found.append(nb::make_tuple(cache->name, cache->count, cache->bytes, cache->budget, cache->hits, cache->misses, cache->evictions));
+  }
+  return found;
 }
 
 nb::object from_array(nb::handle array, bool share_memory, int dtype_code) {
@@ -370,6 +378,8 @@ void bind_functions(nb::module_& m) {
   }, "Whether something recorded reports wrong values when it is computed.");
   m.def("pending", [] { return Recorder::current().size(); });
   m.def("statistics", &statistics);
+  m.def("set_cache_budget", &set_cache_budget, nb::arg("bytes"), "Of all caches of the core; each has a part of it.");
+  m.def("caches", &caches, "For each cache of the core: name, count, bytes, budget, hits, misses, evictions.");
   m.def("reset_peak", &pool_reset_peak);
   m.def("clear_caches", [] {
     clear_cached_traces();

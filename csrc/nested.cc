@@ -50,6 +50,14 @@ int64_t Branch::scratch_bytes() const {
   return most;
 }
 
+size_t Branch::memory() const {
+  size_t total = sizeof *this;
+  for (const Part& part : parts) total += part.program->memory();
+  return total;
+}
+
+size_t Loop::memory() const { return sizeof *this + body.program->memory(); }
+
 bool Loop::has_host() const { return body.program->has_host; }
 
 size_t Loop::slots() const {

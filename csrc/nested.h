@@ -21,6 +21,8 @@ class Nested {
   virtual size_t slots() const = 0;
   // Scratch memory that `run` needs.
   virtual int64_t scratch_bytes() const = 0;
+  // Bytes of the programs inside.
+  virtual size_t memory() const = 0;
 };
 
 struct Part {
@@ -38,6 +40,7 @@ class Branch final : public Nested {
   bool has_host() const override;
   size_t slots() const override { return inputs + outputs + 2; }
   int64_t scratch_bytes() const override;
+  size_t memory() const override;
 };
 
 // Slots: whether to start (bool, if conditional), number of rounds (int64, if counted), first values of what is
@@ -65,6 +68,7 @@ class Loop final : public Nested {
   size_t slots() const override;
   // That of the body, then two buffers for each value carried, then the places, then a byte.
   int64_t scratch_bytes() const override;
+  size_t memory() const override;
 
  private:
   int64_t rounds(void* const* slots) const;

@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "buffer.h"
+#include "cache.h"
 
 namespace twofold {
 namespace {
@@ -70,6 +71,14 @@ void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory
   }
   arena_bytes = plan.bytes;
   settle_donations();
+}
+
+size_t Program::memory() const {
+  constexpr size_t kLabel = 256;  // in Python
+  size_t total = sizeof *this + memory_of(instructions) + memory_of(slots) + memory_of(params) + memory_of(output_nbytes);
+  if (labels) total += instructions.size() * kLabel;
+  for (const auto& inner : nested) total += inner->memory();
+  return total;
 }
 
 void Program::settle_donations() {

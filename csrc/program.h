@@ -64,6 +64,8 @@ class Program {
   void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
   // As run, in memory that the caller gives, and with the interpreter lock as it is.
   void run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
+  // Bytes, roughly; what its instructions run inside counts.
+  size_t memory() const;
 
  private:
   void settle_donations();

@@ -40,6 +40,9 @@ struct CachedTrace {
   std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
   std::vector<int32_t> entry_source;   // entry of the executable -> entry of this trace
   std::weak_ptr<CachedTrace> next;
+  uint64_t used = 0;                   // when, see Cache
+
+  size_t memory() const;
 };
 
 struct Operand {
@@ -205,7 +208,6 @@ bool pack_saved(History& history, PyObject* pack, PyObject* unpack);
 ValueRef with_data(Value* value, Value* data);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.
 bool realise(Value* value);
-size_t cached_trace_count();
 void clear_cached_traces();
 
 }  // namespace twofold

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
+#include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
 #include "put_off.h"
@@ -12,17 +12,13 @@
 namespace twofold {
 namespace {
 
-constexpr size_t kMostTraces = 2048;
 uint64_t next_stamp() {
   static uint64_t stamp = 0;
   return ++stamp;
 }
 uint64_t next_history = 0;
 
-std::unordered_map<std::string, std::shared_ptr<CachedTrace>>& traces() {
-  static auto& table = *new std::unordered_map<std::string, std::shared_ptr<CachedTrace>>();
-  return table;
-}
+auto& traces = *new Cache<CachedTrace>("traces", 4);
 
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
                     std::vector<BufferRef>& results, Interrupts& interrupts) try {
@@ -137,6 +133,8 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
         std::memcmp(alive_.data(), p.alive.data(), position_) == 0 &&
         std::memcmp(consumed_.data(), p.consumed.data(), position_) == 0) {
       ++predicted_flushes;
+      ++traces.account.hits;
+      predicted_->used = next_use();
       return predicted_;
     }
     leave_prediction();
@@ -147,12 +145,11 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
     if (alive_[i]) held.push_back(share(live_[i]));
   }
   std::string key = raw_key();
-  auto found = traces().find(key);
-  if (found != traces().end()) return found->second;
+  if (auto found = traces.find(key)) return found;
   auto built = build_trace();
   if (!built) return nullptr;
-  if (traces().size() >= kMostTraces) traces().clear();
-  traces().emplace(std::move(key), built);
+  traces.insert(std::move(key), built);
+  if (traces.is_full()) traces.shrink();
   return built;
 }
 
@@ -420,7 +417,19 @@ bool realise(Value* value) {
   return true;
 }
 
-size_t cached_trace_count() { return traces().size(); }
-void clear_cached_traces() { traces().clear(); }
+size_t CachedTrace::memory() const {
+  size_t total = sizeof *this + trace.memory() + memory_of(alive) + memory_of(events) + memory_of(consumed) + memory_of(used_up);
+  total += memory_of(outputs) + memory_of(put_off) + memory_of(needed_leaf) + memory_of(leaf_source) + memory_of(entry_source);
+  for (const BackwardEvent& event : events) {
+    total += memory_of(event.gradients) + memory_of(event.reading) + memory_of(event.read) + memory_of(event.forward);
+  }
+  return total;
+}
+
+void clear_cached_traces() {
+  traces.drop_if([](const auto&) { return true; });
+}
+
+bool drop_oldest_traces() { return traces.drop_oldest(); }
 
 }  // namespace twofold

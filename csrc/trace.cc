@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "cache.h"
+
 namespace twofold {
 namespace {
 
@@ -39,6 +41,12 @@ void Trace::clear() {
   entries.clear();
   refs.clear();
   leaves.clear();
+}
+
+size_t Trace::memory() const { return memory_of(entries) + memory_of(refs) + memory_of(leaves); }
+
+size_t CanonicalTrace::memory() const {
+  return trace.memory() + memory_of(outputs) + memory_of(leaf_source) + memory_of(entry_source);
 }
 
 CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& wanted) {

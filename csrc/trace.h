@@ -40,6 +40,7 @@ struct Trace {
   }
   void append(const Entry& entry, const Ref* inputs);
   void clear();
+  size_t memory() const;
 };
 
 // Entries that outputs need, in order, with leaves numbered by first use; equal programs become equal.
@@ -54,6 +55,7 @@ struct CanonicalTrace {
   std::string key() const;
   // Key that means the same in every process: names, attributes and types by value.
   std::string portable_key() const;
+  size_t memory() const;
 };
 
 uint64_t hash_bytes(const void* data, size_t size);

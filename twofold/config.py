@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from twofold import _core
+
 TIERS = ("auto", "first_sight", "fused")
 
 
@@ -27,6 +29,19 @@ class Config:
         self.log = frozenset(filter(None, os.environ.get("TWOFOLD_LOG", "").split(",")))
         if self.tier not in TIERS:
             raise ValueError(f"TWOFOLD_TIER is {self.tier!r}; use one of {', '.join(TIERS)}.")
+        self.cache_bytes = int(os.environ.get("TWOFOLD_CACHE_BYTES", str(256 << 20)))
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of memory that all caches together may take; each has a part of it, see ``twofold.stats``."""
+        return self._cache_bytes
+
+    @cache_bytes.setter
+    def cache_bytes(self, count: int) -> None:
+        if count < 0:
+            raise ValueError(f"cache_bytes is {count}; use a number of bytes from 0 on.")
+        self._cache_bytes = count
+        _core.set_cache_budget(count)
 
     @contextmanager
     def scoped(self, **settings: Any) -> Iterator[None]:

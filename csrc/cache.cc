@@ -1,0 +1,31 @@
+#include "cache.h"
+
+namespace twofold {
+namespace {
+
+constexpr size_t kParts = 16;
+
+std::vector<CacheAccount*>& accounts() {
+  static auto& list = *new std::vector<CacheAccount*>();
+  return list;
+}
+
+size_t& total() {
+  static size_t bytes = size_t{256} << 20;
+  return bytes;
+}
+
+}  // namespace
+
+CacheAccount::CacheAccount(const char* name, size_t parts) : name(name), parts(parts), budget(total() / kParts * parts) {
+  accounts().push_back(this);
+}
+
+const std::vector<CacheAccount*>& cache_accounts() { return accounts(); }
+
+void set_cache_budget(size_t bytes) {
+  total() = bytes;
+  for (CacheAccount* account : accounts()) account->budget = bytes / kParts * account->parts;
+}
+
+}  // namespace twofold

@@ -1,0 +1,127 @@
+"""Caches stay within their budget, drop what was used least recently, and never change a result."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold import _core
+from twofold.config import config
+
+SMALL = 1 << 20
+
+
+def caches() -> dict[str, dict[str, int]]:
+    fields = ("count", "bytes", "budget", "hits", "misses", "evictions")
+    return {name: dict(zip(fields, numbers, strict=True)) for name, *numbers in _core.caches()}
+
+
+@pytest.fixture
+def small() -> Iterator[None]:
+    with config.scoped(cache_bytes=SMALL):
+        yield
+
+
+def chain(pattern: list[int], x: Any) -> Any:
+    """A program for each pattern; every operation has the same bits in any order of running."""
+    for number in pattern:
+        x = (x * 0.5, x + 1.0, torch.tanh(x), x - 2.0)[number]
+    return x
+
+
+def computed(pattern: list[int]) -> Any:
+    x = torch.tensor([0.1, 0.7, -1.3], requires_grad=True)
+    y = chain(pattern, x).sum()
+    y.backward()
+    return y.detach().numpy(), x.grad.numpy()
+
+
+def patterns(count: int, seed: int = 0) -> list[list[int]]:
+    chosen = random.Random(seed)
+    return [[chosen.randrange(4) for _ in range(chosen.randint(20, 60))] for _ in range(count)]
+
+
+def test_traces_of_always_new_programs_stay_within_the_budget(small: None) -> None:
+    before = caches()
+    for pattern in patterns(400):
+        computed(pattern)
+    after = caches()
+    for name in ("traces", "executables"):
+        found = after[name]
+        assert found["budget"] < SMALL
+        assert found["bytes"] <= found["budget"], (name, found)
+        assert found["evictions"] > before[name]["evictions"] + 100
+        assert 0 < found["count"] < 300
+
+
+def test_results_keep_their_bits_when_everything_was_dropped(small: None) -> None:
+    programs = patterns(150, seed=1)
+    first = [computed(pattern) for pattern in programs]
+    again = [computed(pattern) for pattern in programs]
+    for one, other in zip(first, again, strict=True):
+        for a, b in zip(one, other, strict=True):
+            numpy.testing.assert_array_equal(a, b)
+
+
+def test_no_budget_at_all_still_computes() -> None:
+    wanted = [computed(pattern) for pattern in patterns(5, seed=2)]
+    with config.scoped(cache_bytes=0):
+        for _ in range(3):
+            found = [computed(pattern) for pattern in patterns(5, seed=2)]
+    for one, other in zip(wanted, found, strict=True):
+        numpy.testing.assert_array_equal(one[1], other[1])
+
+
+def test_what_repeats_stays_while_other_programs_come_and_go(small: None) -> None:
+    repeated = patterns(1, seed=3)[0]
+    for pattern in patterns(100, seed=4):
+        computed(pattern)
+        computed(repeated)
+    torch.wait_for_compiler()
+    before = caches()["traces"]["misses"]
+    computed(repeated)
+    assert caches()["traces"]["misses"] == before
+
+
+def test_values_outlive_the_trace_that_is_to_differentiate_them(small: None) -> None:
+    x = torch.tensor([0.1, 0.7, -1.3], requires_grad=True)
+    y = chain(patterns(1, seed=5)[0], x).sum()
+    y.item()
+    for pattern in patterns(300, seed=6):
+        computed(pattern)
+    y.backward()
+    numpy.testing.assert_array_equal(x.grad.numpy(), computed(patterns(1, seed=5)[0])[1])
+
+
+def test_threads_share_a_small_budget(small: None) -> None:
+    programs = patterns(60, seed=7)
+    wanted = [computed(pattern) for pattern in programs]
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for k in random.Random(seed).choices(range(len(programs)), k=150):
+                for a, b in zip(wanted[k], computed(programs[k]), strict=True):
+                    numpy.testing.assert_array_equal(a, b)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.wait_for_compiler()
+    assert not failures
+    assert caches()["traces"]["bytes"] <= caches()["traces"]["budget"] * 2
+
+
+def test_a_budget_below_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="from 0 on"):
+        config.cache_bytes = -1
