@@ -20,6 +20,7 @@ from twofold.static.define import (
     PACK,
     Number,
     Tensors,
+    _holds_tensor,
     array_of,
     as_dtype,
     as_tensor,
@@ -471,7 +472,7 @@ def gather(
 
 
 def _indices(indices: Any) -> Any:
-    return indices if is_tensor_like(indices) else constant(array_of(indices))
+    return convert_to_tensor(indices) if _holds_tensor(indices) else constant(array_of(indices))
 
 
 @operation("GatherNd")

@@ -80,11 +80,15 @@ class Body:
         self.captured = sorted(captured, key=lambda source: (source[0].number, source[1]))
 
     def with_effects(self) -> list[Operation]:
-        """Operations inside that a closed function cannot do: writing variables, calling Python."""
+        """Operations inside that a closed function cannot do: writing variables, calling Python, varying types."""
         return [
             op
             for op in self.operations
-            if op.updates or op.python is not None or op.branches or op.looks == "size"
+            if op.updates
+            or op.python is not None
+            or op.branches
+            or op.looks == "size"
+            or (op.flow is not None and op.flow.varying)
         ]
 
     def looks_at_elements(self) -> bool:
@@ -99,11 +103,12 @@ class Body:
         """The results for ``values`` of the arguments, declared by a replay."""
         replay.depth += 1
         try:
-            return self._replayed(replay, values)
+            return self.replay_here(replay, values)
         finally:
             replay.depth -= 1
 
-    def _replayed(self, replay: Any, values: Sequence[Any]) -> list[Any]:
+    def replay_here(self, replay: Any, values: Sequence[Any]) -> list[Any]:
+        """As ``replay``, for a body that is computed once and is part of what is around it."""
         for argument, value in zip(self.arguments, values):
             replay.values[argument] = [value]
         for operation in self.operations:

@@ -10,10 +10,12 @@ from twofold.frontend.transforms import second_derivatives
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
+from twofold.static.bodies import ARGUMENT, source_of, tensor_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, operations_between
 from twofold.static.graph import Operation, Slot, Tensor, describe, owner_of
 from twofold.static.infer import Source
+from twofold.static.loop_gradients import LoopGradient
 
 _BLOCKING = "StopGradient"
 
@@ -37,7 +39,7 @@ def _source(value: Any, what: str) -> Source:
 
 
 def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> set[Source]:
-    """All tensors that one depends on through floating values; notes the loops on the host on the way."""
+    """All tensors that one depends on through floating values, up to loops on the host, which are noted."""
     root = source[0]
     reached = {source}
     seen = {root}
@@ -46,7 +48,8 @@ def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> s
         operation = stack.pop()
         if operation.hosted:
             hosted.append(operation)
-        elif operation.type == _BLOCKING or operation.python is not None or operation.updates:
+            continue
+        if operation.type == _BLOCKING or operation.python is not None or operation.updates:
             continue
         for source in (*operation.sources, *[item for branch in operation.branches for item in branch]):
             owner, index = source
@@ -57,15 +60,6 @@ def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> s
                 seen.add(owner)
                 stack.append(owner)
     return reached
-
-
-def _refuse(loop: Operation, targets: list[Source]) -> None:
-    if targets:
-        raise GradientError(
-            f"gradients: no derivative passes through {loop.name} ({loop.where}), a loop that writes variables or "
-            f"calls Python, at {here()}",
-            "Take these out of the loop, or stop the gradient before it.",
-        )
 
 
 def gradients(
@@ -84,7 +78,8 @@ def gradients(
 
     ``grad_ys`` weights the elements of ``ys``. ``stop_gradients`` are taken for constants: no derivative passes
     through them, but those by them exist. The derivative by a variable is that by all its reads; none passes through
-    an update. Raises GradientError for integer ``ys`` and loops with effects, TypeError for what is no tensor.
+    an update. Raises GradientError for integer ``ys`` and second derivatives through loops with effects, TypeError
+    for what is no tensor.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -96,27 +91,96 @@ def gradients(
     targets = [_source(x, "one of xs") for x in as_list(xs)]
     given = as_list(grad_ys) if grad_ys is not None else [None] * len(roots)
     blocked = {_source(item, "one of stop_gradients") for item in as_list(stop_gradients or [])}
-    paths = []
+    seeds = [None if seed is None else _source(convert_to_tensor(seed), "one of grad_ys") for seed in given]
     for owner, index in roots:
         root = owner.outputs[index]
         if root.dtype.kind != "f":
             raise GradientError(
                 f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
             )
-        hosted: list[Operation] = []
-        reached = _reached((owner, index), blocked, hosted)
-        for loop in hosted:
-            _refuse(loop, [target for target in targets if target in _reached((loop, 0), blocked, [])])
-        paths.append([k for k, target in enumerate(targets) if target in reached])
+    return [
+        None if found is None else tensor_of(found)
+        for found in derivatives(roots, seeds, targets, blocked, name)
+    ]
+
+
+def derivatives(
+    roots: Sequence[Source],
+    seeds: Sequence[Source | None],
+    targets: Sequence[Source],
+    blocked: set[Source],
+    name: str | None,
+    fence: set[Source] | frozenset[Source] = frozenset(),
+) -> list[Source | None]:
+    """The derivatives of ``roots``, weighted by ``seeds``, by ``targets``; None where there is no path.
+
+    Loops on the host are ends of paths of their own, and are gone through from the last to the first. Nothing behind
+    ``fence`` is looked at.
+    """
+    ends, wished = blocked | fence, set(targets)
+    loops: list[Operation] = []
+    reached = [_reached(root, ends, loops) for root in roots]
+    loops = [loop for loop in dict.fromkeys(loops) if inputs_towards(loop, wished, ends)]
+    if not loops:
+        return _compiled(roots, seeds, targets, blocked, reached, name)
+    pending = [(list(roots), list(seeds))]
+    open_: dict[Operation, None] = dict.fromkeys(loops)
+    parts: dict[Source, list[Source]] = {}
+    done: set[Operation] = set()
+    while pending:
+        ys, weights = pending.pop()
+        found_loops: list[Operation] = []
+        reached = [_reached(y, ends, found_loops) for y in ys]
+        open_.update(dict.fromkeys(loop for loop in found_loops if loop not in done))
+        results = [(loop, k) for loop in open_ for k in range(len(loop.outputs)) if _is_floating((loop, k))]
+        wanted = list(dict.fromkeys([*targets, *results]))
+        for target, found in zip(wanted, _compiled(ys, weights, wanted, blocked, reached, name)):
+            if found is not None:
+                parts.setdefault(target, []).append(found)
+        if not pending and open_:
+            loop = max(open_, key=lambda operation: operation.number)
+            del open_[loop]
+            done.add(loop)
+            weights = [_total(parts.get((loop, k), [])) for k in range(len(loop.outputs))]
+            ys = inputs_towards(loop, wished, ends)
+            if ys and any(weight is not None for weight in weights):
+                pending.append((ys, list(through_loop(loop, weights, ys, blocked, name))))
+            elif open_:
+                pending.append(([], []))
+    return [_total(parts.get(target, [])) for target in targets]
+
+
+def _is_floating(source: Source) -> bool:
+    return tensor_of(source).type_.dtype.kind == "f"
+
+
+def _total(parts: Sequence[Source]) -> Source | None:
+    if not parts:
+        return None
+    total = tensor_of(parts[0])
+    for part in parts[1:]:
+        total = apply("add", total, tensor_of(part))
+    return source_of(total)
+
+
+def _compiled(
+    roots: Sequence[Source],
+    seeds: Sequence[Source | None],
+    targets: Sequence[Source],
+    blocked: set[Source],
+    reached: Sequence[set[Source]],
+    name: str | None,
+) -> list[Source | None]:
+    """Derivatives without loops on the host between, as outputs of one operation."""
+    paths = [[k for k, target in enumerate(targets) if target in each] for each in reached]
     wanted = sorted({k for path in paths for k in path})
     if not wanted:
         return [None] * len(targets)
     places = {k: place for place, k in enumerate(wanted)}
     chosen = [targets[k] for k in wanted]
-    seeds = [None if seed is None else _source(convert_to_tensor(seed), "one of grad_ys") for seed in given]
     sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None]]
     graph = roots[0][0].graph
-    made = graph.add("Gradients", name, [owner.outputs[index].type_ for owner, index in chosen], sources)
+    made = graph.add("Gradients", name, [tensor_of(source).type_ for source in chosen], sources)
     made.flow = Derivative(
         len(roots),
         len(chosen),
@@ -125,7 +189,60 @@ def gradients(
         sorted(blocked, key=lambda source: (source[0].number, source[1])),
         operations_between(roots, blocked),
     )
-    return [made.outputs[places[k]] if k in places else None for k in range(len(targets))]
+    return [(made, places[k]) if k in places else None for k in range(len(targets))]
+
+
+def inputs_towards(loop: Operation, targets: set[Source], blocked: set[Source]) -> list[Source]:
+    """The floating values that a loop on the host reads which depend on one of ``targets``."""
+    if loop.hosted.__class__ is LoopGradient:
+        raise GradientError(
+            f"gradients: no second derivative passes through {loop.where}, a loop that writes variables, calls Python "
+            f"or changes shapes, at {here()}",
+            "Take these out of the loop, or stop the gradient before it.",
+        )
+    found = []
+    for source in dict.fromkeys((*loop.sources, *loop.hosted.current)):
+        if _is_floating(source):
+            inner: list[Operation] = []
+            reached = _reached(source, blocked, inner)
+            if reached & targets or any(
+                inputs_towards(other, targets, blocked) for other in dict.fromkeys(inner)
+            ):
+                found.append(source)
+    return found
+
+
+def through_loop(
+    loop: Operation,
+    weights: Sequence[Source | None],
+    wanted: Sequence[Source],
+    blocked: set[Source],
+    name: str | None,
+) -> list[Source]:
+    """The derivatives of a loop on the host by what it reads, given those by its results."""
+    flow = loop.hosted
+    graph, body = loop.graph, flow.bodies[-1]
+    flow.recorded = True
+    with graph.name_scope(name or "gradients"):
+        results = [k for k, source in enumerate(body.results) if _is_floating(source)]
+        seeds = [graph.add(ARGUMENT, None, [tensor_of(body.results[k]).type_], ()) for k in results]
+        arguments = [(argument, 0) for argument in body.arguments]
+        by = [source for source in (*arguments, *wanted) if _is_floating(source)]
+        found = derivatives(
+            [body.results[k] for k in results],
+            [(seed, 0) for seed in seeds],
+            by,
+            blocked,
+            "iteration",
+            {*flow.captured, *flow.current},
+        )
+        rule = LoopGradient(loop, dict(zip(results, seeds)), dict(zip(by, found)), wanted, weights)
+        types = [tensor_of(source).type_ for source in wanted]
+        given = [weight for weight in weights if weight is not None]
+        made = graph.add("LoopGradients", None, types, given)
+        made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, loop)))
+        made.python, made.hosted = rule.iterate, rule
+    return [(made, k) for k in range(len(wanted))]
 
 
 def _second_derivatives(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:

@@ -61,7 +61,7 @@ def choose(
 
             bodies[k] = trace_body(graph, run, (), ())
         types = _merged_types(operation, bodies, names, shapes)
-        flow = Choice(bodies, names)
+        flow = Choice(bodies, names, not _same_types(bodies))
         if any(body.with_effects() for body in bodies):
             made = graph.add("Merge", "Merge", types, [source_of(choice)])
             made.branches = tuple(tuple(body.results) for body in bodies)
@@ -69,6 +69,17 @@ def choose(
         else:
             made = flow.declare(graph, "Merge", "Merge", types, [source_of(choice)])
     return unflatten(shapes[0], made.outputs) if made.outputs else made
+
+
+def _same_types(bodies: Sequence[Body]) -> bool:
+    """Whether the results of all bodies are known to be of the same types."""
+    types = [[tensor_of(source).type_ for source in body.results] for body in bodies]
+    return all(known_same(a, b) for others in types[1:] for a, b in zip(types[0], others))
+
+
+def known_same(a: TensorType, b: TensorType) -> bool:
+    """Whether values of two types surely are of one shape."""
+    return a is b and a.shape != UNKNOWN_RANK and -1 not in a.shape
 
 
 def _as_value(value: Any) -> Any:
@@ -111,9 +122,10 @@ def while_loop(
 ) -> Any:
     """The loop variables after ``body`` has been repeated for as long as ``cond`` is true of them.
 
-    Both functions declare their operations once. A variable keeps its dtype and shape from round to round;
-    ``shape_invariants`` says which sizes are not known while declaring. ``parallel_iterations`` and
-    ``swap_memory`` change nothing. With ``back_prop=False`` no derivative passes.
+    Both functions declare their operations once. A variable keeps its dtype; ``shape_invariants`` says which of its
+    sizes may change from iteration to iteration (None). A loop in which sizes do change, which writes variables or
+    calls Python runs iteration by iteration: its first derivatives exist, no second ones. ``parallel_iterations``
+    and ``swap_memory`` change nothing. With ``back_prop=False`` no derivative passes.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -147,12 +159,19 @@ def while_loop(
         outputs = _loop_types(types, starts, repeated, names)
         limit = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
         given = [source_of(value) for value in (*starts, *limit)]
-        made = _repeated(graph, condition, repeated, names, given, outputs, arrays.growing())
+        varying = _is_varying(repeated, types, arrays)
+        made = _repeated(graph, condition, repeated, names, given, outputs, arrays.growing(), varying)
     results = list(made.outputs)
     if not back_prop:
         results = [apply("stop_gradient", value) for value in results]
     whole = unflatten(structure, arrays.put(results))
     return whole[0] if len(whole) == 1 and not return_same_structure else whole
+
+
+def _is_varying(body: Body, types: Sequence[TensorType], arrays: Arrays) -> bool:
+    """Whether a variable may leave the body with other sizes than it entered with."""
+    pairs = list(zip((tensor_of(source).type_ for source in body.results), types))
+    return any(not known_same(*pair) for k, pair in enumerate(pairs) if k not in arrays.places())
 
 
 def _repeated(
@@ -163,10 +182,12 @@ def _repeated(
     given: list[Source],
     outputs: Sequence[TensorType],
     growing: Sequence[int],
+    varying: bool,
 ) -> Operation:
     limited = len(given) > len(names)
-    if not growing or any(part.with_effects() for part in (condition, body)):
-        return While(condition, body, names, limited).declare(graph, "While", "Exit", outputs, given)
+    if varying or not growing or any(part.with_effects() for part in (condition, body)):
+        flow = While(condition, body, names, limited, varying=varying)
+        return flow.declare(graph, "While", "Exit", outputs, given)
     counts = [tensor_type(int64)] * len(growing)
     sizes = Sizes(condition, body, names, limited, growing)
     counted = sizes.declare(graph, "TensorArraySizes", None, counts, given)
@@ -258,6 +279,10 @@ class Arrays:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._arrays = {k: value for k, value in enumerate(values) if hasattr(value, "with_flow")}
+
+    def places(self) -> list[int]:
+        """The places of all of them."""
+        return list(self._arrays)
 
     def growing(self) -> list[int]:
         """The places of those that may grow."""

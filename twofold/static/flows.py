@@ -19,12 +19,25 @@ from twofold.static.graph import Graph, Operation
 from twofold.static.infer import Source, read_of
 
 
+class Record:
+    """What a loop on the host leaves for its gradient: arrays of its inputs, and its iterations."""
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        self.arrays = tuple(arrays)
+        self.parts: list[Any] = []
+
+
 class Flow:
     """How a replay computes an operation from its bodies."""
 
-    def __init__(self, bodies: Sequence[Body]) -> None:
+    def __init__(self, bodies: Sequence[Body], varying: bool = False) -> None:
         self.bodies = list(bodies)
         self.draws = any(body.draws for body in bodies)
+        self.varying = (
+            varying  # whether types of results may differ between the bodies, or between iterations
+        )
+        self.owner: Operation | None = None
+        self.recorded = False  # whether a gradient needs what the iterations on the host computed
 
     def compute(self, replay: Any, operation: Operation) -> list[Any]:
         """The outputs of ``operation``, declared by ``replay``."""
@@ -41,11 +54,13 @@ class Flow:
         """The operation of ``given`` that this computes; it waits for all that the bodies wait for outside."""
         effects = self.is_hosted()
         self.captured = [source for source in self.sources(()) if not _is_current(source)]
+        self.current = [source for source in self.sources(()) if _is_current(source)]
         made = graph.add(type, name, types, [*given, *self.captured] if effects else self.sources(given))
         if effects:
-            made.python, made.hosted = self.iterate, True
+            made.python, made.hosted = self.iterate, self
         else:
             made.flow = self
+        self.owner = made
         outside = [control for body in self.bodies for control in body.controls]
         made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, *outside)))
         return made
@@ -58,10 +73,19 @@ class Flow:
         """The outputs for arrays of the inputs, computed on the host: one part of ``run`` for each iteration."""
         raise NotImplementedError
 
+    def begin_record(self, run: Any, arrays: Sequence[Any]) -> None:
+        """Make room for what iterations leave for a gradient."""
+        if self.recorded:
+            run.records[self.owner] = Record(arrays)
+
     def once(self, run: Any, body: Body, values: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
         """The results of a body for the values of its arguments and of what it captures."""
         arguments = [(argument, 0) for argument in body.arguments]
         part = run.inner([*self.captured, *arguments], [*captured, *values], body.begin)
+        if self.recorded and body is self.bodies[-1]:
+            run.records[self.owner].parts.append(part)
+            part.record(body.results)
+            return list(part.results)
         found: list[Any] = part.result(body.results, ())
         return found
 
@@ -72,13 +96,31 @@ def _is_current(source: Source) -> bool:
 
 
 class Choice(Flow):
-    """Input 0 selects a body; only that one is computed."""
+    """Input 0 selects a body; only that one is computed.
 
-    def __init__(self, bodies: Sequence[Body], names: Sequence[str]) -> None:
-        super().__init__(bodies)
+    Bodies whose results turn out to be of different types are chosen between when the choice is known.
+    """
+
+    def __init__(self, bodies: Sequence[Body], names: Sequence[str], varying: bool) -> None:
+        super().__init__(bodies, varying)
         self.names = names
 
     def compute(self, replay: Any, operation: Operation) -> list[Any]:
+        if operation.sources[0] in replay.walk.known:
+            return self._chosen(replay, operation)
+        try:
+            return self._either(replay, operation)
+        except ShapeError:
+            if replay.depth or not self.varying:
+                raise
+            return self._chosen(replay, operation)
+
+    def _chosen(self, replay: Any, operation: Operation) -> list[Any]:
+        chosen = int(numpy.asarray(replay.number(operation, operation.sources[0])))
+        last = len(self.bodies) - 1
+        return self.bodies[chosen if 0 <= chosen <= last else last].replay_here(replay, ())
+
+    def _either(self, replay: Any, operation: Operation) -> list[Any]:
         choice = replay.symbolic(replay.read(operation, operation.sources[0]))
         choice = apply("reshape", choice, attrs=((),))
 
@@ -97,9 +139,15 @@ class While(Flow):
     """
 
     def __init__(
-        self, condition: Body, body: Body, names: Sequence[str], limited: bool, growing: Sequence[int] = ()
+        self,
+        condition: Body,
+        body: Body,
+        names: Sequence[str],
+        limited: bool,
+        growing: Sequence[int] = (),
+        varying: bool = False,
     ) -> None:
-        super().__init__([condition, body])
+        super().__init__([condition, body], varying)
         self.condition, self.body, self.names, self.limited = condition, body, names, limited
         self.growing = list(growing)
 
@@ -132,10 +180,14 @@ class While(Flow):
 
         return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
 
+    def is_hosted(self) -> bool:
+        return self.varying or super().is_hosted()
+
     def iterate(self, run: Any, *arrays: Any) -> list[Any]:
         count, limited = len(self.names), int(self.limited)
         carried, captured = list(arrays[:count]), arrays[count + limited :]
         most = int(arrays[count]) if limited else None
+        self.begin_record(run, arrays)
         made = 0
         while (most is None or made < most) and self.once(run, self.condition, carried, captured)[0]:
             carried = self.once(run, self.body, carried, captured)
@@ -232,6 +284,7 @@ class Repeat(Flow):
             what = f"the first axes are of sizes {sorted(lengths)}"
             raise ShapeError(what, "Give arrays of one length.")
         order = range(lengths.pop())
+        self.begin_record(run, arrays)
         stacked: list[list[Any]] = []
         for k in reversed(order) if self.reverse else order:
             found = self.once(run, self.body, [*carried, *[array[k] for array in rows]], captured)

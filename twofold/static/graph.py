@@ -137,7 +137,7 @@ class Operation:
         self.variable: Any = None
         self.observe: Callable[..., None] | None = None
         self.python: Callable[..., Any] | None = None
-        self.hosted = False  # whether ``python`` is given the run first
+        self.hosted: Any = None  # what ``python`` belongs to where it is given the run first
         self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
         self.flow: Any = None  # of a choice or loop: what computes it from closed bodies

@@ -248,12 +248,20 @@ class BaseSession:
         return self._runs
 
     def _execute(
-        self, plan: Plan, values: tuple[Any, ...], number: int, before: dict[Any, Tensor] | None = None
+        self,
+        plan: Plan,
+        values: tuple[Any, ...],
+        number: int,
+        before: dict[Any, Tensor] | None = None,
+        after: dict[Any, Tensor] | None = None,
     ) -> list[Any]:
-        """Arrays, then new values of variables; ``before`` holds the variables from before the run, if they changed."""
+        """Arrays, then new values of variables; ``before`` holds the variables from before the run, if they changed.
+
+        ``after`` holds them as the part that is run once more left them.
+        """
         old = self._state if before is None else {**self._state, **before}
         reads = [self._value_of(variable, old) for variable in plan.reads]
-        reads += [self._value_of(variable, self._state) for variable in plan.states]
+        reads += [self._value_of(variable, after or self._state) for variable in plan.states]
         tail = (*reads, *[operation.number_of(self._state) for operation in plan.numbers])
         if plan.draws:
             tail += (number,)

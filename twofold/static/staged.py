@@ -43,10 +43,40 @@ class Run:
         self._observed: set[Operation] = set()
         self._known: dict[Source, Any] = {}
         self._before: dict[Any, Any] | None = None
+        self._after: dict[Any, Any] | None = None
+        self.records: dict[Operation, Any] = {}  # of loops that are differentiated
+        self.results: list[Any] = []
 
     def result(self, fetches: Sequence[Source], operations: Sequence[Operation]) -> list[Any]:
         """The values of ``fetches`` after ``operations`` have run too."""
         return self._computed(self._request(fetches, operations))[: len(fetches)]
+
+    def record(self, fetches: Sequence[Source]) -> None:
+        """Compute ``results`` so that they can be differentiated later: effects and variables are remembered."""
+        start = dict(self.session._state)
+        plan = self._planned(self._request(fetches, ()))
+        effects = [operation for operation in plan.walk.operations if operation.updates]
+        kept = [(operation, k) for operation in effects for k in range(len(operation.outputs))]
+        kept = [source for source in kept if source not in self.feeds]
+        arrays = self._computed(self._request(fetches, (), None, kept))
+        self._fix(kept, arrays[len(fetches) : len(fetches) + len(kept)])
+        self._done |= {*effects, *plan.observers}
+        self._before, self._after = start, dict(self.session._state)
+        self.results = arrays[: len(fetches)]
+
+    def resumed(self, feeds: Sequence[Source], values: Sequence[Any]) -> Run:
+        """What was recorded, to compute more of it: with the same samples, effects and variables."""
+        made = Run(
+            self.session,
+            (*self.feeds, *feeds),
+            (*self.values, *values),
+            self.number,
+            self._done,
+            self.begin,
+        )
+        made._before, made._after, made.records = self._before, self._after, self.records
+        made._known = dict(self._known)
+        return made
 
     def inner(self, feeds: Sequence[Source], values: Sequence[Any], begin: int) -> Run:
         """One iteration of a loop, whose body begins with operation number ``begin``."""
@@ -73,7 +103,9 @@ class Run:
             if plan.demand is None and self._initialised(plan):
                 continue
             if plan.demand is None:
-                arrays: list[Any] = self.session._execute(plan, self.values, self.number, self._before)
+                arrays: list[Any] = self.session._execute(
+                    plan, self.values, self.number, self._before, self._after
+                )
             if plan.demand is None:
                 self._commit(plan, arrays)
                 return arrays
