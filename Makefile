@@ -67,7 +67,6 @@ $(VENV)/developer: pyproject.toml
 
 # The core under the address and undefined-behaviour sanitizers, on a copy of the package; Python itself
 # leaks by design, so leaks are not looked for. libstdc++ is preloaded for the interception of exceptions.
-# Python ends threads by unwinding their stacks, which the handling of alternate stacks takes for an underflow.
 SANITIZED := build/sanitize/tree
 preload = $(shell g++ -print-file-name=$(1))
 sanitize: $(STAMP) $(VENV)/developer
@@ -79,7 +78,7 @@ sanitize: $(STAMP) $(VENV)/developer
 	rm -f $(SANITIZED)/twofold/_core*.so && cp build/sanitize/_core*.so $(SANITIZED)/twofold
 	cd $(SANITIZED) && PYTHONPATH="$(CURDIR)/tools/without_install:." \
 	    PYTHONMALLOC=malloc \
-	    ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    LD_PRELOAD="$(call preload,libasan.so) $(call preload,libubsan.so) $(call preload,libstdc++.so)" \
 	    "$(CURDIR)/$(VENV)/bin/python" -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
 

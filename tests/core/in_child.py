@@ -10,6 +10,7 @@ from pathlib import Path
 import twofold
 
 ROOT = Path(twofold.__file__).parents[1]
+UNDER_ADDRESS_SANITIZER = "libasan" in os.environ.get("LD_PRELOAD", "")
 
 
 def run(program: str, *arguments: str, timeout: float = 300, **environment: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from tests.core.in_child import run
+from tests.core.in_child import UNDER_ADDRESS_SANITIZER, run
 
 LIMITED = """
 import gc, resource, sys
@@ -139,10 +137,7 @@ assert torch._core.statistics()["executables"]
 """
 
 
-needs_limits = pytest.mark.skipif(
-    "libasan" in os.environ.get("LD_PRELOAD", ""),
-    reason="AddressSanitizer reserves terabytes of address space",
-)
+needs_limits = pytest.mark.skipif(UNDER_ADDRESS_SANITIZER, reason="it reserves terabytes of address space")
 
 
 @needs_limits

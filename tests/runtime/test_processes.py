@@ -6,7 +6,9 @@ import os
 import time
 from pathlib import Path
 
-from tests.core.in_child import run
+import pytest
+
+from tests.core.in_child import UNDER_ADDRESS_SANITIZER, run
 
 FORK = """
 import os, sys, threading, time
@@ -242,6 +244,9 @@ def test_the_exit_does_not_wait_for_a_compile(tmp_path: Path) -> None:
     assert all(cache.read(name) is not None for name in os.listdir(tmp_path) if not name.startswith("."))
 
 
+@pytest.mark.skipif(
+    UNDER_ADDRESS_SANITIZER, reason="it takes the unwinding by which Python ends threads for an underflow"
+)
 def test_threads_at_work_do_not_disturb_the_exit() -> None:
     for _ in range(4):
         run(DAEMON_THREADS)
