@@ -50,6 +50,9 @@ NAMES: dict[str, dict[str, str]] = {
             "case cond control_dependencies device group name_scope no_op op_scope py_func switch_case "
             "tuple=tuple_"
         ),
+        "twofold.static.custom_gradients": (
+            "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
+        ),
         "twofold.static.datasets": "data",
         "twofold.static.differentiation": "gradients hessians",
         "twofold.static.filled": (

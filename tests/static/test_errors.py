@@ -97,7 +97,7 @@ def test_another_graph(session):
     )
     run = line(1)
     assert text_of(lambda: tf.constant(1.0) + x) == (
-        f"add: an input, x (test_errors.py:{made}), belongs to another graph, "
+        f"AddV2: an input, x (test_errors.py:{made}), belongs to another graph, "
         f"at test_errors.py:{run}. Declare both in one graph."
     )
 

@@ -42,13 +42,13 @@ from twofold.static import by_run, install
 from twofold.static.define import as_dtype, constant, convert_to_tensor
 from twofold.static.graph import (
     Graph,
-    GraphKeys,
     Operation,
     Tensor,
     get_default_graph,
     get_default_session,
     reset_default_graph,
 )
+from twofold.static.keys import GraphKeys
 from twofold.static.session import InteractiveSession, Session
 from twofold.static.shapes import Dimension, TensorShape
 
@@ -118,6 +118,14 @@ if TYPE_CHECKING:
         switch_case,
     )
     from twofold.static.control import tuple_ as tuple
+    from twofold.static.custom_gradients import (
+        NoGradient,
+        NotDifferentiable,
+        RegisterGradient,
+        custom_gradient,
+        grad_pass_through,
+        recompute_grad,
+    )
     from twofold.static.datasets import data
     from twofold.static.differentiation import gradients, hessians
     from twofold.static.filled import *  # type: ignore[no-redef]  # noqa: F403

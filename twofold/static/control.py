@@ -16,6 +16,7 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import identity, stack
+from twofold.static.custom_gradients import with_gradient_of
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
 from twofold.static.docstrings import declared as _declared
 from twofold.static.flow import choose
@@ -275,7 +276,8 @@ def py_func(
     """The results of a Python function of NumPy arrays, called once in each run that needs them.
 
     What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
-    passes through it. Raises GraphError if the results do not have the dtypes ``Tout``. ``stateful`` changes nothing.
+    passes through it, unless ``Graph.gradient_override_map`` names one for ``PyFunc``. Raises GraphError if the
+    results do not have the dtypes ``Tout``. ``stateful`` changes nothing.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -288,7 +290,8 @@ def py_func(
     graph = sources[0][0].graph if sources else get_default_graph()
     made = graph.add("PyFunc", name, [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes], sources)
     made.python = func
-    return list(made.outputs) if several else made.outputs[0]
+    outputs = with_gradient_of(made)
+    return outputs if several else outputs[0]
 
 
 def _source(value: Any) -> Source:

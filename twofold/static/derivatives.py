@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.ops.base import apply
+from twofold.static.bodies import ARGUMENT
 from twofold.static.flows import Flow
 from twofold.static.graph import Operation
 from twofold.static.infer import Source, read_of
@@ -28,6 +29,38 @@ def operations_between(roots: Sequence[Source], stops: set[Source]) -> list[Oper
     return sorted(found, key=lambda operation: operation.number)
 
 
+def rules_above(roots: Sequence[Source]) -> list[Operation]:
+    """The operations with gradients of the program's that ``roots`` depend on, also in bodies of loops and choices."""
+    found: dict[Operation, None] = {}
+    seen: set[Operation] = set()
+    stack = [owner for owner, _ in roots]
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        if operation.gradient is not None:
+            found[operation] = None
+        stack += [owner for owner, _ in _sources(operation)]
+        if operation.flow is not None:
+            stack += [inner for body in operation.flow.bodies for inner in body.operations]
+    return list(found)
+
+
+def depends_on_argument(operation: Operation) -> bool:
+    """Whether an operation has a value only inside the body of a loop."""
+    seen: set[Operation] = set()
+    stack = [operation]
+    while stack:
+        above = stack.pop()
+        if above.type == ARGUMENT:
+            return True
+        if above not in seen:
+            seen.add(above)
+            stack += [owner for owner, _ in _sources(above)]
+    return False
+
+
 def _sources(operation: Operation) -> list[Source]:
     return [*operation.sources, *[source for branch in operation.branches for source in branch]]
 
@@ -35,7 +68,8 @@ def _sources(operation: Operation) -> list[Source]:
 class Derivative(Flow):
     """The inputs are ``roots``, ``targets`` and weights of the roots (not for all); see ``gradients``.
 
-    ``paths`` says for each root which targets it reaches, ``weighted`` which roots have weights.
+    ``paths`` says for each root which targets it reaches, ``weighted`` which roots have weights. ``rules`` are the
+    operations whose gradients are the program's.
     """
 
     def __init__(
@@ -46,15 +80,18 @@ class Derivative(Flow):
         paths: Any,
         stops: Sequence[Source],
         between: Any,
+        rules: Sequence[Operation] = (),
     ) -> None:
         super().__init__([])
+        self.rules = list(rules)
         self.roots, self.targets, self.weighted, self.paths = roots, targets, weighted, paths
         self.stops, self.between = list(stops), between
 
     def compute(self, replay: Any, operation: Operation) -> list[Any]:
         sources = operation.sources
         targets = sources[self.roots : self.roots + self.targets]
-        weights = iter([replay.read(operation, source) for source in sources[self.roots + self.targets :]])
+        others = sources[self.roots + self.targets :][: sum(self.weighted)]
+        weights = iter([replay.read(operation, source) for source in others])
         seeds = [next(weights) if weighted else None for weighted in self.weighted]
         restore = _cut(replay, self.stops, self.between)
         ys = [replay.symbolic(replay.read(operation, source)) for source in sources[: self.roots]]

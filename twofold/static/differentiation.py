@@ -11,8 +11,9 @@ from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT, source_of, tensor_of
+from twofold.static.custom_gradients import refuse_rules, rule_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
-from twofold.static.derivatives import Derivative, operations_between
+from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
 from twofold.static.graph import Operation, Slot, Tensor, describe, owner_of
 from twofold.static.infer import Source
 from twofold.static.loop_gradients import LoopGradient
@@ -51,7 +52,7 @@ def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> s
             continue
         if operation.type == _BLOCKING or operation.python is not None or operation.updates:
             continue
-        for source in (*operation.sources, *[item for branch in operation.branches for item in branch]):
+        for source in _differentiable(operation):
             owner, index = source
             if owner.outputs[index].type_.dtype.kind != "f":
                 continue
@@ -60,6 +61,13 @@ def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> s
                 seen.add(owner)
                 stack.append(owner)
     return reached
+
+
+def _differentiable(operation: Operation) -> list[Source]:
+    """The values that an operation may have derivatives by."""
+    if operation.gradient is not None:
+        return [operation.sources[place] for place in rule_of(operation).places]
+    return [*operation.sources, *[item for branch in operation.branches for item in branch]]
 
 
 def gradients(
@@ -178,7 +186,8 @@ def _compiled(
         return [None] * len(targets)
     places = {k: place for place, k in enumerate(wanted)}
     chosen = [targets[k] for k in wanted]
-    sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None]]
+    rules = rules_above(roots)
+    sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None], *_read_by(rules, roots)]
     graph = roots[0][0].graph
     made = graph.add("Gradients", name, [tensor_of(source).type_ for source in chosen], sources)
     made.flow = Derivative(
@@ -188,8 +197,15 @@ def _compiled(
         [[places[k] for k in path] for path in paths],
         sorted(blocked, key=lambda source: (source[0].number, source[1])),
         operations_between(roots, blocked),
+        rules,
     )
     return [(made, places[k]) if k in places else None for k in range(len(targets))]
+
+
+def _read_by(rules: Sequence[Operation], roots: Sequence[Source]) -> list[Source]:
+    """What gradient functions read that stands outside the bodies of loops and choices."""
+    captured = dict.fromkeys(source for rule in rules for source in rule_of(rule).body.captured)
+    return [source for source in captured if not depends_on_argument(source[0])]
 
 
 def inputs_towards(loop: Operation, targets: set[Source], blocked: set[Source]) -> list[Source]:
@@ -279,6 +295,7 @@ def hessians(
                 f"hessians: {describe(root)} is not a floating scalar, at {here()}",
                 "Reduce it with reduce_sum.",
             )
+    refuse_rules("hessians", rules_above(roots))
     types = [owner.outputs[index].type_ for owner, index in targets]
     found: list[Any] = []
     for source in roots:

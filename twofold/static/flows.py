@@ -37,6 +37,7 @@ class Flow:
             varying  # whether types of results may differ between the bodies, or between iterations
         )
         self.owner: Operation | None = None
+        self.rules: list[Operation] = []  # operations that are given gradients of the program's
         self.recorded = False  # whether a gradient needs what the iterations on the host computed
 
     def compute(self, replay: Any, operation: Operation) -> list[Any]:

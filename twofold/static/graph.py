@@ -24,6 +24,7 @@ from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
 from twofold.static.elements import check_kind
 from twofold.static.graph_def import GraphDef, graph_def_of
+from twofold.static.operator_types import operator_type
 from twofold.static.placement import check_device, placed
 from twofold.static.shapes import shape_text
 from twofold.static.string_table import decode
@@ -31,28 +32,6 @@ from twofold.static.string_table import decode
 Tensor = _core.Tensor
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-
-
-class GraphKeys:
-    """Names of the standard collections.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.GraphKeys.TRAINABLE_VARIABLES)
-    trainable_variables
-    """
-
-    GLOBAL_VARIABLES = "variables"
-    VARIABLES = "variables"
-    LOCAL_VARIABLES = "local_variables"
-    MODEL_VARIABLES = "model_variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    SUMMARIES = "summaries"
-    LOSSES = "losses"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    UPDATE_OPS = "update_ops"
-    TRAIN_OP = "train_op"
-    GLOBAL_STEP = "global_step"
 
 
 DERIVATIVES = frozenset({"Gradients", "Hessians"})
@@ -92,6 +71,7 @@ class Operation:
         "device",
         "draws",
         "flow",
+        "gradient",
         "graph",
         "host",
         "hosted",
@@ -103,6 +83,7 @@ class Operation:
         "number_of",
         "observe",
         "outputs",
+        "pullback",
         "python",
         "reads_state",
         "sources",
@@ -141,6 +122,8 @@ class Operation:
         self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
         self.flow: Any = None  # of a choice or loop: what computes it from closed bodies
+        self.gradient: Any = None  # the user's: a registered name, or a function, see ``custom_gradients``
+        self.pullback: Any = None  # what that function declared
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run this operation in ``session`` or the default session."""
@@ -157,6 +140,8 @@ class Operation:
 
     def get_attr(self, name: str) -> Any:
         """The argument of this name."""
+        if name == "_gradient_op_type" and isinstance(self.gradient, str):
+            return self.gradient.encode()
         return self.keywords[name]
 
     @property
@@ -198,6 +183,7 @@ class Graph:
         self._controls: list[tuple[Operation, ...]] = []
         self._devices: list[Any] = []
         self._unfeedable: set[Any] = set()
+        self.gradient_overrides: dict[str, str] = {}
         self._collections: dict[str, list[Any]] = {}
         self._finalized = False
         self.running = 0
@@ -336,6 +322,20 @@ class Graph:
     # Declaring
 
     @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Inside, operations of the types given have the gradients that were registered under other names."""
+        if not isinstance(op_type_map, dict) or not all(
+            isinstance(name, str) for pair in op_type_map.items() for name in pair
+        ):
+            raise TypeError(f"gradient_override_map: not a dict of strings, at {here()}. Map type to name.")
+        before = self.gradient_overrides
+        self.gradient_overrides = {**before, **op_type_map}
+        try:
+            yield
+        finally:
+            self.gradient_overrides = before
+
+    @contextmanager
     def control_dependencies(self, controls: Sequence[Any] | None) -> Iterator[None]:
         """Inside, operations run after ``controls`` and see the variables as those leave them."""
         before = self._controls
@@ -399,6 +399,8 @@ class Graph:
             key = _core.value_key(tensor)
             _OWNERS[key] = made
             _INDEX_OF[key] = index
+        if made.type in self.gradient_overrides:
+            made.gradient = self.gradient_overrides[made.type]
         made.number = len(self._operations)
         self._operations.append(made)
         self._by_name[made.name] = made
@@ -550,7 +552,7 @@ def _is_declared_by_call(tensor: Tensor) -> None:
     graph.check_open(type_)
     if operators:
         _check_operands(type_, op, inputs, owners)
-    made = Operation(graph, type_, graph.unique_name(type_))
+    made = Operation(graph, operator_type(op.name, tensor) if operators else type_, graph.unique_name(type_))
     slots: list[Any] = []
     sources: list[tuple[Operation, int]] = []
     for item, found in zip(inputs, owners):

@@ -7,7 +7,8 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.graph import GraphKeys, get_default_graph
+from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
 
 
 def refuse(what: str, **options: Any) -> None:

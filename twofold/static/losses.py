@@ -11,8 +11,9 @@ from twofold.static.array import _indices
 from twofold.static.control import name_scope
 from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation
 from twofold.static.docstrings import declared as _declared
-from twofold.static.graph import GraphKeys, get_default_graph
+from twofold.static.graph import get_default_graph
 from twofold.static.graph import operation_of as _operation_of
+from twofold.static.keys import GraphKeys
 
 
 class Reduction:

@@ -14,7 +14,8 @@ from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.define import Number, convert_to_tensor, counted, numbers, operation
 from twofold.static.docstrings import declared as _declared
-from twofold.static.graph import GraphKeys, get_default_graph
+from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
 from twofold.static.scopes import variable_scope
 from twofold.static.selection import confusion_matrix
 from twofold.static.variables import Variable, assign_add

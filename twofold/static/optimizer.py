@@ -9,7 +9,8 @@ from twofold.runtime.tracing import here
 from twofold.static.control import group
 from twofold.static.define import as_tensor, constant
 from twofold.static.differentiation import as_list, gradients
-from twofold.static.graph import GraphKeys, Operation, get_default_graph
+from twofold.static.graph import Operation, get_default_graph
+from twofold.static.keys import GraphKeys
 from twofold.static.variables import Variable, assign, assign_add, trainable_variables, update
 
 

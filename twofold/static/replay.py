@@ -22,6 +22,7 @@ from twofold.ops.base import apply
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
+from twofold.static.custom_gradients import attach
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.infer import Source, Unforeseen, call_body, known_value, read_of
 from twofold.static.placement import HERE, trouble
@@ -296,6 +297,9 @@ class Replay:
             source for op in _all_inside(walk.operations) if op.type in DERIVATIVES for source in op.sources
         }
 
+        flows = [op.flow for op in _all_inside(walk.operations) if op.flow is not None]
+        self.rules = {op for flow in flows for op in flow.rules}
+
     def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(inputs, outputs): fetches, what observers see, then new values of the variables written."""
         local.replaying += 1
@@ -324,6 +328,8 @@ class Replay:
         around = _core.declare_at(operation.outputs[0])
         try:
             made = self._compute(operation)
+            if operation in self.rules:
+                made = attach(self, operation, made)
             for k in range(count):
                 if fed[k] is not None:
                     made[k] = fed[k]

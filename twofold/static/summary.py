@@ -9,7 +9,8 @@ from typing import Any
 
 from twofold.static.config import warn_once
 from twofold.static.define import constant
-from twofold.static.graph import GraphKeys, get_default_graph
+from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
 
 
 def _summary(name: str, collections: Any, family: Any = None) -> Any:

@@ -17,7 +17,6 @@ from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.config import warn_once
 from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define
 from twofold.static.graph import (
-    GraphKeys,
     Operation,
     Tensor,
     describe,
@@ -25,6 +24,7 @@ from twofold.static.graph import (
     need_session,
     owner_of,
 )
+from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
 from twofold.static.placement import check_device
 from twofold.static.shapes import TensorShape, fits, shape_of_sizes, shape_text, sizes_of_shape

@@ -1,0 +1,25 @@
+"""Names of the standard collections of a graph."""
+
+from __future__ import annotations
+
+
+class GraphKeys:
+    """Names of the standard collections.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(tf.GraphKeys.TRAINABLE_VARIABLES)
+    trainable_variables
+    """
+
+    GLOBAL_VARIABLES = "variables"
+    VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    UPDATE_OPS = "update_ops"
+    TRAIN_OP = "train_op"
+    GLOBAL_STEP = "global_step"
