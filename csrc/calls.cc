@@ -42,7 +42,7 @@ struct Call {
   Place place;
   ValueRef result;               // null where a trace that has run did not keep it
   Operation* operation;          // null for a declared gradient
-  Attributes* attributes;
+  AttributesRef attributes;
   std::vector<uint64_t> keys;    // of the inputs
   std::vector<Leaf> inputs;      // values (null where not kept) or scalars
   std::vector<Type*> types;

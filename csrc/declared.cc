@@ -148,7 +148,7 @@ bool Specialiser::record(Value* value) {
     Value* input = declared.inputs[i].value.get();
     if (input && flows_.count(input) && (declared.gradient_mask & Entry::mask_bit(i))) mask |= Entry::mask_bit(i);
   }
-  Signature* signature = find_signature(declared.operation, declared.attributes, types.data(), types.size());
+  SignatureRef signature = find_signature(declared.operation, declared.attributes, types.data(), types.size());
   if (!signature) {
     signature = signature_of(declared.operation, declared.attributes, types.data(), types.size(), nullptr);
     if (!signature) {
@@ -164,7 +164,7 @@ bool Specialiser::record(Value* value) {
     // No gradient passes through this call, so the walk would not stop at it: a copy stands in as the target.
     Operation* copy = operation_of(hooks.copy);
     Type* type = signature->output;
-    Signature* copying = copy ? signature_of(copy, no_attributes(), &type, 1, nullptr) : nullptr;
+    SignatureRef copying = copy ? signature_of(copy, no_attributes(), &type, 1, nullptr) : nullptr;
     if (!copying) return false;
     mask = Entry::mask_bit(0);
     const Ref original = made;
@@ -220,9 +220,10 @@ bool Specialiser::record_gradient(Value* value) {
   PyObject* type = python_type(recorder_.type_of(target));
   PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.zeros, type, nullptr) : nullptr;
   PyObject *op, *attrs;
-  Signature* signature = nullptr;
+  SignatureRef signature;
   if (made && PyArg_ParseTuple(made, "OO", &op, &attrs)) {
-    signature = signature_of(operation_of(op), attributes_of(attrs), nullptr, 0, nullptr);
+    const AttributesRef attributes = attributes_of(attrs);
+    signature = signature_of(operation_of(op), attributes, nullptr, 0, nullptr);
   }
   Py_XDECREF(made);
   return signature && recorder_.record_known(signature, nullptr, 0, 0, {value->location, 0}, &refs_[value]);
@@ -295,7 +296,7 @@ ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, si
                       bool grad_enabled) {
   std::vector<Type*> types(count);
   for (size_t i = 0; i < count; ++i) types[i] = inputs[i].value ? inputs[i].value->type : inputs[i].scalar_type;
-  Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
+  SignatureRef signature = signature_of(op, attributes, types.data(), count, arguments);
   if (!signature) return ValueRef();
   ValueRef value = declared_value(signature->output);
   Declared& declared = *value->declared;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
-auto& executables = *new Cache<Executable>("executables", 5);
+auto& executables = *new Cache<Executable>("executables", 3);
 
 // What traces hold goes with the traces.
 void bound_executables() {
@@ -266,6 +266,8 @@ ExecutableRef executable_of(CanonicalTrace canonical) {
   bound_executables();
   return made;
 }
+
+bool drop_oldest_executables() { return executables.drop_oldest(); }
 
 void clear_executables() {
   executables.drop_if([](const ExecutableRef& executable) { return !executable->is_fused() && executable.use_count() == 1; });

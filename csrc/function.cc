@@ -330,7 +330,7 @@ PyObject* declare(PyObject*, PyObject* arguments) {
   PyObject *op, *attrs, *inputs;
   if (!PyArg_ParseTuple(arguments, "OO!O!", &op, &PyTuple_Type, &attrs, &PyTuple_Type, &inputs)) return nullptr;
   Operation* operation = operation_of(op);
-  Attributes* attributes = operation ? attributes_of(attrs) : nullptr;
+  const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
   if (!attributes) return nullptr;
   std::vector<ValueRef> values;
   if (!values_of(inputs, values)) return nullptr;

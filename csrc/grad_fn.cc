@@ -12,7 +12,7 @@ namespace {
 // The call that made a value, as far as it is still known.
 struct Maker {
   Operation* operation = nullptr;
-  Attributes* attributes = nullptr;
+  AttributesRef attributes;
   const std::vector<Type*>* types = nullptr;
   uint64_t mask = 0;
   std::vector<Leaf> inputs;  // those that a gradient flows to; empty once the graph has been used up

@@ -35,7 +35,7 @@ bool Walker::add(Ref* sum, Ref term, const Origin& origin) {
   Ref inputs[2] = {*sum, term};
   Type* type = type_of(*sum);
   Type* types[2] = {type, type};
-  Signature* signature = signature_of(accumulate, no_attributes(), types, 2, nullptr);
+  SignatureRef signature = signature_of(accumulate, no_attributes(), types, 2, nullptr);
   if (!signature) return false;
   uint64_t mask = 0;
   for (size_t i = 0; request_.create && i < 2; ++i) mask |= requires_grad(inputs[i]) ? Entry::mask_bit(i) : 0;
@@ -263,10 +263,10 @@ bool Walker::seed(Value* root, Value* given, Ref* out) {
   PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.ones, type, nullptr) : nullptr;
   if (!made) return false;
   PyObject *op, *attrs;
-  Signature* signature = nullptr;
+  SignatureRef signature;
   if (PyArg_ParseTuple(made, "OO", &op, &attrs)) {
     Operation* operation = operation_of(op);
-    Attributes* attributes = operation ? attributes_of(attrs) : nullptr;
+    const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
     if (attributes) signature = signature_of(operation, attributes, nullptr, 0, nullptr);
   }
   Py_DECREF(made);

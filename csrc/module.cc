@@ -287,7 +287,6 @@ nb::dict statistics() {
   Recorder& recorder = Recorder::current();
   PoolStatistics pool = pool_statistics();
   nb::dict out;
-  out["signatures"] = signature_count();
   for (const CacheAccount* cache : cache_accounts()) out[cache->name] = cache->count;
   TemplateCounts templates = template_counts();
   out["families"] = templates.families;

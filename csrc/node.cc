@@ -22,7 +22,7 @@ struct PyNode {
   PyObject* weak_references;
   uint64_t id;
   uint64_t hash;
-  const Attributes* key;    // attributes by value
+  Attributes* key;          // attributes by value; held
 };
 
 PyTypeObject* node_type = nullptr;
@@ -91,6 +91,7 @@ void dealloc(PyObject* self) {
     Py_XDECREF(dead->attributes);
     Py_XDECREF(dead->inputs);
     Py_XDECREF(dead->type);
+    if (dead->key) --dead->key->references;
     PyTypeObject* type = Py_TYPE(reinterpret_cast<PyObject*>(dead));
     type->tp_free(dead);
     Py_DECREF(type);
@@ -102,7 +103,7 @@ void dealloc(PyObject* self) {
 PyObject* make_node(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   static uint64_t next_id = 0;
   if (count != 4) return PyErr_Format(PyExc_TypeError, "make_node takes op, attrs, inputs and type, got %zd arguments", count);
-  const Attributes* key = attributes_of(arguments[1]);
+  const AttributesRef key = attributes_of(arguments[1]);
   PyObject* inputs = key ? PySequence_Tuple(arguments[2]) : nullptr;
   if (!inputs) return nullptr;
   Wanted wanted{arguments[0], key, inputs, arguments[3], 0};
@@ -138,6 +139,7 @@ PyObject* make_node(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   node->id = next_id++;
   node->hash = h;
   node->key = key;
+  ++key->references;
   interned().insert(node);
   return reinterpret_cast<PyObject*>(node);
 }

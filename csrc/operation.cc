@@ -262,7 +262,7 @@ PyObject* deferred_callable(PyObject*, PyObject* arguments) {
 PyObject* record(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 3) return PyErr_Format(PyExc_TypeError, "record takes 3 arguments, not %zd", count);
   Operation* operation = operation_of(arguments[0]);
-  Attributes* attributes = operation ? attributes_of(arguments[1]) : nullptr;
+  const AttributesRef attributes = operation ? attributes_of(arguments[1]) : nullptr;
   if (!attributes) return nullptr;
   PyObject* inputs = PySequence_Fast(arguments[2], "inputs must be a sequence");
   if (!inputs) return nullptr;

@@ -227,7 +227,7 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   std::vector<Type*> types(count);
   for (size_t i = 0; i < count; ++i) types[i] = trace_.type_of_ref(refs[i]);
   Busy busy(*this);
-  Signature* signature = signature_of(op, attributes, types.data(), count, arguments);
+  SignatureRef signature = signature_of(op, attributes, types.data(), count, arguments);
   if (!signature) return ValueRef();
   Entry entry{signature, 0, static_cast<uint32_t>(count), mask};
   ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, 0});

@@ -2,9 +2,12 @@
 
 #include "signature.h"
 
+#include "cache.h"
+#include "executable.h"
 #include "template.h"
 #include "tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <unordered_map>
@@ -88,7 +91,7 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers) 
     PyErr_SetString(PyExc_TypeError, "a tensor stands where a number, a word or a sequence of them belongs");
     return false;
   } else {
-    // Kept alive by the attributes themselves, which are never freed, so the address stays unique.
+    // Kept alive by the attributes themselves, so the address is unique among all that are known.
     out += 'o';
     append(out, &value, sizeof value);
   }
@@ -96,8 +99,7 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers) 
 }
 
 // Tells what attributes are but for their integers.
-uint32_t skeleton_of(const std::string& bytes, const std::vector<size_t>& numbers) {
-  static auto& known = *new std::unordered_map<std::string, uint32_t>();
+std::string skeleton_of(const std::string& bytes, const std::vector<size_t>& numbers) {
   std::string rest;
   size_t from = 0;
   for (size_t place : numbers) {
@@ -105,7 +107,7 @@ uint32_t skeleton_of(const std::string& bytes, const std::vector<size_t>& number
     from = place + kNumberBytes;
   }
   rest.append(bytes, from);
-  return known.try_emplace(std::move(rest), static_cast<uint32_t>(known.size())).first->second;
+  return rest;
 }
 
 uint64_t mix(uint64_t h, uint64_t v) {
@@ -120,7 +122,7 @@ uint64_t hash_key(Operation* op, Attributes* attributes, Type* const* inputs, si
   return h;
 }
 
-// Open addressing, power-of-two size, never shrinks.
+// Open addressing, power-of-two size.
 struct Memo {
   std::vector<Signature*> slots = std::vector<Signature*>(1024, nullptr);
   size_t count = 0;
@@ -151,6 +153,47 @@ Memo& memo() {
   return table;
 }
 
+constexpr size_t kGraph = 4096;  // bytes of one in Python, roughly
+
+CacheAccount& account = *new CacheAccount("signatures", 3);
+size_t pinned = 0;  // bytes above the budget that are in use: look again when much has been added
+
+// Frees what nothing holds and was used least recently, down to three quarters of the budget; false if there was nothing.
+bool sweep() {
+  Memo& table = memo();
+  std::vector<Signature*> idle;
+  account.bytes = 0;
+  for (Signature* s : table.slots) {
+    if (!s) continue;
+    account.bytes += s->memory();
+    if (s->references == 0) idle.push_back(s);
+  }
+  std::sort(idle.begin(), idle.end(), [](const Signature* a, const Signature* b) { return a->last_use < b->last_use; });
+  size_t freed = 0;
+  for (; freed < idle.size() && account.bytes > account.budget / 4 * 3; ++freed) {
+    account.bytes -= idle[freed]->memory();
+    idle[freed]->last_use = 0;
+  }
+  idle.resize(freed);
+  if (!freed) return false;
+  std::vector<Signature*> old(table.slots.size(), nullptr);
+  old.swap(table.slots);
+  for (Signature* s : old) {
+    if (s && s->last_use) *table.find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
+  }
+  account.count = table.count -= freed;
+  account.evictions += freed;
+  for (Signature* s : idle) delete s;  // this may run Python, which may come back here
+  return true;
+}
+
+// Signatures are held by gradients, which go with what they differentiate, and by traces.
+void bound_signatures() {
+  while (sweep() && account.bytes > account.budget) {}
+  while (account.bytes > account.budget && (drop_oldest_traces() | drop_oldest_executables())) sweep();
+  pinned = account.bytes + account.bytes / 4;
+}
+
 }  // namespace
 
 PyObject* types_tuple(Type* const* inputs, size_t count) {
@@ -168,18 +211,33 @@ PyObject* types_tuple(Type* const* inputs, size_t count) {
   return tuple;
 }
 
-Signature* insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+Signature::~Signature() { Py_XDECREF(graph); }
+
+size_t Signature::memory() const {
+  size_t total = sizeof *this + memory_of(inputs) + memory_of(gradients) + (graph ? kGraph : 0) + (program ? program->memory() : 0);
+  for (const Gradient& gradient : gradients) total += memory_of(gradient.used);
+  return total + (values ? memory_of(*values) : 0);
+}
+
+SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  static uint32_t made = 0;
+  if (account.bytes > std::max(account.budget, pinned)) bound_signatures();
   Memo& table = memo();
   if (table.count * 2 >= table.slots.size()) table.grow();
   uint64_t hash = hash_key(op, attributes, inputs, count);
+  if (Signature* found = *table.find(hash, op, attributes, inputs, count)) return found;
   auto* s = new Signature();
-  s->id = static_cast<uint32_t>(++table.count);
+  s->id = ++made;
+  s->last_use = next_use();
   s->operation = op;
   s->attributes = attributes;
   s->inputs.assign(inputs, inputs + count);
   s->gradients.resize(count);
   s->hash = hash;
   *table.find(hash, op, attributes, inputs, count) = s;
+  account.count = ++table.count;
+  account.bytes += s->memory();
+  ++account.misses;
   return s;
 }
 
@@ -232,8 +290,46 @@ Operation* operation_of(PyObject* op) {
   return (known[op] = std::move(made)).get();
 }
 
-Attributes* attributes_of(PyObject* tuple) {
+namespace {
+
+CacheAccount& attributes_account = *new CacheAccount("attributes", 3);
+size_t attributes_pinned = 0;
+
+std::unordered_map<std::string, std::unique_ptr<Attributes>>& known_attributes() {
   static auto& known = *new std::unordered_map<std::string, std::unique_ptr<Attributes>>();
+  return known;
+}
+
+size_t memory_of_attributes(const Attributes& attributes) {
+  constexpr size_t kTuple = 4;  // bytes in Python for each of these
+  return sizeof attributes + attributes.bytes.size() * (2 + kTuple) + attributes.skeleton.size() + memory_of(attributes.numbers);
+}
+
+// As for signatures.
+void bound_attributes() {
+  auto& known = known_attributes();
+  std::vector<std::unordered_map<std::string, std::unique_ptr<Attributes>>::iterator> idle;
+  for (auto item = known.begin(); item != known.end(); ++item) {
+    if (item->second->references == 0) idle.push_back(item);
+  }
+  std::sort(idle.begin(), idle.end(), [](auto a, auto b) { return a->second->used < b->second->used; });
+  std::vector<PyObject*> freed;  // this may run Python, which may come back here
+  for (auto item : idle) {
+    if (attributes_account.bytes <= attributes_account.budget / 4 * 3) break;
+    attributes_account.bytes -= memory_of_attributes(*item->second);
+    freed.push_back(item->second->tuple);
+    known.erase(item);
+  }
+  attributes_account.count = known.size();
+  attributes_account.evictions += freed.size();
+  attributes_pinned = attributes_account.bytes + attributes_account.bytes / 4;
+  for (PyObject* tuple : freed) Py_DECREF(tuple);
+}
+
+}  // namespace
+
+AttributesRef attributes_of(PyObject* tuple) {
+  static uint32_t made_so_far = 0;
   if (!PyTuple_Check(tuple)) {
     PyErr_SetString(PyExc_TypeError, "attributes must be a tuple");
     return nullptr;
@@ -241,12 +337,18 @@ Attributes* attributes_of(PyObject* tuple) {
   std::string bytes;
   std::vector<size_t> numbers;
   if (!serialise(tuple, bytes, numbers)) return nullptr;
-  auto found = known.find(bytes);
-  if (found != known.end()) return found->second.get();
+  if (attributes_account.bytes > std::max(attributes_account.budget, attributes_pinned)) bound_attributes();
+  auto& slot = known_attributes()[bytes];
+  if (slot) {
+    ++attributes_account.hits;
+    slot->used = next_use();
+    return slot.get();
+  }
   auto made = std::make_unique<Attributes>();
   Py_INCREF(tuple);
   made->tuple = tuple;
-  made->id = static_cast<uint32_t>(known.size());
+  made->id = made_so_far++;
+  made->used = next_use();
   made->bytes = bytes;
   made->skeleton = skeleton_of(bytes, numbers);
   for (size_t place : numbers) {
@@ -254,21 +356,30 @@ Attributes* attributes_of(PyObject* tuple) {
     std::memcpy(&number, bytes.data() + place, sizeof number);
     made->numbers.push_back(number);
   }
-  return (known[bytes] = std::move(made)).get();
+  ++attributes_account.misses;
+  attributes_account.bytes += memory_of_attributes(*made);
+  slot = std::move(made);
+  attributes_account.count = known_attributes().size();
+  return slot.get();
 }
 
 Attributes* no_attributes() {
-  static Attributes* const empty = attributes_of(PyTuple_New(0));
+  static auto& empty = *new AttributesRef(attributes_of(PyTuple_New(0)));
   return empty;
 }
 
-Signature* find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
-  return *memo().find(hash_key(op, attributes, inputs, count), op, attributes, inputs, count);
+SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  Signature* found = *memo().find(hash_key(op, attributes, inputs, count), op, attributes, inputs, count);
+  if (found) {
+    found->last_use = next_use();
+    ++account.hits;
+  }
+  return found;
 }
 
-Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments) {
-  if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
-  if (Signature* made = signature_by_template(op, attributes, inputs, count)) return made;
+SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments) {
+  if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
+  if (SignatureRef made = signature_by_template(op, attributes, inputs, count)) return made;
   if (PyErr_Occurred()) return nullptr;
   Owned types(types_tuple(inputs, count));
   if (!types) return nullptr;
@@ -281,12 +392,12 @@ Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inpu
   Owned result(PyObject_CallFunctionObjArgs(hooks.expand, op->python, attributes->tuple, types.object, operands.object, nullptr));
   if (!result) return nullptr;
   // The rule itself may have recorded this signature meanwhile.
-  if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
+  if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
   Signature probe;
   if (!fill(&probe, result.object)) return nullptr;
-  Signature* s = insert_signature(op, attributes, inputs, count);
+  SignatureRef s = insert_signature(op, attributes, inputs, count);
   s->output = probe.output;
-  s->graph = probe.graph;
+  std::swap(s->graph, probe.graph);
   s->differentiable = probe.differentiable;
   return s;
 }
@@ -316,7 +427,7 @@ const Gradient* gradient_of(Signature* s, size_t index) {
   PyObject *op, *attrs, *graph, *type, *used;
   if (!PyArg_ParseTuple(result.object, "OOOOO", &op, &attrs, &graph, &type, &used)) return nullptr;
   Operation* operation = operation_of(op);
-  Attributes* attributes = operation ? attributes_of(attrs) : nullptr;
+  const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
   if (!attributes) return nullptr;
   std::vector<Type*> inputs;
   std::vector<int32_t> slots;
@@ -325,14 +436,13 @@ const Gradient* gradient_of(Signature* s, size_t index) {
     slots.push_back(static_cast<int32_t>(slot));
     inputs.push_back(slot < 0 ? s->output : s->inputs[static_cast<size_t>(slot)]);
   }
-  Signature* made = find_signature(operation, attributes, inputs.data(), inputs.size());
+  SignatureRef made = find_signature(operation, attributes, inputs.data(), inputs.size());
   if (!made) {
     Type* output = type_from_python(type);
     if (!output) return nullptr;
     made = insert_signature(operation, attributes, inputs.data(), inputs.size());
     made->output = output;
-    Py_INCREF(graph);
-    made->graph = graph;
+    Py_XSETREF(made->graph, Py_NewRef(graph));
     made->differentiable = is_differentiable(output->dtype);
   }
   Gradient& slot = s->gradients[index];
@@ -357,7 +467,10 @@ PyObject* graph_of(Signature* s) {
   PyObject *graph, *type;
   int differentiable;
   if (!result || !PyArg_ParseTuple(result.object, "OOp", &graph, &type, &differentiable)) return nullptr;
-  if (!s->graph) s->graph = Py_NewRef(graph);
+  if (!s->graph) {
+    s->graph = Py_NewRef(graph);
+    account.bytes += kGraph;
+  }
   return s->graph;
 }
 
@@ -417,7 +530,10 @@ Program* program_of(Signature* s) {
     if (!made) made = compiled_by_python(s);
     if (!made) return nullptr;
     // Another thread may have been quicker, and may be running its program now.
-    if (!s->program) s->program = std::move(made);
+    if (!s->program) {
+      s->program = std::move(made);
+      account.bytes += s->program->memory();
+    }
   }
   return s->program.get();
 }
@@ -451,7 +567,5 @@ Type* type_from_python(PyObject* object) {
   if (PyErr_Occurred()) return nullptr;
   return type_of(static_cast<uint8_t>(PyLong_AsLong(code.object)), sizes.data(), sizes.size(), weak.object == Py_True);
 }
-
-size_t signature_count() { return memo().count; }
 
 }  // namespace twofold

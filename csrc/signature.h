@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "held.h"
 #include "program.h"
 #include "type.h"
 
@@ -29,28 +30,37 @@ struct Operation {
 
 // Attributes by value; equal attributes are one pointer.
 struct Attributes {
+  int32_t references = 0;
   uint32_t id;
-  PyObject* tuple;
+  uint64_t used;                 // when they were last looked up
+  PyObject* tuple;               // owned
   std::string bytes;
-  uint32_t skeleton;             // the same for attributes that differ in integers alone
+  std::string skeleton;          // the same for attributes that differ in integers alone
   std::vector<int64_t> numbers;  // the integers in order
 };
+using AttributesRef = Held<Attributes>;
 
 struct Signature;
+using SignatureRef = Held<Signature>;
 struct Template;
 
 // The cotangent of one input as an operation of its own.
 struct Gradient {
   enum State : uint8_t { kUnknown, kNone, kKnown };
   State state = kUnknown;
-  Signature* signature = nullptr;
+  SignatureRef signature;  // held from one side only: the gradient has longer attributes
   std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k
 };
 
 struct Signature {
+  ~Signature();
+  size_t memory() const;
+
+  int32_t references = 0;
   uint32_t id;
+  uint64_t last_use;  // when it was last looked up
   Operation* operation;
-  Attributes* attributes;
+  AttributesRef attributes;
   std::vector<Type*> inputs;
   Type* output = nullptr;
   PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown, and by template until asked for
@@ -105,12 +115,12 @@ extern Hooks hooks;
 
 AutocastPolicy autocast_policy(PyObject* name);  // of the strings that entries have
 Operation* operation_of(PyObject* op);  // null with a Python error set
-Attributes* attributes_of(PyObject* tuple);
+AttributesRef attributes_of(PyObject* tuple);
 Attributes* no_attributes();
 
-Signature* find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 // As find_signature, but asks Python on a miss; arguments are only for messages. Null with a Python error set.
-Signature* signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
+SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
 // The gradient of input `index`; null with a Python error set.
 const Gradient* gradient_of(Signature* signature, size_t index);
 // 1 where the inputs of a call are kept rather than its result, else 0; -1 with a Python error set.
@@ -118,7 +128,7 @@ int worth_delaying(Signature* signature);
 // 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.
 int checks_values(Signature* signature);
 // A new signature without a result type, which must not exist.
-Signature* insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set
 // The closed graph of a call whose sizes are known, borrowed; null with a Python error set.
 PyObject* graph_of(Signature* signature);
@@ -129,7 +139,6 @@ Program* program_of(Signature* signature);
 
 PyObject* python_type(Type* type);           // borrowed
 Type* type_from_python(PyObject* tensor_type);
-size_t signature_count();
 ProgramRef program_from_python(PyObject* object);  // null with a Python error set
 
 }  // namespace twofold

@@ -39,7 +39,9 @@ std::string family_key(const Operation* op, const Attributes* attributes, Type* 
   std::string key;
   auto append = [&key](const void* data, size_t size) { key.append(static_cast<const char*>(data), size); };
   append(&op->id, sizeof op->id);
-  append(&attributes->skeleton, sizeof attributes->skeleton);
+  const size_t length = attributes->skeleton.size();
+  append(&length, sizeof length);
+  key += attributes->skeleton;
   for (size_t i = 0; i < count; ++i) {
     const auto rank = static_cast<uint16_t>(inputs[i]->shape.size());
     key.push_back(static_cast<char>(inputs[i]->dtype));
@@ -62,9 +64,9 @@ bool fits(const Template& plan, const Values& values, Values& shape) {
   return plan.result.run(values.data(), shape);
 }
 
-Signature* member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
+SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
                   std::shared_ptr<const Values> values, const int64_t* shape, size_t rank) {
-  Signature* made = insert_signature(op, attributes, inputs, count);
+  SignatureRef made = insert_signature(op, attributes, inputs, count);
   made->output = type_of(plan->dtype, shape, rank);
   made->differentiable = plan->differentiable;
   made->worth_delaying = plan->worth_delaying;
@@ -157,7 +159,7 @@ bool read_gradient(GradientTemplate& gradient, PyObject* found) {
 
 }  // namespace
 
-Signature* signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
   if (template_mode == Templates::kOff || !hooks.template_of) return nullptr;
   for (size_t i = 0; i < count; ++i) {
     if (inputs[i]->unknown) return nullptr;
@@ -188,7 +190,7 @@ Signature* signature_by_template(Operation* op, Attributes* attributes, Type* co
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
   auto& list = families()[key].plans.list;
   list.insert(list.begin(), plan);
-  if (Signature* found = find_signature(op, attributes, inputs, count)) return found;
+  if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
   return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
 }
 
@@ -229,11 +231,11 @@ bool gradient_by_template(Signature* signature, size_t index) {
   }
   const int64_t* next = numbers.data();
   Owned tuple(with_numbers(gradient.attributes, next));
-  Attributes* attributes = tuple ? attributes_of(tuple.object) : nullptr;
+  const AttributesRef attributes = tuple ? attributes_of(tuple.object) : nullptr;
   if (!attributes) return false;
   std::vector<Type*> inputs;
   for (int32_t used : gradient.used) inputs.push_back(used < 0 ? signature->output : signature->inputs[static_cast<size_t>(used)]);
-  Signature* made = find_signature(gradient.operation, attributes, inputs.data(), inputs.size());
+  SignatureRef made = find_signature(gradient.operation, attributes, inputs.data(), inputs.size());
   if (!made) {
     const size_t rank = numbers.size() - static_cast<size_t>(next - numbers.data());
     made = member(gradient.made, gradient.operation, attributes, inputs.data(), inputs.size(), signature->values, next, rank);

@@ -71,10 +71,14 @@ struct Template {
 };
 
 struct GradientTemplate {
+  GradientTemplate() = default;
+  GradientTemplate(const GradientTemplate&) = delete;
+  ~GradientTemplate() { Py_XDECREF(attributes); }
+
   bool none = false;  // no gradient flows there
   SizeProgram numbers;     // those of the attributes, then the shape
   Operation* operation = nullptr;
-  PyObject* attributes = nullptr;  // of the example, owned for good; their integers are replaced in order
+  PyObject* attributes = nullptr;  // of the example, owned; their integers are replaced in order
   std::vector<int32_t> used;
   std::shared_ptr<Template> made;
 };
@@ -83,7 +87,7 @@ enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce };
 extern Templates template_mode;  // kAtOnce makes everything symbolic at first sight, for tests
 
 // The signature of a call by a template, one that Python makes now if it is time; null without an error if there is none.
-Signature* signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 // Fills in a gradient by template; false if there is none for it, or with a Python error set.
 bool gradient_by_template(Signature* signature, size_t index);
 // The program by template; null, perhaps with a Python error set.

@@ -337,7 +337,7 @@ bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* argu
     types[i] = i ? operand.scalar_type : parent->value->type;
     if (!types[i]) return true;
   }
-  Signature* signature = signature_of(op, attributes, types, count, arguments);
+  SignatureRef signature = signature_of(op, attributes, types, count, arguments);
   if (!signature) return false;
   if (!reads_at_once(parent, signature->output, Recorder::current().grad_enabled)) return true;
   ValueRef empty(new_value(signature->output));

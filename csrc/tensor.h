@@ -15,7 +15,7 @@ struct View {
   PyTensor* parent;
   PyTensor* root;
   Operation* operation;    // null: the same value under another handle (detach)
-  Attributes* attributes;
+  AttributesRef attributes;
   PyObject* inputs;        // further inputs of the operation, a tuple
   uint32_t seen;           // version of the root when the value was read
   uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made

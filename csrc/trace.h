@@ -19,7 +19,7 @@ void make_room(std::vector<T>& list) {
 }
 
 struct Entry {
-  Signature* signature;
+  SignatureRef signature;
   uint32_t first_ref;
   uint32_t count;
   uint64_t gradient_mask;  // bit i: the gradient flows to input i; the last bit stands for all inputs from there on

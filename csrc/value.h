@@ -166,7 +166,7 @@ struct Declared {
   bool is_gradient = false;         // inputs are then root, target and perhaps the cotangent of the root
   uint64_t group = 0;               // gradients taken in one call
   Operation* operation = nullptr;   // null for a placeholder or variable
-  Attributes* attributes = nullptr;
+  AttributesRef attributes;
   std::vector<Leaf> inputs;
   std::vector<Type*> input_types;
   uint64_t order = 0;
@@ -176,7 +176,7 @@ struct Declared {
 // How to compute a value that was left out when its trace ran: calls on values that are there.
 struct PutOff {
   struct Call {
-    Signature* signature;
+    SignatureRef signature;
     Provenance provenance;
     std::vector<Ref> inputs;  // number of an earlier call, or ~number of a leaf
   };
@@ -199,10 +199,8 @@ struct Value {
   Recorder* owner = nullptr;   // while pending
   uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number holds
   int32_t leaf_number = 0;
-  union {
-    Value* next_dying = nullptr;  // while it dies
-    Signature* made_by;           // with `consumed`: the call that made it, or null
-  };
+  Value* next_dying = nullptr;  // while it dies
+  SignatureRef made_by;        // with `consumed`: the call that made it, or null
   GradientSlot* slot = nullptr;
   std::shared_ptr<History> history;
   std::unique_ptr<Declared> declared;

@@ -125,3 +125,42 @@ def test_threads_share_a_small_budget(small: None) -> None:
 def test_a_budget_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="from 0 on"):
         config.cache_bytes = -1
+
+
+def sized(rows: int) -> Any:
+    w = torch.ones(3, 2, requires_grad=True)
+    x = torch.arange(3 * rows).reshape(rows, 3) * 0.5
+    (torch.tanh(x @ w)[: rows - 1] + 1.0).sum().backward()
+    return w.grad.numpy()
+
+
+def test_calls_of_always_new_sizes_stay_within_the_budget(small: None) -> None:
+    before = caches()
+    for rows in range(2, 700):
+        sized(rows)
+    after = caches()
+    for name in ("signatures", "attributes"):
+        found = after[name]
+        assert found["bytes"] <= found["budget"] * 5 // 4, (name, found)
+        assert found["evictions"] > before[name]["evictions"] + 100
+        assert 0 < found["count"] < 4000
+
+
+def test_sizes_met_again_after_eviction_give_the_same_bits(small: None) -> None:
+    first = [sized(rows) for rows in range(2, 500)]
+    for rows, wanted in zip(range(2, 500), first, strict=True):
+        numpy.testing.assert_array_equal(sized(rows), wanted)
+
+
+def test_what_a_tensor_was_made_by_is_known_after_eviction(small: None) -> None:
+    x = torch.ones(7, 11, requires_grad=True)
+    y = torch.tanh(x)
+    kept = y.sum()
+    kept.backward()
+    view = x.detach()[1:5, 2:9]
+    for rows in range(2, 500):
+        sized(rows)
+    assert "Sum" in type(kept.grad_fn).__name__ or kept.grad_fn is not None
+    assert view.shape == (4, 7)
+    x.detach()[2, 3] = 5.0
+    assert view[1, 1].item() == 5.0
