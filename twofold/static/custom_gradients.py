@@ -139,42 +139,42 @@ class Rule:
                 kept.append(convert_to_tensor(share))
         return kept
 
+    def attach(self, replay: Any, made: Sequence[Any]) -> list[Any]:
+        """The outputs ``made`` of the operation, with the gradient that this gives."""
+        operation = self.operation
+        for source in self.body.captured:
+            _ensure(replay, source[0], operation)
+        inputs = [replay.symbolic(replay.read(operation, operation.sources[k])) for k in self.places]
+        results = [replay.symbolic(made[k]) for k in self.results]
+        found = list(made)
+        for own, k in enumerate(self.results):
+
+            def backward(cotangent: Any, *values: Any, own: int = own) -> list[Any]:
+                before = replay.values.get(operation)
+                replay.values[operation] = [
+                    values[self.results.index(k)] if k in self.results else value
+                    for k, value in enumerate(made)
+                ]
+                given = [
+                    cotangent if other == own else ops.zeros_like(value) for other, value in enumerate(values)
+                ]
+                shares = self.body.replay(replay, given)
+                replay.values[operation] = before
+                return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
+
+            closed = close(backward, [results[own].type_, *[result.type_ for result in results]])
+            places, name = range(len(inputs)), operation.type
+            content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), name))
+            value = apply("stop_gradient", results[own])
+            found[k] = apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content,))
+        return found
+
 
 def rule_of(operation: Operation) -> Rule:
     """The rule of an operation that has a gradient of the program's."""
     if operation.pullback is None:
         operation.pullback = Rule(operation)
     found: Rule = operation.pullback
-    return found
-
-
-def attach(replay: Any, operation: Operation, made: Sequence[Any]) -> list[Any]:
-    """The outputs of an operation with the gradient that its rule gives."""
-    rule = rule_of(operation)
-    for source in rule.body.captured:
-        _ensure(replay, source[0], operation)
-    inputs = [replay.symbolic(replay.read(operation, operation.sources[k])) for k in rule.places]
-    results = [replay.symbolic(made[k]) for k in rule.results]
-    found = list(made)
-    for own, k in enumerate(rule.results):
-
-        def backward(cotangent: Any, *values: Any, own: int = own) -> list[Any]:
-            before = replay.values.get(operation)
-            replay.values[operation] = [
-                values[rule.results.index(k)] if k in rule.results else value for k, value in enumerate(made)
-            ]
-            given = [
-                cotangent if other == own else ops.zeros_like(value) for other, value in enumerate(values)
-            ]
-            shares = rule.body.replay(replay, given)
-            replay.values[operation] = before
-            return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
-
-        closed = close(backward, [results[own].type_, *[result.type_ for result in results]])
-        places, name = range(len(inputs)), operation.type
-        content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), name))
-        value = apply("stop_gradient", results[own])
-        found[k] = apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content,))
     return found
 
 

@@ -22,7 +22,6 @@ from twofold.ops.base import apply
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
-from twofold.static.custom_gradients import attach
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.infer import Source, Unforeseen, call_body, known_value, read_of
 from twofold.static.placement import HERE, trouble
@@ -329,7 +328,7 @@ class Replay:
         try:
             made = self._compute(operation)
             if operation in self.rules:
-                made = attach(self, operation, made)
+                made = operation.pullback.attach(self, made)
             for k in range(count):
                 if fed[k] is not None:
                     made[k] = fed[k]

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from twofold import _core
-from twofold.errors import ArgumentError, FailedPreconditionError, GraphError
+from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.config import ConfigProto, check_run
 from twofold.static.define import as_tensor
@@ -23,6 +23,7 @@ from twofold.static.graph import (
 )
 from twofold.static.infer import Source
 from twofold.static.layer_options import refuse
+from twofold.static.partial import PartialRun
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, repaired
 from twofold.static.replay import Demand, Request
@@ -78,7 +79,7 @@ def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
         if parts is None:
             found[key] = value
             continue
-        values = tuple(value)
+        values = (None,) * len(parts) if value is None else tuple(value)
         if len(values) != len(parts):
             raise ValueError(
                 f"feed: {len(values)} values for {len(parts)} tensors, at {here()}. Feed one value for each."
@@ -97,6 +98,7 @@ class BaseSession:
         self._plans: dict[Any, Plan] = {}
         self._closed = False
         self._runs = 0
+        self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
         if config is not None:
             self._configure(config)
@@ -127,7 +129,7 @@ class BaseSession:
         """Forget all variables; running anything afterwards raises GraphError."""
         self._closed = True
         self._state = {}
-        self._quick, self._plans = {}, {}
+        self._quick, self._plans, self._partial = {}, {}, {}
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of ``fetches``: tensors, variables, operations (None), names; lists, tuples and dicts of them.
@@ -209,6 +211,54 @@ class BaseSession:
         whole = len(feeds) == len(feed_dict or ())
         if plan.demand is None and whole and self._is_flat(fetches):
             self._remember(fetches, feeds, plan, parsed.rebuild)
+        return parsed.rebuild(arrays)
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        """Prepare one run in which tensors are fed and fetched bit by bit; returns the handle for ``partial_run``.
+
+        Operations among ``fetches`` run as soon as everything that they need is fed.
+        """
+        parsed = _Fetches(self, fetches)
+        if not parsed.sources and not parsed.operations:
+            raise InvalidArgumentError(f"partial_run_setup: nothing is fetched, at {here()}", "Name tensors.")
+        given = [self._feed_source(item) for item in _apart(dict.fromkeys(feeds or ()))]
+        number = self._next_run()
+        handle = f"partial_run_{number}"
+        run = Run(self, (), (), number)
+        self._partial[handle] = PartialRun(run, parsed.sources, parsed.operations, given)
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Go on with a run: feed more, and fetch what can be computed now. Nothing is computed or sampled anew.
+
+        Raises InvalidArgumentError for what the setup did not name, what was fed or fetched before, what needs a feed
+        that is missing, and a run that is over; RuntimeError for an operation among ``fetches``.
+
+        >>> import twofold.static as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        ...     x, y = a + 1.0, (a + 1.0) * b
+        ...     handle = session.partial_run_setup([x, y], [a, b])
+        ...     first = session.partial_run(handle, x, {a: 2.0})
+        ...     print(first, session.partial_run(handle, y, {b: first}))
+        3.0 9.0
+        """
+        partial = self._partial.get(handle)
+        if partial is None:
+            raise InvalidArgumentError(
+                f"Must run 'setup' before performing partial runs: {handle!r} is no run that goes on, at {here()}",
+                "Call partial_run_setup.",
+            )
+        parsed = _Fetches(self, fetches)
+        if parsed.operations:
+            raise RuntimeError(
+                f"partial_run: {parsed.operations[0].name} is an operation, at {here()}. Name it in the setup alone."
+            )
+        feeds = _apart(feed_dict or {})
+        sources = [self._feed_source(item) for item in feeds]
+        arrays = partial.go_on(sources, tuple(feeds.values()), parsed.sources)
+        if partial.is_done:
+            del self._partial[handle]
         return parsed.rebuild(arrays)
 
     @staticmethod

@@ -54,15 +54,19 @@ class Run:
     def record(self, fetches: Sequence[Source]) -> None:
         """Compute ``results`` so that they can be differentiated later: effects and variables are remembered."""
         start = dict(self.session._state)
-        plan = self._planned(self._request(fetches, ()))
+        self.results = self.advance(fetches, ())
+        self._before, self._after = start, dict(self.session._state)
+
+    def advance(self, fetches: Sequence[Source], operations: Sequence[Operation]) -> list[Any]:
+        """As ``result``, after which more may be computed: no effect happens again."""
+        plan = self._planned(self._request(fetches, operations))
         effects = [operation for operation in plan.walk.operations if operation.updates]
         kept = [(operation, k) for operation in effects for k in range(len(operation.outputs))]
         kept = [source for source in kept if source not in self.feeds]
-        arrays = self._computed(self._request(fetches, (), None, kept))
-        self._fix(kept, arrays[len(fetches) : len(fetches) + len(kept)])
+        arrays = self._computed(self._request(fetches, operations, None, kept))
+        self.feed(kept, arrays[len(fetches) : len(fetches) + len(kept)])
         self._done |= {*effects, *plan.observers}
-        self._before, self._after = start, dict(self.session._state)
-        self.results = arrays[: len(fetches)]
+        return arrays[: len(fetches)]
 
     def resumed(self, feeds: Sequence[Source], values: Sequence[Any]) -> Run:
         """What was recorded, to compute more of it: with the same samples, effects and variables."""
@@ -117,7 +121,7 @@ class Run:
         missing = [v for v in plan.reads if v not in state and v.initializer in plan.walk.operations]
         for variable in missing:
             found = self._part([source_of(variable.initial_value)], variable.initializer, ())
-            self._fix([(variable.op, 0)], found)
+            self.feed([(variable.op, 0)], found)
         return bool(missing)
 
     def _commit(self, plan: Plan, arrays: Sequence[Any]) -> None:
@@ -136,7 +140,7 @@ class Run:
             return
         arrays = self._part(operation.sources, operation, operation.control_inputs)
         made = self._called(operation, arrays)
-        self._fix([(operation, k) for k in range(len(made))], made)
+        self.feed([(operation, k) for k in range(len(made))], made)
         self._done |= {operation}
 
     def _part(
@@ -157,7 +161,7 @@ class Run:
         kept = [(operation, k) for operation in (*effects, *reads) for k in range(len(operation.outputs))]
         kept = [source for source in kept if source not in self.feeds]
         arrays = self._computed(self._request(sources, controls, consumer, kept))
-        self._fix(kept, arrays[len(sources) : len(sources) + len(kept)])
+        self.feed(kept, arrays[len(sources) : len(sources) + len(kept)])
         self._done |= {*effects, *plan.observers}
         return arrays[: len(sources)]
 
@@ -170,7 +174,8 @@ class Run:
             self._meet(plan.demand)
             request = self._again(request)
 
-    def _fix(self, sources: Sequence[Source], values: Sequence[Any]) -> None:
+    def feed(self, sources: Sequence[Source], values: Sequence[Any]) -> None:
+        """Give further tensors their values."""
         self.feeds = (*self.feeds, *sources)
         self.values = (*self.values, *values)
 
