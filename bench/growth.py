@@ -117,10 +117,16 @@ def sessions(torch: Any) -> Callable[[], None]:
 PROGRAMS = {f.__name__: f for f in (trees, sequences, batches, sessions)}
 
 
+def held(torch: Any) -> str:
+    """Count and KiB of each cache, and how many kernels are in memory."""
+    found = torch.stats()
+    parts = [f"{name} {cache.count}: {cache.bytes >> 10}" for name, cache in found.caches.items()]
+    return ", ".join([*parts, f"kernels {found.kernels}"])
+
+
 def run(name: str, steps: int, budget: float | None) -> None:
     """Print memory and counts while the program runs."""
     import twofold as torch
-    from twofold import _core
 
     if budget is not None:
         torch.config.cache_bytes = int(budget * 2**20)
@@ -135,7 +141,7 @@ def run(name: str, steps: int, budget: float | None) -> None:
             now, clock = resident(), time.process_time()
             print(
                 f"{number:6} {now / 2**20:8.1f} MiB {(now - before) / every / 1024:9.1f} KiB/step"
-                f" {(clock - last) / every * 1000:8.2f} ms/step  {_core.caches()}",
+                f" {(clock - last) / every * 1000:8.2f} ms/step  {held(torch)}",
                 flush=True,
             )
             before, last = now, clock

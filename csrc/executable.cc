@@ -120,10 +120,12 @@ void Executable::set_fused(ProgramRef program) {
   executables.charge(fused_->memory());
 }
 
-bool Executable::ask_for_fused(bool wait, Interrupts& interrupts) {
+bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {
   asked_ = true;
   PyObject* capsule = executable_capsule(shared_from_this());
-  PyObject* result = capsule ? PyObject_CallFunctionObjArgs(hooks.compile_trace, capsule, wait ? Py_True : Py_False, nullptr) : nullptr;
+  const size_t count = canonical.trace.entries.size();
+  const uint32_t first = count ? provenance[0].origin() : 0, last = count ? provenance[count - 1].location : 0;
+  PyObject* result = capsule ? PyObject_CallFunction(hooks.compile_trace, "OOII", capsule, wait ? Py_True : Py_False, first, last) : nullptr;
   Py_XDECREF(capsule);
   if (!result) {
     asked_ = false;
@@ -141,8 +143,8 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
     ++runs;
     used = next_use();
     Tier tier = settings.tier;
-    if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && std::has_single_bit(runs) && !ask_for_fused(false, interrupts)) return false;
-    if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, interrupts)) return false;
+    if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && std::has_single_bit(runs) && !ask_for_fused(false, provenance, interrupts)) return false;
+    if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, provenance, interrupts)) return false;
     if (fused_ && tier != Tier::kFirstSight) {
       ProgramRef program = fused_;
       return run_fused(*program, inputs, spare, outputs, provenance, interrupts);

@@ -50,7 +50,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
   bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
-  bool ask_for_fused(bool wait, Interrupts& interrupts);
+  bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
   void plan_first_sight();
 
   ProgramRef fused_;

@@ -410,6 +410,7 @@ void bind_functions(nb::module_& m) {
   m.def("capture_location", &capture_location);
   m.def("declaring_location", &declaring_location);
   m.def("location_text", &location_text);
+  m.def("line_text", &line_text);
   m.def("location_count", &location_count);
 }
 

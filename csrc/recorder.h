@@ -138,7 +138,7 @@ class Recorder {
 
   bool eager = false;
   PyObject *pack = nullptr, *unpack = nullptr;  // owned; hooks for saved tensors, or null
-  uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;
+  static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;  // of all threads
 
  private:
   class OldProvenance;

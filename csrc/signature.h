@@ -79,7 +79,7 @@ struct Hooks {
   PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (graph or None, dtype code, shape, differentiable)
   PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, used)
   PyObject* compile_signature = nullptr;  // (graph) -> Program
-  PyObject* compile_trace = nullptr;    // (executable) -> Program
+  PyObject* compile_trace = nullptr;    // (executable, wait, locations of its first and last entry) -> whether it will be
   PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
   PyObject* host_error = nullptr;       // (error of error_class, where) -> exception
   PyObject* ones = nullptr;             // (type) -> (op, attrs)

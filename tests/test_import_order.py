@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent / "twofold"
 # Parts on one line are equals: they may import one another, but not in a circle.
 ORDER = [
     {"_core"},
-    {"index", "names", "lazy", "dtypes", "errors", "config", "files"},
+    {"index", "names", "lazy", "dtypes", "errors", "config", "files", "cache"},
     {"ir"},
     {"ops"},
     {"autodiff"},
@@ -61,7 +61,9 @@ LATE_IMPORTS = {
     ("lower/loops.py", "twofold.lower.tiles"),
     ("lower/target.py", "llvmlite.binding"),
     ("runtime/derived.py", "twofold.autodiff.batch"),
+    ("runtime/fusing.py", "twofold.runtime.compile_log"),
     ("runtime/jit.py", "llvmlite.binding"),
+    ("runtime/templates.py", "twofold.runtime.compile_log"),
     ("runtime/tracing.py", "twofold.passes.sparse_rows"),
     ("runtime/tracing.py", "twofold.runtime"),
     ("runtime/tracing.py", "twofold.runtime.compile"),

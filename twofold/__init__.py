@@ -126,6 +126,7 @@ if TYPE_CHECKING:
     )
     from twofold.func import vmap
     from twofold.runtime.fusing import wait_for_compiler
+    from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
 
 del TYPE_CHECKING

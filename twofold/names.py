@@ -24,6 +24,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.func": "vmap",
         "twofold.runtime.fusing": "wait_for_compiler",
+        "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",
     },
     "twofold.static": {

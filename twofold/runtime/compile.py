@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,6 +25,18 @@ _INPUT, _OUTPUT, _ARENA = 0, 1, 2
 
 _addresses: dict[Any, int] = {}
 """Machine code by what its text depends on, so that a kernel met before costs no text at all."""
+
+
+class Spent:
+    """What planning and compiling took in this process."""
+
+    plans = 0
+    fused = 0
+    plan_seconds = 0.0
+    kernel_seconds = 0.0
+
+
+SPENT = Spent()
 
 
 class Label(NamedTuple):
@@ -53,6 +66,8 @@ class CompiledProgram:
     def __init__(
         self, graph: Graph, schedule: Schedule, nested: dict[int, Nested], reuse_memory: bool
     ) -> None:
+        self.plan_seconds = self.kernel_seconds = 0.0
+        self.new_kernels = 0
         self.schedule = schedule
         self.output_types = tuple(node.type for node in graph.outputs)
         self.reuse_memory = reuse_memory
@@ -167,21 +182,32 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
     ``fuse=False`` gives every node a kernel of its own: slow, with the same bits. Raises RuntimeError if LLVM
     rejects a kernel.
     """
+    start = time.perf_counter()
     schedule = Schedule(run_passes(graph), fuse)
     missing: dict[Any, Instruction] = {}
     for instruction in schedule.instructions:
         instruction.key = without_symbols(instruction.key)
         if instruction.key is not None and instruction.key not in _addresses:
             missing.setdefault(instruction.key, instruction)
+    kernel_seconds = 0.0
     if missing:
         texts = {}
         for number, instruction in enumerate(missing.values()):
             assert instruction.text is not None
             texts[str(number)] = instruction.text()
+        before = time.perf_counter()
         found = compile_kernels(texts)
+        kernel_seconds = time.perf_counter() - before
         for number, key in enumerate(missing):
             _addresses[key] = found[str(number)]
-    return CompiledProgram(graph, schedule, _compile_nested(schedule), reuse_memory)
+    plan_seconds = time.perf_counter() - start - kernel_seconds
+    program = CompiledProgram(graph, schedule, _compile_nested(schedule), reuse_memory)
+    program.new_kernels = len(missing)
+    program.kernel_seconds, program.plan_seconds = kernel_seconds, plan_seconds
+    SPENT.plans += 1
+    SPENT.plan_seconds += program.plan_seconds
+    SPENT.kernel_seconds += kernel_seconds
+    return program
 
 
 _LONG = 1_000_000

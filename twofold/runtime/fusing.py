@@ -11,7 +11,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.types import type_from_code
 from twofold.runtime.background import Background
-from twofold.runtime.compile import compile_graph
+from twofold.runtime.compile import SPENT, compile_graph
 from twofold.runtime.tracing import graph_of_entry
 
 
@@ -27,33 +27,43 @@ def inline_trace(executable: Any) -> Graph:
     return Graph(leaf_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
 
 
-def _fuse(executable: Any) -> None:
-    _core.set_fused(executable, compile_graph(inline_trace(executable)).program())
+def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
+    program = compile_graph(inline_trace(executable))
+    _core.set_fused(executable, program.program())
+    SPENT.fused += 1
+    if "compile" in config.log:
+        from twofold.runtime.compile_log import log_compile
+
+        log_compile(executable, place, program, waited)
 
 
-def _fuse_later(executable: Any) -> None:
+def _fuse_later(item: tuple[Any, tuple[int, int]]) -> None:
+    executable, place = item
     try:
-        _fuse(executable)
+        _fuse(executable, place, False)
     except MemoryError:
         _core.ask_again(executable)  # there may be memory later; until then operations run one by one
     except BaseException as error:
         if "compile" in config.log:
-            print(f"twofold: fusing a trace failed: {error!r}")
+            from twofold.runtime.compile_log import log, place_of
+
+            log("compile", f"{place_of(*place)}: failed, operations run one by one: {error!r}")
         raise
 
 
 _background = Background(_fuse_later, "twofold-compile")
 
 
-def compile_trace(executable: Any, wait: bool) -> bool:
+def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
     """Fuse a trace and hand the program to the core; in the background unless ``wait``.
 
-    False if that is not possible now.
+    ``first`` and ``last`` are the locations of its first and last entry in this run. False if that is not possible
+    now.
     """
     if wait or not config.background_compile:
-        _fuse(executable)
+        _fuse(executable, (first, last), True)
         return True
-    return _background.submit(executable)
+    return _background.submit((executable, (first, last)))
 
 
 def wait_for_compiler() -> None:

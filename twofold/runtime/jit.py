@@ -14,7 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.config import config
@@ -143,7 +143,7 @@ class Jit:
         self._addresses: dict[str, int] = {}
         self._objects: dict[str, dict[str, int]] = {}
         self._generator: _CodeGenerator | None = None
-        self.compiled = 0
+        self.compiled = self.disk_hits = self.disk_misses = 0
         self.renew_locks()
 
     def hold(self) -> None:
@@ -192,18 +192,25 @@ class Jit:
                     self._compile({key: missing[key] for key in todo[start : start + _BATCH]})
         return {name: self._addresses[key] for name, key in keys.items()}
 
+    def counts(self) -> JitCounts:
+        """What it has done so far."""
+        return JitCounts(len(self._addresses), self.compiled, self.disk_hits, self.disk_misses)
+
     def _find(self, key: str) -> int | None:
         address = self._addresses.get(key)
         if address is not None:
             return address
         index = self.disk.read(key)
         if index is None:
+            self.disk_misses += 1
             return None
         address = self._object(index.decode()).get(key) if _OBJECT_KEY.fullmatch(index) else None
         if address is None:
             # the index names no object, or one that was dropped from the cache or does not load
             self.disk.delete(key)
+            self.disk_misses += 1
             return None
+        self.disk_hits += 1
         return self._addresses.setdefault(key, address)
 
     def _object(self, object_key: str) -> dict[str, int]:
@@ -273,6 +280,25 @@ def shared() -> Jit:
             if _Shared.jit is None:
                 _Shared.jit = Jit(processor=config.target_cpu)
     return _Shared.jit
+
+
+class JitCounts(NamedTuple):
+    """Kernels: in memory, compiled by LLVM, found on disk, looked for there in vain."""
+
+    known: int
+    compiled: int
+    disk_hits: int
+    disk_misses: int
+
+
+def counts() -> JitCounts:
+    """Of this process so far.
+
+    >>> counts().compiled >= 0
+    True
+    """
+    jit = _Shared.jit
+    return JitCounts(0, 0, 0, 0) if jit is None else jit.counts()
 
 
 def compile_kernels(texts: Mapping[str, str]) -> dict[str, int]:

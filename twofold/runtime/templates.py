@@ -98,7 +98,9 @@ def _attempt(make: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         if "templates" in config.log:
-            print(f"twofold: no plan for symbolic sizes: {error!r}")
+            from twofold.runtime.compile_log import log
+
+            log("templates", f"no plan for symbolic sizes: {error!r}")
         return None
 
 

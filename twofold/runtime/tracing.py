@@ -116,11 +116,11 @@ def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
     return graph if graph is not None else stable_graph(op, attrs, [type_from_code(*type) for type in types])
 
 
-def compile_trace(executable: Any, wait: bool) -> bool:
+def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
     """Fuse a trace and hand the program to the core, see ``fusing``."""
     from twofold.runtime import fusing
 
-    return fusing.compile_trace(executable, wait)
+    return fusing.compile_trace(executable, wait, first, last)
 
 
 def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:

@@ -1,0 +1,127 @@
+"""``twofold.stats``: one object that counts what the library did, and prints as tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import twofold as torch
+from twofold import _core
+from twofold.cache import Cache
+from twofold.config import config
+from twofold.runtime.statistics import Stats
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "inside.md"
+
+PROGRAM = """
+import twofold as torch
+x = torch.ones(5, 3)
+for _ in range(3):
+    (torch.tanh(x) * 2 + 1).sum().item()
+    torch.wait_for_compiler()
+found = torch.stats()
+print(found.fused, found.kernels, found.kernels_compiled, found.disk_hits, found.disk_misses, found.compile_seconds > 0)
+"""
+
+
+def test_counts_follow_what_a_program_does() -> None:
+    x = torch.ones(3, 17)
+    x.sum().item()
+    before = torch.stats()
+    for _ in range(4):
+        (x * 2.0 + 1.0).sum().item()
+    torch.wait_for_compiler()
+    after = torch.stats()
+    assert after.recorded - before.recorded == 12
+    observed = after.predicted + after.looked_up - before.predicted - before.looked_up
+    assert observed == 4
+    assert after.predicted - before.predicted >= 2
+    assert after.fused - before.fused == 1
+    assert after.plans > before.plans
+    assert after.plan_seconds > before.plan_seconds
+    assert after.caches["traces"].misses > before.caches["traces"].misses
+    assert after.caches["traces"].hits > before.caches["traces"].hits
+
+
+def test_memory_of_the_pool() -> None:
+    before = torch.stats().pool_in_use
+    kept = torch.zeros(1 << 18) + 1.0
+    kept.numpy()
+    after = torch.stats()
+    assert after.pool_in_use - before >= 1 << 20
+    assert after.pool_peak >= after.pool_in_use
+    del kept
+
+
+def test_every_count_of_the_core_is_in_it() -> None:
+    found = torch.stats()
+    numbers = dataclasses.asdict(found)
+    for name, value in _core.statistics().items():
+        if name in found.caches:
+            continue
+        name = {"predicted_flushes": "predicted", "other_flushes": "looked_up"}.get(name, name)
+        assert numbers[name.removesuffix("_bytes")] >= 0, (name, value)
+    assert {name for name, *_ in _core.caches()} <= set(found.caches)
+
+
+def test_it_prints_every_field_and_every_cache() -> None:
+    found = torch.stats()
+    lines = str(found).splitlines()
+    for field in dataclasses.fields(found):
+        if field.name != "caches":
+            assert any(re.match(rf"{field.name} +[\d,.]+$", line) for line in lines), field.name
+    for name, numbers in found.caches.items():
+        (line,) = [line for line in lines if line.startswith(name + "  ")]
+        assert line.split()[-6:] == [f"{number:,}" for number in dataclasses.astuple(numbers)]
+    assert max(map(len, lines)) <= 110
+
+
+def test_every_field_and_every_cache_is_documented() -> None:
+    text = DOCUMENT.read_text()
+    for field in dataclasses.fields(Stats):
+        assert f"`{field.name}`" in text, field.name
+        assert f"{field.name}: " in (Stats.__doc__ or ""), field.name
+    for name in torch.stats().caches:
+        if not name.startswith("of a test"):
+            assert f"| `{name}` |" in text, name
+
+
+def test_parts_make_one_budget() -> None:
+    with config.scoped(cache_bytes=1 << 24):
+        budgets = [found.budget for name, found in torch.stats().caches.items() if name != "of a test"]
+        assert sum(budgets) <= 1 << 24
+
+
+def test_disk_cache_and_compiled_kernels(tmp_path: Path) -> None:
+    def run() -> list[str]:
+        environment = {"TWOFOLD_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+        output = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        return output.split()
+
+    fused, kernels, compiled, hits, misses, took = run()
+    assert (fused, hits, took) == ("1", "0", "True")
+    assert kernels == compiled == misses
+    assert int(compiled) >= 3
+    assert run() == ["1", kernels, "0", kernels, "0", "True"]
+
+
+def test_a_cache_drops_what_was_used_least_recently() -> None:
+    with config.scoped(cache_bytes=16 * 1000):
+        cache: Cache[int] = Cache("of a test", 1, lambda key, value: 100)
+        for k in range(10):
+            cache.keep(k, k)
+        assert (cache.stats().count, cache.stats().bytes) == (10, 1000)
+        assert cache.get(0) == 0
+        cache.keep(10, 10)
+        assert cache.get(0) == 0
+        assert cache.get(10) == 10
+        assert cache.get(1) is None
+        found = cache.stats()
+        assert found.bytes <= found.budget == 1000
+        assert (found.count, found.evictions, found.hits, found.misses) == (7, 4, 3, 1)
+        assert cache.keep(10, 77) == 10

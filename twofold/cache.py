@@ -1,0 +1,117 @@
+"""Tables that are bounded in bytes: what was made once and is looked up again, least recently used out first.
+
+The caches of the core (``csrc/cache.h``) and these share one budget, ``config.cache_bytes``, of which each has a part.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from twofold import _core
+from twofold.config import config
+
+Value = TypeVar("Value")
+
+_PARTS = 16
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """What one cache holds, and how often it served.
+
+    ``bytes`` are an estimate; what is in use stays, so they may be above ``budget`` for a while. ``misses`` count what
+    had to be made, ``evictions`` what was dropped to stay within the budget.
+    """
+
+    count: int
+    bytes: int
+    budget: int
+    hits: int
+    misses: int
+    evictions: int
+
+
+class Cache(Generic[Value]):
+    """A table of at most ``parts`` sixteenths of the budget; ``cost`` estimates the bytes of a key and its value.
+
+    Each step leaves a table that another thread can go on with.
+
+    >>> squares = Cache("squares", 1, lambda key, value: 100)
+    >>> squares.get(3), squares.keep(3, 9), squares.get(3)
+    (None, 9, 9)
+    >>> squares.stats().count
+    1
+    """
+
+    known: WeakValueDictionary[str, Cache[Any]] = WeakValueDictionary()
+
+    def __init__(self, name: str, parts: int, cost: Callable[[Any, Value], int]) -> None:
+        self.name = name
+        self.parts = parts
+        self._cost = cost
+        self._items: OrderedDict[Any, tuple[Value, int]] = OrderedDict()
+        self._bytes = self._hits = self._misses = self._evictions = 0
+        self.known[name] = self
+
+    @property
+    def budget(self) -> int:
+        """Bytes that this cache may take."""
+        return config.cache_bytes * self.parts // _PARTS
+
+    def get(self, key: Any) -> Value | None:
+        """What is kept under ``key``, or None."""
+        found = self._items.get(key)
+        if found is None:
+            self._misses += 1
+            return None
+        self._hits += 1
+        with suppress(KeyError):  # another thread has just dropped it
+            self._items.move_to_end(key)
+        return found[0]
+
+    def keep(self, key: Any, value: Value) -> Value:
+        """Keep ``value`` under ``key``, unless something is kept there; what is kept then."""
+        made = (value, self._cost(key, value))
+        found = self._items.setdefault(key, made)
+        if found is made:
+            self._bytes += made[1]
+            if self._bytes > self.budget:
+                self._shrink(key)
+        return found[0]
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._items.clear()
+        self._bytes = 0
+
+    def _shrink(self, newest: Any) -> None:
+        """Down to three quarters of the budget, but for ``newest``."""
+        total = sum(size for _, size in list(self._items.values()))
+        for key in list(self._items):
+            if total <= self.budget // 4 * 3:
+                break
+            if key != newest and (dropped := self._items.pop(key, None)):
+                total -= dropped[1]
+                self._evictions += 1
+        self._bytes = total
+
+    def stats(self) -> CacheStats:
+        """What it holds, and how often it served."""
+        return CacheStats(
+            len(self._items), self._bytes, self.budget, self._hits, self._misses, self._evictions
+        )
+
+
+def all_caches() -> dict[str, CacheStats]:
+    """Every cache by name, those of the core first.
+
+    >>> "traces" in all_caches()
+    True
+    """
+    found = {name: CacheStats(*numbers) for name, *numbers in _core.caches()}
+    return found | {cache.name: cache.stats() for cache in Cache.known.values()}

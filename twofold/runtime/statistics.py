@@ -1,0 +1,118 @@
+"""``stats``: counts of everything that the library keeps and has done in this process."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, field, fields
+
+from twofold import _core
+from twofold.cache import CacheStats, all_caches
+from twofold.runtime import jit
+from twofold.runtime.compile import SPENT
+
+_COLUMNS = [column.name for column in fields(CacheStats)]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts since the start of the process, and what is kept now; printed as tables.
+
+    Attributes:
+        recorded: Calls of operations recorded.
+        predicted: Observed traces that repeated the predicted one; nothing was looked up.
+        looked_up: Observed traces that were looked up or planned.
+        plans: Graphs planned, of single calls and of traces.
+        plan_seconds: Time in passes, schedule and kernel texts.
+        fused: Traces compiled as one program.
+        families: Calls that differ in numbers alone, as one each.
+        templates: Plans for symbolic sizes.
+        template_programs: Programs for symbolic sizes.
+        template_uses: Calls that a template served.
+        templates_refused: Calls that have no plan for symbolic sizes.
+        kernels: Kernels whose machine code is in memory.
+        kernels_compiled: Kernels that LLVM compiled.
+        compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
+        disk_hits: Kernels loaded from the disk cache.
+        disk_misses: Kernels looked for in the disk cache in vain.
+        pool_in_use: Bytes of the memory pool that tensors and programs hold.
+        pool_cached: Bytes of the pool kept for later.
+        pool_peak: The most bytes that were in use.
+        locations: Source locations known.
+        caches: Count, bytes, budget, hits, misses and evictions of each cache by name.
+    """
+
+    recorded: int
+    predicted: int
+    looked_up: int
+    plans: int
+    plan_seconds: float
+    fused: int
+    families: int
+    templates: int
+    template_programs: int
+    template_uses: int
+    templates_refused: int
+    kernels: int
+    kernels_compiled: int
+    compile_seconds: float
+    disk_hits: int
+    disk_misses: int
+    pool_in_use: int
+    pool_cached: int
+    pool_peak: int
+    locations: int
+    caches: dict[str, CacheStats] = field(repr=False)
+
+    def __str__(self) -> str:
+        lines = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "caches":
+                continue
+            shown = f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+            lines.append(f"{one.name:<18}{shown:>16}")
+        lines += ["", f"{'cache':<18}" + "".join(f"{name:>14}" for name in _COLUMNS)]
+        for name, found in self.caches.items():
+            lines.append(f"{name:<18}" + "".join(f"{number:>14,}" for number in astuple(found)))
+        return "\n".join(lines)
+
+
+def stats() -> Stats:
+    """Counts of everything that the library keeps and has done in this process, as one object that prints as tables.
+
+    See ``docs/inside.md``. Caches keep within ``twofold.config.cache_bytes`` (``TWOFOLD_CACHE_BYTES``) in all.
+
+    >>> import twofold as torch
+    >>> before = torch.stats()
+    >>> torch.ones(3).sum().item()
+    3.0
+    >>> after = torch.stats()
+    >>> after.recorded - before.recorded
+    2
+    >>> "pool_in_use" in str(after), after.caches["traces"].count > 0
+    (True, True)
+    """
+    core = _core.statistics()
+    compiler = jit.counts()
+    return Stats(
+        recorded=core["recorded"],
+        predicted=core["predicted_flushes"],
+        looked_up=core["other_flushes"],
+        plans=SPENT.plans,
+        plan_seconds=SPENT.plan_seconds,
+        fused=SPENT.fused,
+        families=core["families"],
+        templates=core["templates"],
+        template_programs=core["template_programs"],
+        template_uses=core["template_uses"],
+        templates_refused=core["templates_refused"],
+        kernels=compiler.known,
+        kernels_compiled=compiler.compiled,
+        compile_seconds=SPENT.kernel_seconds,
+        disk_hits=compiler.disk_hits,
+        disk_misses=compiler.disk_misses,
+        pool_in_use=core["pool_in_use_bytes"],
+        pool_cached=core["pool_cached_bytes"],
+        pool_peak=core["pool_peak_bytes"],
+        locations=_core.location_count(),
+        caches=all_caches(),
+    )
