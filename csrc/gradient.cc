@@ -51,7 +51,7 @@ bool Walker::record(Signature* signature, const Ref* inputs, size_t count, uint6
   return true;
 }
 
-Walker::Origin Walker::origin_of(const Scope& scope, Ref ref) const {
+Origin Walker::origin_of(const Scope& scope, Ref ref) const {
   if (ref < 0) return {};
   size_t index = static_cast<size_t>(ref);
   if (scope.history) return {kNoRef, scope.history->provenance[index].origin()};
@@ -71,26 +71,32 @@ Scope& Walker::scope_of(const std::shared_ptr<History>& history) {
   return scope;
 }
 
-bool Walker::give_slot(GradientSlot* slot, Ref target, Ref cotangent) {
-  auto [place, fresh] = sum_of_.try_emplace(slot, sums_.size());
-  if (fresh) sums_.push_back(Sum{slot, target, kNoRef});
-  return add(&sums_[place->second].cotangent, cotangent, {});
+Walker::Sum& Walker::sum_of(const Place& place) {
+  auto [found, fresh] = sum_of_.try_emplace(place.slot, sums_.size());
+  if (fresh) sums_.push_back(Sum{place.slot, place.index, kNoRef, {}});
+  return sums_[found->second];
 }
 
-bool Walker::give_leaf(Value* leaf, Ref target, Ref cotangent) {
+bool Walker::find_leaf(Value* leaf, Ref target, Place* place) {
   if (!leaf || !leaf->requires_grad) return true;
-  if (leaf->is_leaf) return leaf->slot ? give_slot(leaf->slot, target, cotangent) : true;
+  if (leaf->is_leaf) {
+    if (leaf->slot) *place = Place{nullptr, target, leaf->slot};
+    return true;
+  }
   if (leaf->consumed) return request_.targets.empty() ? raise(kSecondPass) : true;
-  if (!leaf->history) return true;
-  Scope& scope = scope_of(leaf->history);
-  return add(&scope.cotangents[static_cast<size_t>(leaf->index)], cotangent, origin_of(scope, leaf->index));
+  if (leaf->history) *place = Place{&scope_of(leaf->history), leaf->index, nullptr};
+  return true;
+}
+
+bool Walker::give(const Place& place, Ref cotangent) {
+  if (place.slot) return add(&sum_of(place).cotangent, cotangent, {});
+  if (!place.scope) return true;
+  return add(&place.scope->cotangents[static_cast<size_t>(place.index)], cotangent, origin_of(*place.scope, place.index));
 }
 
 bool Walker::give(Scope& scope, Ref target, Ref cotangent) {
-  if (target >= 0) return add(&scope.cotangents[static_cast<size_t>(target)], cotangent, origin_of(scope, target));
-  size_t number = static_cast<size_t>(~target);
-  ValueRef leaf = scope.history ? scope.history->leaves[number].value : recorder_.leaves()[number].value;
-  return give_leaf(leaf.get(), target, cotangent);
+  Place place;
+  return find_place(scope, target, &place) && give(place, cotangent);
 }
 
 bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint32_t k) {
@@ -112,24 +118,28 @@ bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const 
     }
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
+  const bool factored = gradient->form.kind == Form::kProduct;
+  if (factored && !keep_factors(scope, index, entry, k, inputs[k], refs)) return false;
+  if (factored && !hooks.anomaly) return true;
   Ref made;
   record(gradient->signature, refs.data(), refs.size(), mask, origin_of(scope, static_cast<Ref>(index)), &made);
-  return (!hooks.anomaly || examine(scope, index, entry, k, &made)) && give(scope, inputs[k], made);
+  if (hooks.anomaly && !examine(scope, index, entry, k, &made)) return false;
+  return factored || give(scope, inputs[k], made);
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
 bool Walker::capture(Scope& scope, size_t index) {
   if (!scope.history) {
     Value* value = recorder_.live(static_cast<Ref>(index));
-    if (value && value->slot && !value->is_leaf) give_slot(value->slot, static_cast<Ref>(index), scope.cotangents[index]);
+    if (value && value->slot && !value->is_leaf) give(Place{nullptr, static_cast<Ref>(index), value->slot}, scope.cotangents[index]);
     return true;
   }
   GradientSlot* watched = watched_at(scope.history->watched, index);
   if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
-  if (watched && watched->retains) give_slot(watched, kNoRef, scope.cotangents[index]);
+  if (watched && watched->retains) give(Place{nullptr, kNoRef, watched}, scope.cotangents[index]);
   for (Value* target : request_.targets) {
     if (target->history != scope.history || target->index != static_cast<int32_t>(index) || !target->slot) continue;
-    if (target->slot != watched || !watched->retains) give_slot(target->slot, kNoRef, scope.cotangents[index]);
+    if (target->slot != watched || !watched->retains) give(Place{nullptr, kNoRef, target->slot}, scope.cotangents[index]);
   }
   return true;
 }
@@ -248,6 +258,7 @@ bool Walker::mark_needed() {
 
 bool Walker::walk(Scope& scope) {
   for (size_t i = scope.cotangents.size(); i-- > 0;) {
+    if (!scope.terms.empty() && !settle(scope, i)) return false;
     if (scope.cotangents[i] != kNoRef && !visit(scope, i)) return false;
   }
   return true;
@@ -274,7 +285,10 @@ bool Walker::seed(Value* root, Value* given, Ref* out) {
 }
 
 bool Walker::start(Value* root, Ref cotangent) {
-  return root->pending ? give(open_, root->index, cotangent) : give_leaf(root, kNoRef, cotangent);
+  Place place;
+  if (root->pending) place = Place{&open_, root->index, nullptr};
+  else if (!find_leaf(root, kNoRef, &place)) return false;
+  return give(place, cotangent);
 }
 
 bool Walker::replay(std::vector<FoundGradient>* found, Ref seed) {
@@ -309,6 +323,7 @@ bool Walker::run(std::vector<FoundGradient>* found) {
     histories_.erase(histories_.begin());
     if (!walk(scope)) return false;
   }
+  if (!settle_slots()) return false;
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
   std::sort(read_.begin(), read_.end());
   read_.erase(std::unique(read_.begin(), read_.end()), read_.end());

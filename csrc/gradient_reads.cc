@@ -123,11 +123,22 @@ std::vector<std::pair<Ref*, ValueRef>> Walker::hold(Scope& scope) {
   auto hold_one = [&](Ref& ref) {
     if (ref != kNoRef) held.emplace_back(&ref, value_of(ref));
   };
-  for (Ref& ref : scope.cotangents) hold_one(ref);
-  for (auto& [order, other] : histories_) {
-    for (Ref& ref : other.cotangents) hold_one(ref);
+  auto hold_terms = [&](std::vector<Term>& terms) {
+    for (Term& term : terms) {
+      hold_one(term.left);
+      hold_one(term.right);
+    }
+  };
+  auto hold_all = [&](Scope& one) {
+    for (Ref& ref : one.cotangents) hold_one(ref);
+    for (auto& [index, terms] : one.terms) hold_terms(terms);
+  };
+  hold_all(scope);
+  for (auto& [order, other] : histories_) hold_all(other);
+  for (Sum& sum : sums_) {
+    hold_one(sum.cotangent);
+    hold_terms(sum.terms);
   }
-  for (Sum& sum : sums_) hold_one(sum.cotangent);
   return held;
 }
 

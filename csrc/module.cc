@@ -55,6 +55,8 @@ const HookSlot kHooks[] = {
     {"no_gradient", &hooks.no_gradient},
     {"accumulate", &hooks.accumulate},
     {"copy", &hooks.copy},
+    {"join_rows", &hooks.join_rows},
+    {"row_product", &hooks.row_product},
     {"view_strides", &hooks.view_strides},
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},

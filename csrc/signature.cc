@@ -402,6 +402,8 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   return s;
 }
 
+bool Form::read(PyObject* tuple) { return PyArg_ParseTuple(tuple, "iii", &kind, &left, &right); }
+
 const Gradient* gradient_of(Signature* s, size_t index) {
   Gradient& gradient = s->gradients[index];
   if (gradient.state != Gradient::kUnknown) return &gradient;
@@ -424,8 +426,9 @@ const Gradient* gradient_of(Signature* s, size_t index) {
     gradient.state = Gradient::kNone;
     return &gradient;
   }
-  PyObject *op, *attrs, *graph, *type, *used;
-  if (!PyArg_ParseTuple(result.object, "OOOOO", &op, &attrs, &graph, &type, &used)) return nullptr;
+  PyObject *op, *attrs, *graph, *type, *used, *written;
+  Form form;
+  if (!PyArg_ParseTuple(result.object, "OOOOOO", &op, &attrs, &graph, &type, &used, &written) || !form.read(written)) return nullptr;
   Operation* operation = operation_of(op);
   const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
   if (!attributes) return nullptr;
@@ -448,6 +451,7 @@ const Gradient* gradient_of(Signature* s, size_t index) {
   Gradient& slot = s->gradients[index];
   slot.signature = made;
   slot.used = slots;
+  slot.form = form;
   slot.state = Gradient::kKnown;
   return &slot;
 }

@@ -44,12 +44,22 @@ struct Signature;
 using SignatureRef = Held<Signature>;
 struct Template;
 
+// How a gradient may be combined with others: kinds as in twofold.autodiff.factors.
+struct Form {
+  enum Kind : int32_t { kPlain, kProduct, kTranspose };
+  int32_t kind = kPlain;
+  int32_t left = 0, right = 0;  // of a product: what its factors are, as in Gradient::used
+
+  bool read(PyObject* tuple);  // false with a Python error set
+};
+
 // The cotangent of one input as an operation of its own.
 struct Gradient {
   enum State : uint8_t { kUnknown, kNone, kKnown };
   State state = kUnknown;
   SignatureRef signature;  // held from one side only: the gradient has longer attributes
   std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k
+  Form form;
 };
 
 struct Signature {
@@ -77,7 +87,7 @@ struct Signature {
 // Python callables that fill the memo; set once by the frontend.
 struct Hooks {
   PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (graph or None, dtype code, shape, differentiable)
-  PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, used)
+  PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, type, used, form)
   PyObject* compile_signature = nullptr;  // (graph) -> Program
   PyObject* compile_trace = nullptr;    // (executable, wait, locations of its first and last entry) -> whether it will be
   PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
@@ -99,6 +109,8 @@ struct Hooks {
   PyObject* no_gradient = nullptr;      // (tensor) -> message for backward without a leaf that asks for it
   PyObject* accumulate = nullptr;       // the operation that adds cotangents
   PyObject* copy = nullptr;             // the operation that returns its input
+  PyObject* join_rows = nullptr;        // the operation that concatenates the rows of its inputs
+  PyObject* row_product = nullptr;      // the operation that multiplies the rows of two inputs and adds them up
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor

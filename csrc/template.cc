@@ -136,10 +136,12 @@ PyObject* tuple_of(const Values& values) {
 }
 
 bool read_gradient(GradientTemplate& gradient, PyObject* found) {
-  PyObject *numbers, *op, *attributes, *used, *python;
+  PyObject *numbers, *op, *attributes, *used, *python, *form;
   int dtype, worth_delaying, checks_values;
-  if (!PyArg_ParseTuple(found, "OOOiOOpp", &numbers, &op, &attributes, &dtype, &used, &python, &worth_delaying, &checks_values)) return false;
-  if (!gradient.numbers.read(numbers)) return false;
+  if (!PyArg_ParseTuple(found, "OOOiOOppO", &numbers, &op, &attributes, &dtype, &used, &python, &worth_delaying, &checks_values, &form)) {
+    return false;
+  }
+  if (!gradient.numbers.read(numbers) || !gradient.form.read(form)) return false;
   gradient.none = op == Py_None;
   if (!gradient.none) {
     gradient.operation = operation_of(op);
@@ -242,6 +244,7 @@ bool gradient_by_template(Signature* signature, size_t index) {
   }
   slot.signature = made;
   slot.used = gradient.used;
+  slot.form = gradient.form;
   slot.state = Gradient::kKnown;
   return true;
 }

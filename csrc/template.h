@@ -80,6 +80,7 @@ struct GradientTemplate {
   Operation* operation = nullptr;
   PyObject* attributes = nullptr;  // of the example, owned; their integers are replaced in order
   std::vector<int32_t> used;
+  Form form;
   std::shared_ptr<Template> made;
 };
 

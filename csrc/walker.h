@@ -12,10 +12,27 @@
 
 namespace twofold {
 
+// What an entry of the pass differentiates: a call of the open trace, or the location of one that has run.
+struct Origin {
+  Ref entry = kNoRef;
+  uint32_t location = 0;
+};
+
+// A contribution to a cotangent that is the product of the rows of two values, which stand in the open trace.
+struct Term {
+  SignatureRef call;  // whose gradient of this input it is
+  uint32_t input = 0;
+  Ref left = kNoRef, right = kNoRef;
+  bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
+  std::pair<uint64_t, uint32_t> order;  // of the call in all traces
+  Origin origin;
+};
+
 // One trace that the cotangents pass through: the open one, or one that has run.
 struct Scope {
   std::shared_ptr<History> history;  // null for the open trace
   std::vector<Ref> cotangents;       // by entry, references of the open trace
+  std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, what is to be added to its cotangent
   std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
   std::unordered_map<Ref, Ref> translated;
 };
@@ -27,10 +44,13 @@ class Walker {
   bool run(std::vector<FoundGradient>* found);
 
  private:
-  // What an entry of the pass differentiates: a call of the open trace, or the location of one that has run.
-  struct Origin {
-    Ref entry = kNoRef;
-    uint32_t location = 0;
+  // Where contributions to a cotangent go: an entry of a scope, or a slot.
+  struct Place {
+    Scope* scope = nullptr;
+    Ref index = kNoRef;
+    GradientSlot* slot = nullptr;
+
+    bool reached() const { return scope || slot; }
   };
 
   bool seed(Value* root, Value* given, Ref* out);
@@ -53,9 +73,20 @@ class Walker {
   bool examine(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref* made);
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
+  bool find_place(Scope& scope, Ref target, Place* place);
+  bool find_leaf(Value* leaf, Ref target, Place* place);
   bool give(Scope& scope, Ref target, Ref cotangent);
-  bool give_leaf(Value* leaf, Ref target, Ref cotangent);
-  bool give_slot(GradientSlot* slot, Ref target, Ref cotangent);
+  bool give(const Place& place, Ref cotangent);
+  std::vector<Term>& terms_of(const Place& place);
+  bool keep_factors(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref target, const std::vector<Ref>& refs);
+  bool is_captured(const Scope& scope, size_t index) const;
+  bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
+  bool settle(Scope& scope, size_t index);
+  bool settle_slots();
+  bool add_terms(Ref* sum, std::vector<Term> terms);
+  bool record_alone(const Term& term, Ref* out);
+  bool join_rows(std::vector<Ref> refs, const Origin& origin, Ref* out);
+  bool call(Operation* operation, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
   bool add(Ref* sum, Ref term, const Origin& origin);
   bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;
@@ -71,7 +102,9 @@ class Walker {
   struct Sum {
     GradientSlot* slot;
     Ref target, cotangent;
+    std::vector<Term> terms;
   };
+  Sum& sum_of(const Place& place);
 
   Recorder& recorder_;
   const BackwardRequest& request_;

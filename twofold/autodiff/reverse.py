@@ -1,9 +1,8 @@
 """Reverse mode: from a closed graph to the closed graph of its gradient.
 
-The walk visits nodes in descending topological position. A node's cotangent is the sum of what its consumers
-contribute, in the order of that walk, first contribution first: the order depends on the structure of the
-graph alone, so gradients have the same bits however the graph was declared. A structural zero is None and
-never becomes a node.
+The pass visits nodes in descending topological position. A node's cotangent is the sum of what its consumers
+contribute (see ``Cotangent``): the order depends on the structure of the graph alone, so gradients have the same
+bits however the graph was declared. A structural zero is None and never becomes a node.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from twofold.ir.graph import Graph, rewrite
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import apply, convert, filled, strong
+from twofold.ops.base import convert, filled, strong
+from twofold.ops.row_products import Cotangent, Share, matrix_shares, transposes
 
 Used = list[int | str]
 """What each input of a gradient graph is: "cotangent", "output", or the number of an original input."""
@@ -31,41 +31,68 @@ def backward(
 
     ``given`` maps the id of a node to what rules read in its place (its value, already known).
     """
+    return [cotangent.total() for cotangent in collected(outputs, cotangents, wrt, given)]
+
+
+def collected(
+    outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], given: dict[int, Node]
+) -> list[Cotangent]:
+    """As ``backward``, the cotangents as what they are sums of."""
     order = topological(outputs)
     needed = _reaching(order, wrt)
-    waiting: dict[int, Node] = {}
+    waiting: dict[int, Cotangent] = {}
     for output, cotangent in zip(outputs, cotangents):
         if cotangent is not None:
-            _accumulate(waiting, output, cotangent)
+            waiting.setdefault(output.id, Cotangent()).add(cotangent)
     wanted = {node.id for node in wrt}
-    found: dict[int, Node] = {}
+    found: dict[int, Cotangent] = {}
     parts: dict[int, dict[int, Node]] = {}  # by id of a program node: cotangents of its results
-    for node in reversed(order):
-        cotangent = waiting.pop(node.id, None)
-        if (cotangent is None and node.id not in parts) or node.id not in needed:
+    for position, node in reversed(list(enumerate(order))):
+        arrived = waiting.pop(node.id, None)
+        if (arrived is None and node.id not in parts) or node.id not in needed:
             continue
-        if cotangent is not None and node.id in wanted:
-            found[node.id] = cotangent
+        if arrived is not None and node.id in wanted:
+            found[node.id] = arrived
         if not node.inputs:
             continue
+        if arrived is not None and arrived.terms and transposes(node):
+            arrived = _through_transpose(node, arrived, waiting)
+            if arrived is None:
+                continue
+        total = None if arrived is None else arrived.total()
         if node.op.kind == "part":
-            assert cotangent is not None
-            parts.setdefault(node.inputs[0].id, {})[node.attrs[0]] = cotangent
+            assert total is not None
+            parts.setdefault(node.inputs[0].id, {})[node.attrs[0]] = total
             continue
         shares = (
             _shares_of_program(node, parts.get(node.id, {}))
             if node.op.kind == "program"
-            else _shares(node, cotangent, given)
+            else _shares(node, total, given)
         )
         for value, share in zip(node.inputs, shares, strict=True):
-            if share is not None and value.id in needed and value.dtype.is_differentiable:
-                _accumulate(waiting, value, _checked(node, value, share))
-    return [found.get(node.id) for node in wrt]
+            if share is None or value.id not in needed or not value.dtype.is_differentiable:
+                continue
+            to = waiting.setdefault(value.id, Cotangent())
+            if isinstance(share, Cotangent):
+                to.join(position, share)
+            else:
+                to.add(_checked(node, value, share))
+    return [found.get(node.id, Cotangent()) for node in wrt]
 
 
-def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Node | None]:
+def _through_transpose(node: Node, arrived: Cotangent, waiting: dict[int, Cotangent]) -> Cotangent | None:
+    """Give the products of a transposed matrix's cotangent to the matrix; the rest of it, if there is one."""
+    above = waiting.setdefault(node.inputs[0].id, Cotangent())
+    for position, factors in arrived.terms:
+        above.keep(position, factors.swapped())
+    return None if arrived.plain is None else Cotangent(arrived.plain)
+
+
+def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Share]:
     assert cotangent is not None
     values = tuple(given.get(value.id, value) for value in node.inputs)
+    if node.op.name == "matmul" and node.ndim == 2:
+        return matrix_shares(cotangent, *values)
     return input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
 
 
@@ -87,11 +114,11 @@ def input_shares(
     return [by_input.get(value.id) for value in inputs]
 
 
-def _shares_of_program(node: Node, parts: dict[int, Node]) -> Sequence[Node | None]:
+def _shares_of_program(node: Node, parts: dict[int, Node]) -> Sequence[Share]:
     """What a program passes on to its inputs, from the cotangents of its results by number."""
     op: Any = node.op
     types = op.results(node.attrs, [value.type for value in node.inputs])
-    found: Sequence[Node | None] = op.parts_vjp(node, [parts.get(k) for k in range(len(types))], backward)
+    found: Sequence[Share] = op.parts_vjp(node, [parts.get(k) for k in range(len(types))], collected)
     return found
 
 
@@ -102,11 +129,6 @@ def _reaching(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:
         if any(value.id in reached for value in node.inputs):
             reached.add(node.id)
     return reached
-
-
-def _accumulate(waiting: dict[int, Node], node: Node, share: Node) -> None:
-    before = waiting.get(node.id)
-    waiting[node.id] = share if before is None else apply("add", before, share)
 
 
 def _checked(node: Node, value: Node, share: Node) -> Node:

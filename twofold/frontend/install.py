@@ -129,6 +129,8 @@ _HOOKS: dict[str, Any] = {
     "no_gradient": gradients.no_gradient_message,
     "accumulate": REGISTRY["add"],
     "copy": REGISTRY["positive"],
+    "join_rows": REGISTRY["concatenate_rows"],
+    "row_product": REGISTRY["product_over_rows"],
     "view_strides": storage.view_strides,
     "view_array": storage.view_array,
     "write_storage": storage.write_storage,

@@ -7,10 +7,12 @@ each once for all samples. Both bind on whatever they are given, so transforms m
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.autodiff.factors import Kind
 from twofold.errors import GradientError
 from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
@@ -56,7 +58,7 @@ def pull(
     """Cotangents of ``targets`` from those of ``outputs``; None where no path leads.
 
     Without ``create`` they are differentiable in the cotangents only.
-    Contributions to one value are added in the order in which the core's own walk adds them.
+    Contributions to one value are added as the core's own backward pass adds them.
     """
     calls = calls_above(outputs, True)
     wanted = [_core.call_key(target) for target in targets]
@@ -69,36 +71,96 @@ def pull(
             )
         if any(key in reaching for place, key in enumerate(call.keys) if call.flows_to(place)):
             reaching.add(call.key)
-    waiting: dict[int, Any] = {}
+    waiting: dict[int, _Arrived] = defaultdict(_Arrived)
     for output, seed in zip(outputs, cotangents, strict=True):
-        _add(waiting, _core.call_key(output), seed)
-    for call in reversed(calls):
-        cotangent = waiting.get(call.key)
+        waiting[_core.call_key(output)].add(seed)
+    for position, call in reversed(list(enumerate(calls))):
+        if call.key not in waiting:
+            continue
+        arrived = waiting[call.key]
+        shares = {
+            place: found
+            for place, key in enumerate(call.keys)
+            if key in reaching and call.flows_to(place) and (found := _pullback(call, place)) is not None
+        }
+        transposes = len(call.keys) == 1 and shares and shares[0].form[0] == Kind.TRANSPOSE
+        if transposes and call.key not in wanted:
+            waiting[call.keys[0]].terms += [term.transposed() for term in arrived.terms]
+            arrived.terms.clear()
+        cotangent = arrived.total()
         if cotangent is None:
             continue
-        for place, key in enumerate(call.keys):
-            if key in reaching and call.flows_to(place):
-                share = _share(call, place, cotangent, create)
-                if share is not None:
-                    _add(waiting, key, share)
-    return [waiting.get(key) for key in wanted]
+        for place, found in shares.items():
+            values = _operands(found, call, cotangent, create)
+            waiting[call.keys[place]].take(position, found, values)
+    return [waiting[key].total() if key in waiting else None for key in wanted]
 
 
-def _add(waiting: dict[int, Any], key: int, share: Tensor) -> None:
-    before = waiting.get(key)
-    waiting[key] = share if before is None else apply(_ACCUMULATE, before, share)
+_JOINED = 16  # inputs of one concatenation, so that no number of calls makes a new op instance
 
 
-def _share(call: Call, place: int, cotangent: Tensor, create: bool) -> Tensor | None:
+class _Term(NamedTuple):
+    """A contribution that is the product of the rows of two values."""
+
+    position: int  # of its call
+    left: Any
+    right: Any
+    alone: tuple[Pullback, list[Any]] | None  # the gradient by itself; None for its transpose
+
+    def transposed(self) -> _Term:
+        """The contribution to what the value is the transpose of."""
+        return _Term(self.position, self.right, self.left, None)
+
+
+class _Arrived:
+    """The contributions to one cotangent; sums of products as ``twofold.ops.row_products.Cotangent`` defines them."""
+
+    def __init__(self) -> None:
+        self.plain: Tensor | None = None
+        self.terms: list[_Term] = []
+
+    def add(self, share: Tensor) -> None:
+        self.plain = share if self.plain is None else apply(_ACCUMULATE, self.plain, share)
+
+    def take(self, position: int, found: Pullback, values: list[Any]) -> None:
+        """The contribution of the call at a position."""
+        kind, left, right = found.form
+        if kind == Kind.PRODUCT:
+            sides = (values[found.slots.index(left)], values[found.slots.index(right)])
+            self.terms.append(_Term(position, *sides, (found, values)))
+        else:
+            self.add(_core.record(PULLBACK, found.attrs, values))
+
+    def total(self) -> Tensor | None:
+        """The sum of what has arrived; None if nothing has."""
+        terms, self.terms = self.terms[::-1], []
+        terms.sort(key=lambda term: term.position)
+        if len(terms) == 1 and (alone := terms[0].alone) is not None:
+            self.add(_core.record(PULLBACK, alone[0].attrs, alone[1]))
+        elif terms:
+            left, right = _joined([term.left for term in terms]), _joined([term.right for term in terms])
+            self.add(apply("product_over_rows", left, right))
+        return self.plain
+
+
+def _joined(values: list[Any]) -> Any:
+    """The rows of all values behind each other."""
+    while len(values) > 1:
+        groups = [values[k : k + _JOINED] for k in range(0, len(values), _JOINED)]
+        values = [group[0] if len(group) == 1 else apply("concatenate_rows", *group) for group in groups]
+    return values[0]
+
+
+def _pullback(call: Call, place: int) -> Pullback | None:
     """What a call passes on to one of its inputs."""
     if not call.types[place].dtype.is_differentiable:
         return None
     assert call.op is not None
-    found = pullback_of(call.op, call.attrs, call.types, place)
-    return None if found is None else _bind(found, call, cotangent, create)
+    return pullback_of(call.op, call.attrs, call.types, place)
 
 
-def _bind(found: Pullback, call: Call, cotangent: Tensor, create: bool) -> Tensor:
+def _operands(found: Pullback, call: Call, cotangent: Tensor, create: bool) -> list[Any]:
+    """What a pullback reads."""
     values: list[Any] = []
     for slot in found.slots:
         value = cotangent if slot == -1 else call.result if slot == -2 else call.inputs[slot]
@@ -106,7 +168,7 @@ def _bind(found: Pullback, call: Call, cotangent: Tensor, create: bool) -> Tenso
             raise RuntimeError("backward: a value that the gradient reads was not kept")
         cut = slot != -1 and not create and isinstance(value, Tensor)
         values.append(value.detach() if cut else value)
-    return _core.record(PULLBACK, found.attrs, values)
+    return values
 
 
 def derivatives(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -14,7 +14,7 @@ from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import register
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import apply, filled
+from twofold.ops.base import apply, filled, ops
 from twofold.ops.programs import (
     ROUNDS_TYPE,
     Backward,
@@ -28,6 +28,7 @@ from twofold.ops.programs import (
     run,
     zeros,
 )
+from twofold.ops.row_products import Cotangent, Factors, Share
 from twofold.ops.sized import LimitedLoop, sized_gradient
 
 
@@ -79,9 +80,7 @@ class Loop(Program):
             placed,
         )
 
-    def parts_vjp(
-        self, node: Node, cotangents: Sequence[Node | None], backward: Backward
-    ) -> Sequence[Node | None]:
+    def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
         spec = node.attrs[0]
         if spec.limit is None:
             return _unlimited_vjp(node, cotangents, backward)
@@ -127,7 +126,7 @@ class _LoopGradient:
         self.numbers += 1
         return made
 
-    def shares(self) -> list[Node | None]:
+    def shares(self) -> list[Share]:
         """The cotangents of all inputs of the node."""
         spec, primal = self.spec, self.primal
         outputs = spec.body.outputs
@@ -137,17 +136,13 @@ class _LoopGradient:
         ]
         row_seeds = [self._fresh(outputs[k].type) for k in row_places]
         wanted = [*self.carried, *self.read, *self.fixed]
-        found: dict[int, Any] = dict(
-            zip(
-                wanted,
-                self.backward(
-                    [*[outputs[k] for k in self.carried], *[outputs[k] for k in row_places]],
-                    [*ahead, *row_seeds],
-                    [primal[k] for k in wanted],
-                    {},
-                ),
-            )
-        )
+        roots = [*[outputs[k] for k in self.carried], *[outputs[k] for k in row_places]]
+        arrived = self.backward(roots, [*ahead, *row_seeds], [primal[k] for k in wanted], {})
+        fixed_terms = {k: cotangent.in_order() for k, cotangent in zip(wanted, arrived) if k in self.fixed}
+        found: dict[int, Any] = {
+            k: cotangent.plain if k in fixed_terms else cotangent.total()
+            for k, cotangent in zip(wanted, arrived)
+        }
         read = [k for k in self.read if found[k] is not None]
         fixed = [k for k in self.fixed if found[k] is not None]
         sums = [self._fresh(primal[k].type) for k in fixed]
@@ -156,67 +151,94 @@ class _LoopGradient:
             *[apply("add", total, found[k]) for total, k in zip(sums, fixed)],
             *[found[k] for k in read],
         ]
-        made = self._run(results, ahead, sums, dict(zip([s.id for s in row_seeds], row_places)), fixed)
-        targets = [*self.carried, *fixed, *read]
-        shares: list[Node | None] = [None] * len(self.node.inputs)
-        for k, result in zip(targets, made):
+        factors = [side for terms in fixed_terms.values() for pair in terms for side in pair]
+        seeds = dict(zip([s.id for s in row_seeds], row_places))
+        made, stacked = self._run(results, factors, ahead, sums, seeds, fixed)
+        shares: list[Share] = [None] * len(self.node.inputs)
+        computed = dict(zip([*self.carried, *fixed, *read], made))
+        for k, result in computed.items():
             shares[spec.first + k] = result
+        for k, terms in fixed_terms.items():
+            pairs = [Factors(next(stacked), next(stacked)) for _ in terms]
+            if pairs:
+                total = Cotangent(computed.get(k))
+                total.keep(0, self._all_rows(pairs))
+                shares[spec.first + k] = total
         return shares
+
+    def _all_rows(self, pairs: list[Factors]) -> Factors:
+        """The factors of all iterations, stacked for each product of the body, as one product in order of the calls."""
+
+        def joined(sides: list[Node]) -> Node:
+            whole = sides[0] if len(sides) == 1 else ops.cat(sides, 1)
+            if self.spec.descending:
+                whole = ops.flip(whole, (0,))
+            rows: Node = ops.reshape(whole, (whole.shape[0] * whole.shape[1], whole.shape[2]))
+            return rows
+
+        return Factors(joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs]))
 
     def _run(
         self,
         results: list[Node],
+        factors: list[Node],
         ahead: list[Node],
         sums: list[Node],
         seeds: dict[int, int],
         fixed: list[int],
-    ) -> list[Node]:
-        """The results of the loop whose body computes ``results``."""
+    ) -> tuple[list[Node], Iterator[Node]]:
+        """The results of the loop whose body computes ``results`` and ``factors``, and the stacked factors."""
         spec, primal = self.spec, self.primal
-        written = spec.body.outputs[spec.carried : spec.carried + spec.written]
-        kept = _worth_keeping(results, {node.id for node in primal}, {node.id for node in written})
-        rows = [self._fresh(node.type) for node in kept]
-        places = {node.id: row for node, row in zip(kept, rows)}
-        results = list(rewrite(results, lambda node: places.get(node.id)))
-        used = inputs_below(results)
-        starts = [k for k in range(spec.carried) if primal[k].id in used]
-        forward = self._forward([*[primal[k] for k in starts], *kept])
-        saved = forward[spec.carried + spec.written : -1]
-
+        whole, saved, forward = self._with_saved([*results, *factors])
+        results, factors = whole[: len(results)], whole[len(results) :]
+        used = inputs_below(whole)
+        there = {node.id: rows for node, rows in saved}  # zeros in iterations that are not made
         values = self.node.inputs[spec.first :]
-        body_rows = [primal[k] for k in starts] + rows
-        sources = list(saved)
-        for k in range(spec.carried, spec.carried + spec.read):
-            if primal[k].id in used:
-                body_rows.append(primal[k])
-                sources.append(values[k])
+        read = range(spec.carried, spec.carried + spec.read)
+        saved += [(primal[k], values[k]) for k in read if primal[k].id in used]
         for number, k in seeds.items():
-            node = next(n for n in topological(results) if n.id == number) if number in used else None
+            node = next(n for n in topological(whole) if n.id == number) if number in used else None
             if node is not None:
                 seed = self.cotangents[k]
                 assert seed is not None
-                body_rows.append(node)
-                sources.append(seed)
+                saved.append((node, seed))
         same = [k for k in range(spec.carried + spec.read, len(primal)) if primal[k].id in used]
-        body = renumbered(results, [*ahead, *sums, *body_rows, *[primal[k] for k in same]])
+        computed = [node for node in factors if _shown_input(node).id not in there]
+        body_rows = [node for node, _ in saved]
+        body = renumbered([*results, *computed], [*ahead, *sums, *body_rows, *[primal[k] for k in same]])
         counted = spec.conditional or spec.counted
-        reverse = Rounds(
-            body,
-            len(ahead) + len(sums),
-            len(body_rows),
-            spec.limit,
-            not spec.descending,
-            False,
-            counted,
-        )
+        carried = len(ahead) + len(sums)
+        reverse = Rounds(body, carried, len(body_rows), spec.limit, not spec.descending, False, counted)
         count = [forward[-1] if spec.conditional else self.node.inputs[spec.first - 1]] if counted else []
         begin: list[Any] = [
             zeros(primal[k].type) if self.cotangents[k] is None else self.cotangents[k] for k in self.carried
         ]
         # -0.0 is what leaves every number as it is when added to
         begin += [filled(-0.0, primal[k].dtype, primal[k].shape) for k in fixed]
-        inputs = [*count, *begin, *sources, *[values[k] for k in same]]
-        return run("loop", (interned(reverse),), inputs)
+        inputs = [*count, *begin, *[rows for _, rows in saved], *[values[k] for k in same]]
+        made = run("loop", (interned(reverse),), inputs)
+        fresh = iter(made[len(results) :])
+        stacked = (
+            ops.reshape(there[below.id], (spec.limit, *node.shape))
+            if (below := _shown_input(node)).id in there
+            else next(fresh)
+            for node in factors
+        )
+        return made, stacked
+
+    def _with_saved(self, whole: list[Node]) -> tuple[list[Node], list[tuple[Node, Node]], list[Node]]:
+        """Nodes that read rows for values worth keeping, the rows and what they hold, and the loop that writes them."""
+        spec, primal = self.spec, self.primal
+        written = spec.body.outputs[spec.carried : spec.carried + spec.written]
+        kept = _worth_keeping(whole, {node.id for node in primal}, {node.id for node in written})
+        rows = [self._fresh(node.type) for node in kept]
+        places = {node.id: row for node, row in zip(kept, rows)}
+        whole = list(rewrite(whole, lambda node: places.get(node.id)))
+        used = inputs_below(whole)
+        starts = [primal[k] for k in range(spec.carried) if primal[k].id in used]
+        forward = self._forward([*starts, *kept])
+        saved = list(zip([*starts, *rows], forward[spec.carried + spec.written : -1]))
+        return whole, saved, forward
 
     def _forward(self, extra: Sequence[Node]) -> list[Node]:
         """The results of the loop itself, made to write ``extra`` as further rows."""
@@ -225,6 +247,13 @@ class _LoopGradient:
         last = spec.carried + spec.written
         body = Graph(spec.body.input_types, [*outputs[:last], *extra, *outputs[last:]])
         return run("loop", (spec.with_body(body),), self.node.inputs)
+
+
+def _shown_input(node: Node) -> Node:
+    """What a node shows in another shape."""
+    while node.op.name == "reshape":
+        node = node.inputs[0]
+    return node
 
 
 _RECOMPUTED = ("source", "elementwise", "view")

@@ -29,11 +29,12 @@ from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import filled
+from twofold.ops.row_products import Cotangent, Share
 
 Backward = Callable[
-    [Sequence[Node], Sequence["Node | None"], Sequence[Node], dict[int, Node]], list["Node | None"]
+    [Sequence[Node], Sequence["Node | None"], Sequence[Node], dict[int, Node]], list[Cotangent]
 ]
-"""``autodiff.reverse.backward``, which rules are given."""
+"""``autodiff.reverse.collected``, which rules are given."""
 
 ROUNDS_TYPE = tensor_type(int64)
 _HANDLE = tensor_type(uint8, (0,))
@@ -170,9 +171,7 @@ class Program(Op):
         """
         raise NotImplementedError
 
-    def parts_vjp(
-        self, node: Node, cotangents: Sequence[Node | None], backward: Backward
-    ) -> Sequence[Node | None]:
+    def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
         """Cotangents of the inputs of ``node`` from those of its results."""
         raise NotImplementedError
 
@@ -257,7 +256,12 @@ class Branch(Program):
         wanted = [k for k, value in enumerate(values) if is_differentiable(value.type)]
         inputs = [input_node(k, type) for k, type in enumerate(graphs[0].input_types)]
         found = [
-            backward([graph.outputs[k] for k in given], seeds, [inputs[k] for k in wanted], {})
+            [
+                share.total()
+                for share in backward(
+                    [graph.outputs[k] for k in given], seeds, [inputs[k] for k in wanted], {}
+                )
+            ]
             for graph in graphs
         ]
         reached = [

@@ -64,7 +64,7 @@ class Gradients(Family):
         outputs = [base.outputs[k] for k in self.given]
         seeds = [input_node(len(inputs) + place, node.type) for place, node in enumerate(outputs)]
         shares = self._backward(outputs, seeds, [inputs[k] for k in self.wanted], {})
-        return [*base.input_types, *[seed.type for seed in seeds]], shares
+        return [*base.input_types, *[seed.type for seed in seeds]], [share.total() for share in shares]
 
     def graph(self, limit: int) -> Graph:
         types, shares = self.found(limit)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from twofold.autodiff.factors import Form, form_of
 from twofold.autodiff.reverse import closed_graph, vjp_of
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node
@@ -34,12 +35,14 @@ def stable_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Grap
 class Pullback(NamedTuple):
     """The cotangent of one input of a call as a call itself.
 
-    ``slots`` says what its inputs are: -1 the cotangent of the result, -2 the result, k the k-th input.
+    ``slots`` says what its inputs are: -1 the cotangent of the result, -2 the result, k the k-th input. ``form`` is how
+    a backward pass may combine it with others.
     """
 
     attrs: Attributes
     graph: Graph
     slots: tuple[int, ...]
+    form: Form
 
 
 _MOST_PULLBACKS = 4096
@@ -65,7 +68,7 @@ def pullback_of(
     gradient, used = found
     slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
     written = tuple((type.dtype, type.shape, type.weak) for type in types)
-    return Pullback((op.name, tuple(attrs), written, index), gradient, slots)
+    return Pullback((op.name, tuple(attrs), written, index), gradient, slots, form_of(gradient, slots))
 
 
 class _Exactly(tuple[Any, ...]):

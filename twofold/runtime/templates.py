@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from twofold.autodiff.factors import PLAIN, Form
 from twofold.config import config
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
@@ -157,34 +158,34 @@ def template_gradient(template: Template, index: int, values: tuple[int, ...]) -
         same = values == template.recording.values and facts == Facts()
         whole = template if same else template.made_for(values, facts)
         recording, known = whole.recording, template.known if same else 0
-        made, slots = _differentiated(whole, index)
+        made, slots, form = _differentiated(whole, index)
         if made is None:
             program = SizeProgram(recording, (), recording.guards[known:]).encoded()
-            return program, None, (), 0, (), None, False, False
+            return program, None, (), 0, (), None, False, False, form
         flags = made.flags()
         results = [*numbers_in(made.attrs), *made.output.shape]
         program = SizeProgram(recording, results, recording.guards[known:]).encoded()
         made.known = len(recording.guards)
         attrs = with_examples(made.attrs)
-        return program, PULLBACK, attrs, made.output.dtype.code, slots, made, *flags
+        return program, PULLBACK, attrs, made.output.dtype.code, slots, made, *flags, form
 
     return _attempt(lambda: _narrowing(make, Facts()))
 
 
-def _differentiated(template: Template, index: int) -> tuple[Template | None, tuple[int, ...]]:
+def _differentiated(template: Template, index: int) -> tuple[Template | None, tuple[int, ...], Form]:
     recording = template.recording
     recording.strict = True
     found = pullback_of(template.op, template.attrs, template.types, index, template.graph)
     if found is None:
-        return None, ()
+        return None, (), PLAIN
     types = [template.output if slot < 0 else template.types[slot] for slot in found.slots]
 
     def again(values: Sequence[int], more: Facts) -> Template:
-        made, _ = _differentiated(template.made_for(values, more), index)
+        made, _, _ = _differentiated(template.made_for(values, more), index)
         assert made is not None
         return made
 
-    return Template(recording, PULLBACK, found.attrs, types, found.graph, again), found.slots
+    return Template(recording, PULLBACK, found.attrs, types, found.graph, again), found.slots, found.form
 
 
 def template_program(template: Template, values: tuple[int, ...]) -> Any:

@@ -91,14 +91,14 @@ def specialise_error(op: Op, where: str) -> None:
 
 def expand_gradient(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, index: int
-) -> tuple[Op, Attributes, Graph, TensorType, tuple[int, ...]] | None:
-    """The cotangent of input ``index`` of a call as an operation: its graph and what its inputs are."""
+) -> tuple[Op, Attributes, Graph, TensorType, tuple[int, ...], tuple[int, ...]] | None:
+    """The cotangent of input ``index`` of a call as an operation: its graph, what its inputs are, and its form."""
     from twofold.runtime.derived import PULLBACK, pullback_of
 
     found = pullback_of(op, attrs, types, index, graph)
     if found is None:
         return None
-    return PULLBACK, found.attrs, found.graph, found.graph.outputs[0].type, found.slots
+    return PULLBACK, found.attrs, found.graph, found.graph.outputs[0].type, found.slots, found.form
 
 
 def compile_signature(graph: Graph) -> Any:

@@ -1,0 +1,157 @@
+// Cotangents that are products over the rows of calls: kept as their factors until the sum is needed, which is one product.
+#include <Python.h>
+
+#include <algorithm>
+
+#include "tensor.h"
+#include "walker.h"
+
+namespace twofold {
+
+namespace {
+
+constexpr size_t kJoined = 16;  // inputs of one concatenation, so that no number of calls makes a new op instance
+
+}  // namespace
+
+// Where contributions to the cotangent of a reference go; nowhere if no gradient flows there. False with a Python error set.
+bool Walker::find_place(Scope& scope, Ref target, Place* place) {
+  if (target >= 0) {
+    *place = Place{&scope, target, nullptr};
+    return true;
+  }
+  size_t number = static_cast<size_t>(~target);
+  ValueRef leaf = scope.history ? scope.history->leaves[number].value : recorder_.leaves()[number].value;
+  return find_leaf(leaf.get(), target, place);
+}
+
+std::vector<Term>& Walker::terms_of(const Place& place) { return place.scope ? place.scope->terms[place.index] : sum_of(place).terms; }
+
+// Keeps the gradient of an input as its factors.
+bool Walker::keep_factors(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref target, const std::vector<Ref>& refs) {
+  const Gradient& gradient = entry.signature->gradients[k];
+  Term term;
+  term.call = entry.signature;
+  term.input = k;
+  term.order = {scope.history ? scope.history->order : UINT64_MAX, static_cast<uint32_t>(index)};
+  term.origin = origin_of(scope, static_cast<Ref>(index));
+  for (size_t i = 0; i < refs.size(); ++i) {
+    if (gradient.used[i] == gradient.form.left) term.left = refs[i];
+    if (gradient.used[i] == gradient.form.right) term.right = refs[i];
+  }
+  Place place;
+  if (!find_place(scope, target, &place)) return false;
+  if (place.reached()) terms_of(place).push_back(term);
+  return true;
+}
+
+// Whether somebody asks for the cotangent of an entry: hooks, or those who keep it.
+bool Walker::is_captured(const Scope& scope, size_t index) const {
+  if (!scope.history) {
+    const Value* value = recorder_.live(static_cast<Ref>(index));
+    return value && value->slot && !value->is_leaf;
+  }
+  return watched_at(scope.history->watched, index) || is_target(scope, static_cast<Ref>(index));
+}
+
+// Gives factors of the cotangent of a transposed matrix to the matrix.
+bool Walker::pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms) {
+  const Entry& entry = scope.history ? scope.history->trace->trace.entries[index] : recorder_.entry(index);
+  if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
+  const Ref input = (scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
+  if (!scope.needed.empty() && !(scope.needed[index] && leads_to_target(scope, input))) return true;
+  const Gradient* gradient = gradient_of(entry.signature, 0);
+  if (!gradient) return false;
+  if (gradient->state != Gradient::kKnown || gradient->form.kind != Form::kTranspose) return true;
+  std::vector<Term> passed = std::move(terms);
+  terms.clear();
+  Place place;
+  if (!find_place(scope, input, &place)) return false;
+  if (!place.reached()) return true;
+  std::vector<Term>& above = terms_of(place);
+  for (Term& term : passed) {
+    std::swap(term.left, term.right);
+    term.transposed = !term.transposed;
+    above.push_back(term);
+  }
+  return true;
+}
+
+// What has arrived at an entry is its cotangent from here on.
+bool Walker::settle(Scope& scope, size_t index) {
+  auto found = scope.terms.find(static_cast<Ref>(index));
+  if (found == scope.terms.end()) return true;
+  std::vector<Term> terms = std::move(found->second);
+  scope.terms.erase(found);
+  if (!pass_through_transpose(scope, index, terms)) return false;
+  return add_terms(&scope.cotangents[index], std::move(terms));
+}
+
+bool Walker::settle_slots() {
+  for (Sum& sum : sums_) {
+    if (!add_terms(&sum.cotangent, std::move(sum.terms))) return false;
+  }
+  return true;
+}
+
+// Adds the sum of terms: of several, one product over the rows of all calls in the order of the trace.
+bool Walker::add_terms(Ref* sum, std::vector<Term> terms) {
+  if (terms.empty()) return true;
+  Ref made;
+  const Origin origin = terms.front().origin;
+  if (terms.size() == 1 && !terms[0].transposed) {
+    if (!record_alone(terms[0], &made)) return false;
+    return add(sum, made, origin);
+  }
+  std::reverse(terms.begin(), terms.end());
+  std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.order < b.order; });
+  static Operation* const product = operation_of(hooks.row_product);
+  std::vector<Ref> left, right;
+  for (const Term& term : terms) {
+    left.push_back(term.left);
+    right.push_back(term.right);
+  }
+  Ref factors[2];
+  return join_rows(left, origin, &factors[0]) && join_rows(right, origin, &factors[1]) &&
+         call(product, factors, 2, origin, &made) && add(sum, made, origin);
+}
+
+bool Walker::record_alone(const Term& term, Ref* out) {
+  const Gradient& gradient = term.call->gradients[term.input];
+  std::vector<Ref> refs;
+  uint64_t mask = 0;
+  for (size_t i = 0; i < gradient.used.size(); ++i) {
+    refs.push_back(gradient.used[i] == gradient.form.left ? term.left : term.right);
+    if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
+  }
+  return record(gradient.signature, refs.data(), refs.size(), mask, term.origin, out);
+}
+
+bool Walker::join_rows(std::vector<Ref> refs, const Origin& origin, Ref* out) {
+  static Operation* const join = operation_of(hooks.join_rows);
+  while (refs.size() > 1) {
+    std::vector<Ref> joined;
+    for (size_t k = 0; k < refs.size(); k += kJoined) {
+      const size_t count = std::min(kJoined, refs.size() - k);
+      joined.push_back(refs[k]);
+      if (count > 1 && !call(join, &refs[k], count, origin, &joined.back())) return false;
+    }
+    refs = std::move(joined);
+  }
+  *out = refs[0];
+  return true;
+}
+
+// Records a call of an operation without attributes.
+bool Walker::call(Operation* operation, const Ref* inputs, size_t count, const Origin& origin, Ref* out) {
+  std::vector<Type*> types;
+  uint64_t mask = 0;
+  for (size_t i = 0; i < count; ++i) {
+    types.push_back(type_of(inputs[i]));
+    if (request_.create && requires_grad(inputs[i])) mask |= Entry::mask_bit(i);
+  }
+  SignatureRef signature = signature_of(operation, no_attributes(), types.data(), count, nullptr);
+  return signature && record(signature, inputs, count, mask, origin, out);
+}
+
+}  // namespace twofold
