@@ -3,7 +3,7 @@
 namespace twofold {
 namespace {
 
-constexpr size_t kParts = 16;
+constexpr size_t kParts = 32;
 
 std::vector<CacheAccount*>& accounts() {
   static auto& list = *new std::vector<CacheAccount*>();

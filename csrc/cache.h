@@ -19,7 +19,7 @@ struct CacheAccount {
   CacheAccount(const CacheAccount&) = delete;
 
   const char* const name;
-  const size_t parts;  // of the sixteen of the budget of all caches
+  const size_t parts;  // of the 32 of the budget of all caches
   size_t count = 0, bytes = 0, budget = 0;
   uint64_t hits = 0, misses = 0, evictions = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
-auto& executables = *new Cache<Executable>("executables", 3);
+auto& executables = *new Cache<Executable>("executables", 6);
 
 // What traces hold goes with the traces.
 void bound_executables() {

@@ -111,9 +111,10 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
   program->donations = std::move(donations);
   for (nb::handle item : instructions) {
     auto [address, buffers, params, work, grain, label, host] =
-        nb::cast<std::tuple<uint64_t, nb::tuple, std::vector<int64_t>, int64_t, int64_t, int32_t, nb::object>>(item);
+        nb::cast<std::tuple<nb::object, nb::tuple, std::vector<int64_t>, int64_t, int64_t, int32_t, nb::object>>(item);
     Instruction made{};
-    made.kernel = reinterpret_cast<Kernel>(address);
+    made.kernel = reinterpret_cast<Kernel>(nb::cast<uint64_t>(address));
+    program->code->add(address.ptr());
     made.first_slot = static_cast<uint32_t>(program->slots.size());
     made.slots = static_cast<uint32_t>(buffers.size());
     made.first_param = static_cast<uint32_t>(program->params.size());

@@ -48,6 +48,12 @@ void call_host(PyObject* host, void** pointers, uint32_t count) {
 
 }  // namespace
 
+CodeOwners::~CodeOwners() {
+  for (PyObject* kernel : kernels) Py_DECREF(kernel);
+}
+
+void CodeOwners::add(PyObject* kernel) { kernels.push_back(Py_NewRef(kernel)); }
+
 Program::~Program() {
   for (auto& instruction : instructions) Py_XDECREF(instruction.host);
   Py_XDECREF(labels);

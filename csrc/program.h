@@ -40,8 +40,19 @@ struct Instruction {
   const Nested* nested;  // owned by the program; null for what runs no program of its own
 };
 
+// What keeps the machine code of instructions mapped.
+struct CodeOwners {
+  CodeOwners() = default;
+  CodeOwners(const CodeOwners&) = delete;
+  ~CodeOwners();
+  void add(PyObject* kernel);  // the object that stands for its address
+
+  std::vector<PyObject*> kernels;
+};
+
 class Program {
  public:
+  std::shared_ptr<CodeOwners> code = std::make_shared<CodeOwners>();
   std::vector<Instruction> instructions;
   std::vector<BufferSlot> slots;
   std::vector<int64_t> params;

@@ -155,11 +155,12 @@ Memo& memo() {
 
 constexpr size_t kGraph = 4096;  // bytes of one in Python, roughly
 
-CacheAccount& account = *new CacheAccount("signatures", 3);
+CacheAccount& account = *new CacheAccount("signatures", 5);
 size_t pinned = 0;  // bytes above the budget that are in use: look again when much has been added
 
-// Frees what nothing holds and was used least recently, down to three quarters of the budget; false if there was nothing.
-bool sweep() {
+// Frees what nothing holds and was used least recently, down to three quarters of the budget, and `portion` of what could
+// be freed in any case; false if there was nothing.
+bool sweep(double portion = 0) {
   Memo& table = memo();
   std::vector<Signature*> idle;
   account.bytes = 0;
@@ -170,7 +171,8 @@ bool sweep() {
   }
   std::sort(idle.begin(), idle.end(), [](const Signature* a, const Signature* b) { return a->last_use < b->last_use; });
   size_t freed = 0;
-  for (; freed < idle.size() && account.bytes > account.budget / 4 * 3; ++freed) {
+  const double least = static_cast<double>(idle.size()) * portion;
+  for (; freed < idle.size() && (account.bytes > account.budget / 4 * 3 || static_cast<double>(freed) < least); ++freed) {
     account.bytes -= idle[freed]->memory();
     idle[freed]->last_use = 0;
   }
@@ -292,7 +294,7 @@ Operation* operation_of(PyObject* op) {
 
 namespace {
 
-CacheAccount& attributes_account = *new CacheAccount("attributes", 3);
+CacheAccount& attributes_account = *new CacheAccount("attributes", 4);
 size_t attributes_pinned = 0;
 
 std::unordered_map<std::string, std::unique_ptr<Attributes>>& known_attributes() {
@@ -306,7 +308,7 @@ size_t memory_of_attributes(const Attributes& attributes) {
 }
 
 // As for signatures.
-void bound_attributes() {
+void sweep_attributes() {
   auto& known = known_attributes();
   std::vector<std::unordered_map<std::string, std::unique_ptr<Attributes>>::iterator> idle;
   for (auto item = known.begin(); item != known.end(); ++item) {
@@ -322,8 +324,17 @@ void bound_attributes() {
   }
   attributes_account.count = known.size();
   attributes_account.evictions += freed.size();
-  attributes_pinned = attributes_account.bytes + attributes_account.bytes / 4;
   for (PyObject* tuple : freed) Py_DECREF(tuple);
+}
+
+void bound_attributes() {
+  constexpr double kPortion = 0.125;
+  sweep_attributes();
+  while (attributes_account.bytes > attributes_account.budget &&
+         (sweep(kPortion) | drop_oldest_traces() | drop_oldest_executables())) {
+    sweep_attributes();
+  }
+  attributes_pinned = attributes_account.bytes + attributes_account.bytes / 4;
 }
 
 }  // namespace

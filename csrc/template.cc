@@ -275,11 +275,12 @@ ProgramRef program_by_template(Signature* signature) {
 TemplateCounts template_counts() { return counts; }
 
 bool ProgramTemplate::read_step(PyObject* item) {
-  unsigned long long address;
-  PyObject* buffers;
+  PyObject *kernel, *buffers;
   Step made{};
-  if (!PyArg_ParseTuple(item, "KOIi", &address, &buffers, &made.params, &made.label)) return false;
-  made.kernel = reinterpret_cast<Kernel>(address);
+  if (!PyArg_ParseTuple(item, "OOIi", &kernel, &buffers, &made.params, &made.label)) return false;
+  made.kernel = reinterpret_cast<Kernel>(PyLong_AsUnsignedLongLong(kernel));
+  if (PyErr_Occurred()) return false;
+  code_->add(kernel);
   made.first_slot = static_cast<uint32_t>(slots_.size());
   made.slots = static_cast<uint32_t>(PyTuple_GET_SIZE(buffers));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(buffers); ++i) {
@@ -314,6 +315,7 @@ ProgramRef ProgramTemplate::instantiate(const int64_t* values) const {
   if (!sizes_.run(values, numbers)) return nullptr;
   auto program = std::make_shared<Program>();
   const int64_t* next = numbers.data();
+  program->code = code_;
   program->slots = slots_;
   program->donations = donations_;
   program->instructions.reserve(steps_.size());

@@ -31,6 +31,7 @@ class ProgramTemplate {
   };
   bool read_step(PyObject* item);
 
+  std::shared_ptr<CodeOwners> code_ = std::make_shared<CodeOwners>();
   SizeProgram sizes_;
   std::vector<Step> steps_;
   std::vector<BufferSlot> slots_;  // those of the arena hold the number of the buffer

@@ -17,7 +17,7 @@ from twofold.config import config
 
 Value = TypeVar("Value")
 
-_PARTS = 16
+_PARTS = 32
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CacheStats:
 
 
 class Cache(Generic[Value]):
-    """A table of at most ``parts`` sixteenths of the budget; ``cost`` estimates the bytes of a key and its value.
+    """A table of at most ``parts`` of the 32 parts of the budget; ``cost`` estimates the bytes of a key and its value.
 
     Each step leaves a table that another thread can go on with.
 

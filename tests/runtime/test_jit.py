@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import numpy
 import pytest
 
 from twofold import _core, dtypes
+from twofold.config import config
 from twofold.lower.builder import Builder
 from twofold.runtime import jit as jit_module
 from twofold.runtime.disk_cache import DiskCache
@@ -266,3 +269,36 @@ def test_loader_refuses_damaged_objects(tmp_path: Path) -> None:
         except RuntimeError:
             refused += 1
     assert refused > 1400
+
+
+def test_code_is_unmapped_with_its_last_kernel(tmp_path: Path) -> None:
+    with config.scoped(cache_bytes=0):
+        jit = Jit(tmp_path)
+        kept = jit.compile_kernels(texts(2))
+        code = weakref.ref(kept["n0"]._code)
+        jit.compile_kernels({"n2": kernel(2)})  # the cache has room for one only
+        assert jit.counts().known == 1
+        check_all(kept, 2)
+        del kept["n0"]
+        gc.collect()
+        assert code() is not None  # both are one object
+        del kept["n1"]
+        gc.collect()
+        assert code() is None
+        check_all(jit.compile_kernels(texts(3)), 3)
+        assert jit.compiled == 3
+
+
+def test_a_program_keeps_its_code_mapped(tmp_path: Path) -> None:
+    with config.scoped(cache_bytes=0):
+        jit = Jit(tmp_path)
+        made = jit.compile_kernels({"n1": kernel(1)})["n1"]
+        code = weakref.ref(made._code)
+        program = _core.Program([(made, (), (), 1, 1, 0, None)], [], [], True, None, 0, [])
+        del made
+        jit.compile_kernels({"n2": kernel(2)})
+        gc.collect()
+        assert code() is not None
+        del program
+        gc.collect()
+        assert code() is None

@@ -111,7 +111,7 @@ def test_disk_cache_and_compiled_kernels(tmp_path: Path) -> None:
 
 
 def test_a_cache_drops_what_was_used_least_recently() -> None:
-    with config.scoped(cache_bytes=16 * 1000):
+    with config.scoped(cache_bytes=32 * 1000):
         cache: Cache[int] = Cache("of a test", 1, lambda key, value: 100)
         for k in range(10):
             cache.keep(k, k)

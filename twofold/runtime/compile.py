@@ -10,21 +10,24 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold import _core
+from twofold.cache import Cache
 from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType
 from twofold.passes.pipeline import run_passes
-from twofold.runtime.jit import compile_kernels
+from twofold.runtime.jit import Kernel, compile_kernels
 from twofold.schedule.donation import donations
 from twofold.schedule.nests import BufferKey
 from twofold.schedule.schedule import Instruction, Schedule
 
 _INPUT, _OUTPUT, _ARENA = 0, 1, 2
 
-_addresses: dict[Any, int] = {}
-"""Machine code by what its text depends on, so that a kernel met before costs no text at all."""
+_KEY_BYTES = 4096  # of what a text depends on, roughly
+
+_kernels: Cache[Kernel] = Cache("kernel keys", 2, lambda key, kernel: _KEY_BYTES + kernel.nbytes)
+"""Kernels by what their texts depend on, so that one met before costs no text at all."""
 
 
 class Spent:
@@ -64,7 +67,12 @@ class CompiledProgram:
     """
 
     def __init__(
-        self, graph: Graph, schedule: Schedule, nested: dict[int, Nested], reuse_memory: bool
+        self,
+        graph: Graph,
+        schedule: Schedule,
+        kernels: dict[Any, Kernel],
+        nested: dict[int, Nested],
+        reuse_memory: bool,
     ) -> None:
         self.plan_seconds = self.kernel_seconds = 0.0
         self.new_kernels = 0
@@ -85,7 +93,7 @@ class CompiledProgram:
             buffers = tuple([self._slot(key) for key in instruction.buffers])
             node = instruction.nodes[0]
             self.labels.append(_label(node))
-            address = 0 if instruction.key is None else _addresses[instruction.key]
+            address = 0 if instruction.key is None else kernels[instruction.key]
             host = None if instruction.host is None else _on_arrays(instruction)
             if number in nested:
                 host = nested[number].run
@@ -185,10 +193,16 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
     start = time.perf_counter()
     schedule = Schedule(run_passes(graph), fuse)
     missing: dict[Any, Instruction] = {}
+    kernels: dict[Any, Kernel] = {}
     for instruction in schedule.instructions:
-        instruction.key = without_symbols(instruction.key)
-        if instruction.key is not None and instruction.key not in _addresses:
-            missing.setdefault(instruction.key, instruction)
+        key = instruction.key = without_symbols(instruction.key)
+        if key is None or key in kernels or key in missing:
+            continue
+        known = _kernels.get(key)
+        if known is None:
+            missing[key] = instruction
+        else:
+            kernels[key] = known
     kernel_seconds = 0.0
     if missing:
         texts = {}
@@ -199,9 +213,9 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
         found = compile_kernels(texts)
         kernel_seconds = time.perf_counter() - before
         for number, key in enumerate(missing):
-            _addresses[key] = found[str(number)]
+            kernels[key] = _kernels.keep(key, found[str(number)])
     plan_seconds = time.perf_counter() - start - kernel_seconds
-    program = CompiledProgram(graph, schedule, _compile_nested(schedule), reuse_memory)
+    program = CompiledProgram(graph, schedule, kernels, _compile_nested(schedule), reuse_memory)
     program.new_kernels = len(missing)
     program.kernel_seconds, program.plan_seconds = kernel_seconds, plan_seconds
     SPENT.plans += 1

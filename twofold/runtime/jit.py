@@ -15,8 +15,10 @@ import re
 import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from twofold import _core
+from twofold.cache import Cache
 from twofold.config import config
 from twofold.runtime.disk_cache import DiskCache, default_directory
 
@@ -28,8 +30,36 @@ _LEAST_MEMORY = 64 << 20
 _MEMORY_PER_CHARACTER = 400
 _OBJECT_KEY = re.compile(rb"[0-9a-f]{64}")
 
-_mapped: list[Any] = []
-"""Everything whose end would unmap machine code, as addresses are handed out without owners."""
+_KERNEL_BYTES = 512  # of the names of a kernel, beside its code
+
+
+class _Code:
+    """Machine code of one object: the addresses of its kernels by key. It is unmapped with its ``owner``."""
+
+    __slots__ = ("__weakref__", "addresses", "nbytes", "owner")
+
+    def __init__(self, addresses: dict[str, int], owner: Any, nbytes: int) -> None:
+        self.addresses = addresses
+        self.owner = owner
+        self.nbytes = nbytes
+
+
+class Kernel(int):
+    """The address of a kernel, which stays mapped as long as this object, or a program that has it, lives."""
+
+    _code: _Code
+
+    @classmethod
+    def of(cls, code: _Code, key: str) -> Kernel:
+        """The kernel of ``code`` that is known by ``key``."""
+        made = cls(code.addresses[key])
+        made._code = code
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its code, roughly: its share of the object."""
+        return self._code.nbytes // len(self._code.addresses) + _KERNEL_BYTES
 
 
 def _llvm_identity() -> str:
@@ -96,19 +126,20 @@ class _CodeGenerator:
                 whole.link_in(module)
         return bytes(self._machine.emit_object(whole))
 
-    def link(self, image: bytes, symbols: list[str]) -> dict[str, int]:
-        """Addresses through LLVM's own linker, where the small loader knows the machine or the object not."""
+    def link(self, image: bytes, symbols: list[str]) -> tuple[dict[str, int], Any]:
+        """Addresses through LLVM's own linker, where the small loader knows the machine or the object not.
+
+        The code goes with the other result.
+        """
         if self._linker is None:
             self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
-            _mapped.append(self._linker)
         library = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for symbol in symbols:
             library = library.export_symbol(symbol)
         # a name may be used only once, even after its code is gone
         self._linked += 1
         tracker = library.link(self._linker, f"kernels{self._linked}")
-        _mapped.append(tracker)
-        return {symbol: int(tracker[symbol]) for symbol in symbols}
+        return {symbol: int(tracker[symbol]) for symbol in symbols}, (tracker, self._linker)
 
 
 def _check_memory(wanted: int) -> None:
@@ -132,16 +163,22 @@ def _renamed(text: str, symbol: str) -> str:
 class Jit:
     """Finds or makes the machine code of kernels; usable from several threads.
 
-    ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own.
+    ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own; ``name`` that of
+    the cache of its kernels.
     """
 
-    def __init__(self, directory: str | os.PathLike[str] | None = None, processor: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        processor: str | None = None,
+        name: str = "kernels of another jit",
+    ) -> None:
         self.disk = DiskCache(default_directory() if directory is None else directory)
         self._processor = processor
         target = processor or _core.host_cpu_identity()
         self._salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
-        self._addresses: dict[str, int] = {}
-        self._objects: dict[str, dict[str, int]] = {}
+        self._kernels: Cache[Kernel] = Cache(name, 3, lambda key, kernel: kernel.nbytes)
+        self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
         self._generator: _CodeGenerator | None = None
         self.compiled = self.disk_hits = self.disk_misses = 0
         self.renew_locks()
@@ -168,97 +205,100 @@ class Jit:
         hashed.update(_renamed(text, "").encode())
         return hashed.hexdigest()
 
-    def cached_only(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """The addresses of those kernels that need no compiling."""
+    def cached_only(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
+        """Those kernels that need no compiling."""
         found = {}
         for name, text in texts.items():
-            address = self._find(self._key(text))
-            if address is not None:
-                found[name] = address
+            kernel = self._find(self._key(text))
+            if kernel is not None:
+                found[name] = kernel
         return found
 
-    def compile_kernels(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """The address of each kernel, by the caller's name for it; the code stays mapped for ever.
+    def compile_kernels(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
+        """Each kernel, by the caller's name for it.
 
         Raises RuntimeError if LLVM rejects a text.
         """
         keys = {name: self._key(text) for name, text in texts.items()}
-        missing = {key: texts[name] for name, key in keys.items() if self._find(key) is None}
+        found = {key: self._find(key) for key in keys.values()}
+        missing = {key: texts[name] for name, key in keys.items() if found[key] is None}
         if missing:
             with self._lock:
                 # another thread may have compiled some of them in the meantime
-                todo = [key for key in missing if key not in self._addresses]
+                found |= {key: self._kernels.get(key) for key in missing}
+                todo = [key for key in missing if found[key] is None]
                 for start in range(0, len(todo), _BATCH):
-                    self._compile({key: missing[key] for key in todo[start : start + _BATCH]})
-        return {name: self._addresses[key] for name, key in keys.items()}
+                    found |= self._compile({key: missing[key] for key in todo[start : start + _BATCH]})
+        return {name: kernel for name, key in keys.items() if (kernel := found[key]) is not None}
 
     def counts(self) -> JitCounts:
         """What it has done so far."""
-        return JitCounts(len(self._addresses), self.compiled, self.disk_hits, self.disk_misses)
+        return JitCounts(self._kernels.stats().count, self.compiled, self.disk_hits, self.disk_misses)
 
-    def _find(self, key: str) -> int | None:
-        address = self._addresses.get(key)
-        if address is not None:
-            return address
+    def _find(self, key: str) -> Kernel | None:
+        kernel = self._kernels.get(key)
+        if kernel is not None:
+            return kernel
         index = self.disk.read(key)
         if index is None:
             self.disk_misses += 1
             return None
-        address = self._object(index.decode()).get(key) if _OBJECT_KEY.fullmatch(index) else None
-        if address is None:
+        code = self._object(index.decode()) if _OBJECT_KEY.fullmatch(index) else None
+        if code is None or key not in code.addresses:
             # the index names no object, or one that was dropped from the cache or does not load
             self.disk.delete(key)
             self.disk_misses += 1
             return None
         self.disk_hits += 1
-        return self._addresses.setdefault(key, address)
+        return self._kernels.keep(key, Kernel.of(code, key))
 
-    def _object(self, object_key: str) -> dict[str, int]:
-        """The kernels of an object on disk by key; empty if there is no such object or it does not load."""
+    def _object(self, object_key: str) -> _Code | None:
+        """The code of an object on disk; None if there is no such object or it does not load."""
         with self._load_lock:
             known = self._objects.get(object_key)
             if known is None:
                 payload = self.disk.read(object_key)
                 if payload is None:
-                    return {}
+                    return None
                 keys, _, image = payload.partition(b"\n")
                 try:
                     known = self._load(image, keys.decode().split(","))
                 except (RuntimeError, LookupError, ValueError):
                     self.disk.delete(object_key)
-                    return {}
+                    return None
                 self._objects[object_key] = known
             return known
 
-    def _load(self, image: bytes, keys: list[str]) -> dict[str, int]:
+    def _load(self, image: bytes, keys: list[str]) -> _Code:
+        owner: Any
         try:
-            loaded = _core.LoadedObject(image)
+            owner = _core.LoadedObject(image)
         except RuntimeError:
             with self._lock, _AtWork():
-                linked = self._code_generator().link(image, [_symbol(key) for key in keys])
-            return {key: linked[_symbol(key)] for key in keys}
-        _mapped.append(loaded)
-        return {key: loaded.address(_symbol(key)) for key in keys}
+                linked, owner = self._code_generator().link(image, [_symbol(key) for key in keys])
+            return _Code({key: linked[_symbol(key)] for key in keys}, owner, len(image))
+        return _Code({key: owner.address(_symbol(key)) for key in keys}, owner, len(image))
 
     def _code_generator(self) -> _CodeGenerator:
         if self._generator is None:
             self._generator = _CodeGenerator(self._processor)
         return self._generator
 
-    def _compile(self, texts: dict[str, str]) -> None:
+    def _compile(self, texts: dict[str, str]) -> dict[str, Kernel]:
         with _AtWork():
             image = self._code_generator().emit({_symbol(key): text for key, text in texts.items()})
         keys = list(texts)
-        addresses = self._load(image, keys)
+        code = self._load(image, keys)
         self.compiled += len(keys)
         payload = ",".join(keys).encode() + b"\n" + image
         object_key = hashlib.sha256(self._salt + payload).hexdigest()
-        self._objects[object_key] = addresses
-        self._addresses.update(addresses)
+        self._objects[object_key] = code
+        made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
         # an index never names an object that is not there yet
         self.disk.write(object_key, payload)
         for key in keys:
             self.disk.write(key, object_key.encode())
+        return made
 
 
 def _symbol(key: str) -> str:
@@ -278,7 +318,7 @@ def shared() -> Jit:
     if _Shared.jit is None:
         with _Shared.lock:
             if _Shared.jit is None:
-                _Shared.jit = Jit(processor=config.target_cpu)
+                _Shared.jit = Jit(processor=config.target_cpu, name="machine code")
     return _Shared.jit
 
 
@@ -301,8 +341,8 @@ def counts() -> JitCounts:
     return JitCounts(0, 0, 0, 0) if jit is None else jit.counts()
 
 
-def compile_kernels(texts: Mapping[str, str]) -> dict[str, int]:
-    """The address of each kernel's machine code, by the caller's name for it, compiled where needed.
+def compile_kernels(texts: Mapping[str, str]) -> dict[str, Kernel]:
+    """Each kernel, by the caller's name for it, compiled where needed.
 
     Raises RuntimeError if LLVM rejects a text, ValueError if a text defines no kernel.
 
@@ -313,8 +353,8 @@ def compile_kernels(texts: Mapping[str, str]) -> dict[str, int]:
     return shared().compile_kernels(texts)
 
 
-def cached_only(texts: Mapping[str, str]) -> dict[str, int]:
-    """The addresses of those kernels that memory or disk holds; compiles nothing."""
+def cached_only(texts: Mapping[str, str]) -> dict[str, Kernel]:
+    """Those kernels that memory or disk holds; compiles nothing."""
     return shared().cached_only(texts)
 
 
