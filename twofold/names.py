@@ -30,8 +30,9 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static": {
         "twofold.static": (
             "array by_run checks contrib coordination ctc datasets distributions errors examples filled "
-            "image initializers layers linalg logs losses math metrics nn nn_more random reordering "
-            "rnn_cell sampling segments selection sparse special summary train variable_rows logging=logs"
+            "graph_util image initializers layers linalg logs losses math metrics nn nn_more random "
+            "reordering rnn_cell sampling segments selection sparse special summary train variable_rows "
+            "logging=logs"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -61,6 +62,9 @@ NAMES: dict[str, dict[str, str]] = {
             "broadcast_to matrix_band_part pad top_k"
         ),
         "twofold.static.flow": "foldl foldr map_fn scan while_loop",
+        "twofold.static.graph_def": "AttrValue GraphDef NodeDef",
+        "twofold.static.graph_import": "import_graph_def",
+        "twofold.static.graph_util": "make_ndarray make_tensor_proto",
         "twofold.static.image": "extract_image_patches random_crop",
         "twofold.static.initializers": (
             "constant_initializer glorot_normal_initializer glorot_uniform_initializer identity_initializer "

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         errors,
         examples,
         filled,
+        graph_util,
         image,
         initializers,
         layers,
@@ -130,6 +131,9 @@ if TYPE_CHECKING:
     from twofold.static.differentiation import gradients, hessians
     from twofold.static.filled import *  # type: ignore[no-redef]  # noqa: F403
     from twofold.static.flow import foldl, foldr, map_fn, scan, while_loop
+    from twofold.static.graph_def import AttrValue, GraphDef, NodeDef
+    from twofold.static.graph_import import import_graph_def
+    from twofold.static.graph_util import make_ndarray, make_tensor_proto
     from twofold.static.image import extract_image_patches, random_crop
     from twofold.static.initializers import (
         constant_initializer,

@@ -293,6 +293,12 @@ def _identity_n(values: Sequence[Any], count: int) -> Operation:
     )
 
 
+def identity_of_several(values: Sequence[Any], name: str) -> list[Tensor]:
+    """Some values as the results of one operation of a name."""
+    made = define("IdentityN", lambda *given: [ops.positive(value) for value in given], values, {}, name)
+    return list(made.outputs)
+
+
 def with_gradient_of(operation: Operation) -> list[Tensor]:
     """The results of an operation that Python computes, through one that has the gradient of its type, if any."""
     if operation.gradient is None:

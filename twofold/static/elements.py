@@ -1,10 +1,19 @@
-"""Which elements of a graph a caller takes."""
+"""Which elements of a graph a caller takes, and what stands for a tensor in the arguments of a body."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from twofold.runtime.tracing import here
+
+
+class Slot:
+    """The place of the ``index``-th input tensor in the arguments of a body."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
 
 
 def check_kind(

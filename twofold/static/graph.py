@@ -13,21 +13,21 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-import numpy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from twofold import _core
 from twofold.dtypes import DType, string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
-from twofold.static.elements import check_kind
-from twofold.static.graph_def import GraphDef, graph_def_of
-from twofold.static.operator_types import operator_type
+from twofold.static.elements import Slot, check_kind
+from twofold.static.operator_types import on_strings, operator_type
 from twofold.static.placement import check_device, placed
 from twofold.static.shapes import shape_text
-from twofold.static.string_table import decode
+
+if TYPE_CHECKING:
+    from twofold.static.graph_def import GraphDef, NodeDef
 
 Tensor = _core.Tensor
 
@@ -36,15 +36,6 @@ _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
 DERIVATIVES = frozenset({"Gradients", "Hessians"})
 """Types of operations whose inputs are values to differentiate by."""
-
-
-class Slot:
-    """The place of the ``index``-th input tensor in the arguments of a body."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int) -> None:
-        self.index = index
 
 
 class Operation:
@@ -142,17 +133,25 @@ class Operation:
         """The argument of this name."""
         if name == "_gradient_op_type" and isinstance(self.gradient, str):
             return self.gradient.encode()
-        return self.keywords[name]
+        if name in self.keywords:
+            return self.keywords[name]
+        attr = self.node_def.attr
+        if name not in attr:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        return _writer().value_of_attribute(attr[name])
 
     @property
-    def node_def(self) -> Operation:
-        """The operation itself, whose ``name`` and ``op`` can be read."""
-        return self
-
-    op = property(lambda self: self.type)
+    def node_def(self) -> NodeDef:
+        """The message of the operation."""
+        return next(node for node in _writer().graph_def_of([self]).node if node.name == self.name)
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
+
+
+def _writer() -> Any:
+    """The module that writes messages, which a program that writes none does without."""
+    return import_module("twofold.static.graph_writer")
 
 
 # A handle has no room for a reference to its graph. Sessions, operations and variables have one; for programs
@@ -413,9 +412,9 @@ class Graph:
         """Whether a value may be fed for ``tensor``: unless ``prevent_feeding`` says otherwise."""
         return _core.value_key(tensor) not in self._unfeedable
 
-    def as_graph_def(self) -> GraphDef:
-        """The operations as a message."""
-        return graph_def_of(self._operations)
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """The operations as a message; with ``from_version`` those declared since, see ``version``."""
+        return _writer().graph_def_of(self._operations[from_version or 0 :], add_shapes)
 
     def device(self, name: Any) -> Any:
         """Inside, operations are for this device; see ``tf.device``."""
@@ -528,16 +527,6 @@ def describe(tensor: Tensor) -> str:
     return f"'{name_of(tensor)}' {type_.dtype.name}{shape_text(type_.shape)} ({tensor._where})"
 
 
-def _on_strings(function: Callable[..., Any], slots: Sequence[Any]) -> Callable[..., Any]:
-    """A function of the strings of the slots, element by element; operands beside them are constant strings."""
-    each = numpy.frompyfunc(function, len(slots), 1)
-
-    def mapped(*values: Any) -> Any:
-        return each(*[values[s.index] if isinstance(s, Slot) else decode(s.detach().numpy()) for s in slots])
-
-    return mapped
-
-
 def _is_declared_by_call(tensor: Tensor) -> None:
     """Enter what an operator or method declared on a graph's tensors, as an operation of its own."""
     if local.replaying:
@@ -560,7 +549,7 @@ def _is_declared_by_call(tensor: Tensor) -> None:
         if found is not None:
             sources.append(found)
     if tensor.type_.dtype is string:
-        made.python = _on_strings(op.on_strings, slots)
+        made.python = on_strings(op.on_strings, slots)
     else:
         made.body = lambda *values: _core.record(op, attrs, values)
         made.arguments = tuple(slots)

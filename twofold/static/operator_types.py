@@ -1,8 +1,14 @@
-"""TensorFlow's types of the operations that Python's operators declare."""
+"""What Python's operators declare: operations of TensorFlow's types; on strings, functions of each string."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy
+
+from twofold.static.elements import Slot
+from twofold.static.string_table import decode
 
 _TYPES = {
     "abs": "Abs",
@@ -45,3 +51,13 @@ def operator_type(name: str, result: Any) -> str:
     if type_.dtype.kind == "b" and name in _OF_TRUTH:
         return _OF_TRUTH[name]
     return _TYPES[name]
+
+
+def on_strings(function: Callable[..., Any], slots: Sequence[Any]) -> Callable[..., Any]:
+    """A function of the strings of the slots, element by element; operands beside them are constant strings."""
+    each = numpy.frompyfunc(function, len(slots), 1)
+
+    def mapped(*values: Any) -> Any:
+        return each(*[values[s.index] if isinstance(s, Slot) else decode(s.detach().numpy()) for s in slots])
+
+    return mapped

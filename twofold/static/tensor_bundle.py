@@ -19,27 +19,12 @@ from twofold import dtypes
 from twofold.dtypes import DType
 from twofold.files import atomic_write, remove_stale
 from twofold.static.crc32c import crc32c, masked
+from twofold.static.graph_def import CODES
 from twofold.static.protobuf import fields, fixed32, nested, number, read_varint, varint
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
-_CODES: dict[DType, int] = {  # tensorflow/core/framework/types.proto
-    dtypes.float32: 1,
-    dtypes.float64: 2,
-    dtypes.int32: 3,
-    dtypes.uint8: 4,
-    dtypes.int16: 5,
-    dtypes.int8: 6,
-    dtypes.complex64: 8,
-    dtypes.int64: 9,
-    dtypes.bool_: 10,
-    dtypes.bfloat16: 14,
-    dtypes.uint16: 17,
-    dtypes.complex128: 18,
-    dtypes.float16: 19,
-    dtypes.uint32: 22,
-    dtypes.uint64: 23,
-}
+_CODES = {dtype: code for dtype, code in CODES.items() if dtype is not dtypes.string}
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 
 Tensors = Mapping[str, tuple[DType, numpy.ndarray]]

@@ -12,6 +12,7 @@ from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
 from twofold.static.graph import Operation, get_default_graph
+from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse as _refuse
 from twofold.static.optimizer import Optimizer

@@ -221,6 +221,19 @@ class Variable:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
+def imported_variable(name: str, dtype: DType, shape: Any, use_resource: bool) -> Variable:
+    """A variable of a graph that is imported, in no collection, whose initialiser comes later or not at all."""
+    made = Variable.__new__(Variable)
+    made.type_ = tensor_type(dtype, sizes_of_shape(shape))
+    made.use_resource, made.trainable, made.constraint = use_resource, False, None
+    made.synchronization = made.aggregation = made.initial_value = None
+    made._initializer = None  # type: ignore[assignment]  # until it is imported, too
+    made.op = get_default_graph().add("VariableV2", name, [made.type_], ())
+    made.op.variable = made
+    made._ref = made.op.outputs[0]
+    return made
+
+
 def _read_or_not(value: Tensor, read: bool) -> Any:
     return value if read else owner_of(value)[0]  # type: ignore[index]
 
