@@ -9,6 +9,7 @@ the resident memory grew for each step since the line before.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import subprocess
@@ -105,11 +106,10 @@ def sessions(torch: Any) -> Callable[[], None]:
         y = tf.reduce_sum(tf.tanh(x * 2.0 + 1.0))
         slope = tf.gradients(y, x)[0]
     session = tf.Session(graph=graph)
-    sizes = iter(range(1_000_000))
+    rows, columns = itertools.cycle(range(1, 38)), itertools.cycle(range(1, 1010))  # no common divisor
 
     def step() -> None:
-        k = next(sizes)
-        session.run([y, slope], {x: RNG.normal(size=(1 + k % 37, 1 + k)).astype(numpy.float32)})
+        session.run([y, slope], {x: RNG.normal(size=(next(rows), next(columns))).astype(numpy.float32)})
 
     return step
 

@@ -28,6 +28,12 @@ const std::vector<CacheAccount*>& cache_accounts();
 // Gives every cache its part; caches that hold more shrink when they next grow.
 void set_cache_budget(size_t bytes);
 
+// Things are kept alive by others: a trace holds signatures, a signature attributes. Each holder names a function that
+// drops some of what it used least recently; false if it has nothing to drop.
+void add_holder(bool (*drop_oldest)());
+// Has each holder drop some; false if none had anything.
+bool drop_oldest_of_all();
+
 // A number that grows with every use.
 inline uint64_t next_use() {
   static uint64_t uses = 0;
@@ -89,6 +95,13 @@ class Cache {
     }
     account.count = items_.size();
     held_ = account.bytes + account.bytes / 4;  // what is in use cannot go: look again when much has been added
+  }
+
+  // As shrink, and if others hold too much they drop some.
+  void bound() {
+    if (!is_full()) return;
+    shrink();
+    while (account.bytes > account.budget && drop_oldest_of_all()) shrink();
   }
 
   // Drops the eighth that was used least recently; false if nothing could be dropped.

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "cache.h"
 #include "location.h"
 
 namespace twofold {
@@ -283,6 +284,10 @@ std::unique_ptr<Specialisation> Specialiser::run() {
 }
 
 }  // namespace
+
+size_t Specialisation::memory() const {
+  return sizeof *this + memory_of(types) + memory_of(provenance) + memory_of(entry_source) + memory_of(sources) + memory_of(outputs);
+}
 
 uint32_t declare_at_location(uint32_t location) { return std::exchange(forced_location, location); }
 

@@ -29,6 +29,9 @@ struct Specialisation {
   std::vector<int32_t> entry_source;   // entry of the executable -> entry of that trace
   std::vector<LeafSource> sources;
   std::vector<OutputSource> outputs;
+  uint64_t used = 0;  // when, see next_use
+
+  size_t memory() const;
 };
 
 // A trace as a function: of inputs, and of what it refers to beside them.

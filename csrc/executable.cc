@@ -18,13 +18,7 @@ namespace {
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
 auto& executables = *new Cache<Executable>("executables", 6);
-
-// What traces hold goes with the traces.
-void bound_executables() {
-  if (!executables.is_full()) return;
-  executables.shrink();
-  while (executables.account.bytes > executables.account.budget && drop_oldest_traces()) executables.shrink();
-}
+const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace
 
@@ -265,11 +259,9 @@ ExecutableRef executable_of(CanonicalTrace canonical) {
   if (ExecutableRef found = executables.find(key)) return found;
   auto made = std::make_shared<Executable>(std::move(canonical));
   executables.insert(std::move(key), made);
-  bound_executables();
+  executables.bound();
   return made;
 }
-
-bool drop_oldest_executables() { return executables.drop_oldest(); }
 
 void clear_executables() {
   executables.drop_if([](const ExecutableRef& executable) { return !executable->is_fused() && executable.use_count() == 1; });

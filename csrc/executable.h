@@ -68,8 +68,5 @@ ExecutableRef executable_of(CanonicalTrace canonical);
 // Sets the Python error for a kernel's error code.
 void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, Provenance provenance);
 void clear_executables();
-// Drop some of what holds most of what other caches keep; false if there is nothing to drop. Traces: see recorder_flush.cc.
-bool drop_oldest_executables();
-bool drop_oldest_traces();
 
 }  // namespace twofold

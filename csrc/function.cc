@@ -2,9 +2,11 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "cache.h"
 #include "declared.h"
 #include "guard.h"
 #include "location.h"
@@ -33,7 +35,41 @@ struct PyFunction {
 };
 
 PyTypeObject* function_type = nullptr;
-constexpr size_t kMostSpecialisations = 256;
+constexpr size_t kMostSpecialisations = 256;  // of one function, which looks through them
+
+CacheAccount& account = *new CacheAccount("specialisations", 1);
+
+std::vector<Graph*>& living_graphs() {
+  static auto& list = *new std::vector<Graph*>();
+  return list;
+}
+
+// Drops those used least recently of all functions, unless they run: down to three quarters of the budget, and `portion` of
+// them in any case; false if there was nothing to drop.
+bool drop_specialisations(double portion) {
+  std::vector<std::shared_ptr<Specialisation>*> idle;
+  account.bytes = account.count = 0;
+  for (Graph* graph : living_graphs()) {
+    for (auto& known : graph->specialisations) {
+      account.bytes += known->memory();
+      ++account.count;
+      if (known.use_count() == 1) idle.push_back(&known);
+    }
+  }
+  std::sort(idle.begin(), idle.end(), [](const auto* a, const auto* b) { return (*a)->used < (*b)->used; });
+  std::vector<std::shared_ptr<Specialisation>> dropped;  // what goes may run Python, which may come back here
+  for (auto* known : idle) {
+    if (account.bytes <= account.budget / 4 * 3 && static_cast<double>(dropped.size()) >= static_cast<double>(idle.size()) * portion) break;
+    account.bytes -= (*known)->memory();
+    dropped.push_back(std::move(*known));
+  }
+  for (Graph* graph : living_graphs()) std::erase(graph->specialisations, nullptr);
+  account.count -= dropped.size();
+  account.evictions += dropped.size();
+  return !dropped.empty();
+}
+
+const bool holds = (add_holder([] { return drop_specialisations(0.125); }), true);
 
 bool values_of(PyObject* tensors, std::vector<ValueRef>& out) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
@@ -69,8 +105,12 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, const st
     const auto& known = graph.specialisations[s];
     size_t i = 0;
     while (i < n && known->types[i] == values[i]->type) ++i;
-    if (i == n) return known;
+    if (i != n) continue;
+    ++account.hits;
+    known->used = next_use();
+    return known;
   }
+  ++account.misses;
   std::vector<Type*> types;
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
   for (size_t i = 0; tuple && i < n; ++i) {
@@ -88,12 +128,25 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, const st
   }
   Py_DECREF(tuple);
   if (!checked) return nullptr;
-  auto made = specialise_checked(graph, checked, types);
+  std::shared_ptr<Specialisation> made = specialise_checked(graph, checked, types);
   Py_DECREF(checked);
   if (!made) return nullptr;
-  if (graph.specialisations.size() >= kMostSpecialisations) graph.specialisations.clear();
-  graph.specialisations.push_back(std::move(made));
-  return graph.specialisations.back();
+  made->used = next_use();
+  account.bytes += made->memory();
+  ++account.count;
+  std::shared_ptr<Specialisation> dropped;
+  auto& list = graph.specialisations;
+  if (list.size() >= kMostSpecialisations) {
+    auto oldest = std::min_element(list.begin(), list.end(), [](const auto& a, const auto& b) { return a->used < b->used; });
+    account.bytes -= std::min(account.bytes, (*oldest)->memory());
+    --account.count;
+    ++account.evictions;
+    dropped = std::move(*oldest);
+    list.erase(oldest);
+  }
+  list.push_back(made);
+  if (account.bytes > account.budget) drop_specialisations(0);
+  return made;
 }
 
 bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs) {
@@ -239,6 +292,11 @@ PyObject* fetch(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
 void dealloc(PyObject* self) {
   auto* function = reinterpret_cast<PyFunction*>(self);
   PyTypeObject* type = Py_TYPE(self);
+  std::erase(living_graphs(), function->graph);
+  for (const auto& known : function->graph->specialisations) {
+    account.bytes -= std::min(account.bytes, known->memory());
+    --account.count;
+  }
   delete function->graph;
   Py_XDECREF(function->check);
   type->tp_free(self);
@@ -276,6 +334,7 @@ PyObject* make_function(PyObject*, PyObject* arguments) {
   if (!made) return nullptr;
   made->vectorcall = guarded<call>;
   made->graph = graph.release();
+  living_graphs().push_back(made->graph);
   made->check = check;
   Py_INCREF(check);
   return reinterpret_cast<PyObject*>(made);

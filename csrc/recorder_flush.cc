@@ -19,6 +19,7 @@ uint64_t next_stamp() {
 uint64_t next_history = 0;
 
 auto& traces = *new Cache<CachedTrace>("traces", 5);
+const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
                     std::vector<BufferRef>& results, Interrupts& interrupts) try {
@@ -149,7 +150,7 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   auto built = build_trace();
   if (!built) return nullptr;
   traces.insert(std::move(key), built);
-  if (traces.is_full()) traces.shrink();
+  traces.bound();
   return built;
 }
 
@@ -429,7 +430,5 @@ size_t CachedTrace::memory() const {
 void clear_cached_traces() {
   traces.drop_if([](const auto&) { return true; });
 }
-
-bool drop_oldest_traces() { return traces.drop_oldest(); }
 
 }  // namespace twofold

@@ -189,10 +189,12 @@ bool sweep(double portion = 0) {
   return true;
 }
 
+const bool holds = (add_holder([] { return sweep(0.125); }), true);
+
 // Signatures are held by gradients, which go with what they differentiate, and by traces.
 void bound_signatures() {
   while (sweep() && account.bytes > account.budget) {}
-  while (account.bytes > account.budget && (drop_oldest_traces() | drop_oldest_executables())) sweep();
+  while (account.bytes > account.budget && drop_oldest_of_all()) sweep();
   pinned = account.bytes + account.bytes / 4;
 }
 
@@ -328,12 +330,8 @@ void sweep_attributes() {
 }
 
 void bound_attributes() {
-  constexpr double kPortion = 0.125;
   sweep_attributes();
-  while (attributes_account.bytes > attributes_account.budget &&
-         (sweep(kPortion) | drop_oldest_traces() | drop_oldest_executables())) {
-    sweep_attributes();
-  }
+  while (attributes_account.bytes > attributes_account.budget && drop_oldest_of_all()) sweep_attributes();
   attributes_pinned = attributes_account.bytes + attributes_account.bytes / 4;
 }
 

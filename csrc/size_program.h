@@ -18,6 +18,9 @@ class SizeProgram {
   bool run(const int64_t* values, std::vector<int64_t>& results) const;
 
   size_t inputs() const { return inputs_; }
+  size_t memory() const {
+    return sizeof *this + constants_.size() * sizeof(int64_t) + code_.size() * sizeof(Step) + results_.size() * sizeof(int32_t);
+  }
   size_t results() const { return results_.size(); }
 
  private:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "arena.h"
+#include "cache.h"
 
 namespace twofold {
 
@@ -25,15 +26,20 @@ struct Owned {
 };
 
 struct Family {
+  uint64_t used = 0;  // when, see Cache
   Values first;
   std::vector<bool> varies;  // by position: it has been seen to
   Plans<std::shared_ptr<Template>> plans;
+
+  size_t memory() const {
+    size_t total = sizeof *this + memory_of(first);
+    for (const auto& plan : plans.list) total += plan->memory();
+    return total;
+  }
 };
 
-std::unordered_map<std::string, Family>& families() {
-  static auto& table = *new std::unordered_map<std::string, Family>();
-  return table;
-}
+auto& families = *new Cache<Family>("templates", 2);
+const bool holds = (add_holder([] { return families.drop_oldest(); }), true);
 
 std::string family_key(const Operation* op, const Attributes* attributes, Type* const* inputs, size_t count) {
   std::string key;
@@ -169,29 +175,32 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   auto values = std::make_shared<const Values>(values_of(attributes, inputs, count));
   if (values->empty()) return nullptr;
   std::string key = family_key(op, attributes, inputs, count);
-  auto [place, fresh] = families().try_emplace(key);
-  if (fresh) {
-    place->second.first = *values;
-    place->second.varies.assign(values->size(), template_mode == Templates::kAtOnce);
+  std::shared_ptr<Family> family = families.find(key);
+  if (!family) {
+    family = std::make_shared<Family>();
+    family->first = *values;
+    family->varies.assign(values->size(), template_mode == Templates::kAtOnce);
+    families.insert(std::move(key), family);
+    families.bound();
     ++counts.families;
     if (template_mode != Templates::kAtOnce) return nullptr;
   }
   Values shape;
-  auto& plans = place->second.plans;
+  auto& plans = family->plans;
   for (size_t k = 0; k < plans.list.size(); ++k) {
     if (!fits(*plans.list[k], *values, shape)) continue;
     plans.used(k);
     return member(plans.list[0], op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
   }
-  for (size_t k = 0; k < values->size(); ++k) place->second.varies[k] = place->second.varies[k] || (*values)[k] != place->second.first[k];
+  for (size_t k = 0; k < values->size(); ++k) family->varies[k] = family->varies[k] || (*values)[k] != family->first[k];
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
-  const Family now = place->second;  // Python may add families meanwhile
+  const Family now = *family;  // Python may come back here meanwhile
   std::shared_ptr<Template> plan = make_template(now, op, attributes, inputs, count, *values);
   ++(plan ? counts.made : counts.refused);
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
-  auto& list = families()[key].plans.list;
-  list.insert(list.begin(), plan);
+  plans.list.insert(plans.list.begin(), plan);
+  families.charge(plan->memory());
   if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
   return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
 }
@@ -216,6 +225,7 @@ std::shared_ptr<const GradientTemplate> gradient_for(Signature* signature, size_
   if (!found || found.object == Py_None || !read_gradient(*made, found.object)) return nullptr;
   auto& list = signature->plan->gradients[index].list;
   list.insert(list.begin(), made);
+  if (made->made) families.charge(made->made->memory());
   return made->numbers.run(signature->values->data(), numbers) ? made : nullptr;
 }
 
@@ -268,11 +278,24 @@ ProgramRef program_by_template(Signature* signature) {
   if (!found || found.object == Py_None || !made.read(found.object)) return nullptr;
   ++counts.programs;
   ProgramRef program = made.instantiate(values.data());
+  families.charge(made.memory());
   plan->programs.list.insert(plan->programs.list.begin(), std::move(made));
   return program;
 }
 
 TemplateCounts template_counts() { return counts; }
+
+size_t ProgramTemplate::memory() const { return sizeof *this + memory_of(steps_) + memory_of(slots_) + sizes_.memory(); }
+
+size_t Template::memory() const {
+  constexpr size_t kInPython = 16384;  // graph, symbols and what is known of them, roughly
+  size_t total = kInPython + sizeof *this + result.memory() + memory_of(fixed);
+  for (const ProgramTemplate& program : programs.list) total += program.memory();
+  for (const auto& [index, plans] : gradients) {
+    for (const auto& gradient : plans.list) total += gradient->numbers.memory() + (gradient->made ? gradient->made->memory() : 0);
+  }
+  return total;
+}
 
 bool ProgramTemplate::read_step(PyObject* item) {
   PyObject *kernel, *buffers;

@@ -22,6 +22,7 @@ class ProgramTemplate {
   bool read(PyObject* encoded);
   // The program for these sizes; null where a guard does not hold.
   ProgramRef instantiate(const int64_t* values) const;
+  size_t memory() const;
 
  private:
   struct Step {
@@ -60,6 +61,7 @@ struct Template {
   explicit Template(PyObject* owned) : python(owned) {}
   ~Template() { Py_XDECREF(python); }
   Template(const Template&) = delete;
+  size_t memory() const;
 
   PyObject* const python;  // twofold.runtime.templates.Template
   SizeProgram result;      // the shape

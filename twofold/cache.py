@@ -84,10 +84,12 @@ class Cache(Generic[Value]):
                 self._shrink(key)
         return found[0]
 
-    def clear(self) -> None:
-        """Drop everything."""
-        self._items.clear()
-        self._bytes = 0
+    def replace(self, key: Any, value: Value) -> None:
+        """Keep ``value`` under ``key`` in place of what is kept there."""
+        dropped = self._items.pop(key, None)
+        if dropped is not None:
+            self._bytes -= dropped[1]
+        self.keep(key, value)
 
     def _shrink(self, newest: Any) -> None:
         """Down to three quarters of the budget, but for ``newest``."""

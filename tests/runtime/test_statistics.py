@@ -73,9 +73,11 @@ def test_it_prints_every_field_and_every_cache() -> None:
     for field in dataclasses.fields(found):
         if field.name != "caches":
             assert any(re.match(rf"{field.name} +[\d,.]+$", line) for line in lines), field.name
+    lines = lines[lines.index("") + 2 :]
     for name, numbers in found.caches.items():
         (line,) = [line for line in lines if line.startswith(name + "  ")]
         assert line.split()[-6:] == [f"{number:,}" for number in dataclasses.astuple(numbers)]
+    assert len(lines) == len(found.caches)
     assert max(map(len, lines)) <= 110
 
 

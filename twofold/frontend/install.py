@@ -63,7 +63,7 @@ def kernel_error(
     """
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
-    inside = BODY_LINES.get(location, {}).get((what.op, what.attrs, what.input_types))
+    inside = (BODY_LINES.get(location) or {}).get((what.op, what.attrs, what.input_types))
     if inside or not where:
         return what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
     return tracing.located(what.op.error(text, fix), op, types, where)

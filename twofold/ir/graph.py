@@ -41,6 +41,18 @@ class Graph:
         return rewrite(self.outputs, replace)
 
 
+_NODE_BYTES = 512
+
+
+def graph_bytes(graph: Graph) -> int:
+    """What a graph takes, roughly; nodes that other graphs have too are counted.
+
+    >>> graph_bytes(Graph((), ()))
+    512
+    """
+    return _NODE_BYTES * (1 + len(graph.nodes()))
+
+
 def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> tuple[Node, ...]:
     """Rebuild ``outputs`` bottom-up; ``replace`` gives a leaf's or node's substitute, or None to keep its operation."""
     done: dict[int, Node] = {}

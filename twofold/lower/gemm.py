@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from twofold import dtypes
+from twofold.cache import Cache
 from twofold.dtypes import DType
 from twofold.ir.sizes import look_up, maximum
 from twofold.lower import gemm_pack, gemm_vector, target
@@ -116,14 +117,14 @@ class Choice:
     way: str
 
 
-_texts: dict[str, str] = {}
+_texts: Cache[str] = Cache("kernel texts", 1, lambda key, text: len(key) + len(text))
 
 
 def known_text(key: str, make: Callable[[], str]) -> tuple[str, str]:
     """The key and its text, written once."""
     text = _texts.get(key)
     if text is None:
-        text = _texts[key] = make()
+        text = _texts.keep(key, make())
     return key, text
 
 

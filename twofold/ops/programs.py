@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from twofold import _core
 from twofold.dtypes import int64, uint8
@@ -44,7 +45,7 @@ _ALIGNMENT = 64
 class Content:
     """Attributes made of graphs; equal ones are one object, known by ``content_key``."""
 
-    __slots__ = ("content_key",)
+    __slots__ = ("__weakref__", "content_key")
 
     content_key: str
 
@@ -57,7 +58,7 @@ class Content:
         raise NotImplementedError
 
 
-_CONTENTS: dict[tuple[Any, ...], Content] = {}
+_CONTENTS: WeakValueDictionary[tuple[Any, ...], Content] = WeakValueDictionary()
 
 
 def interned(made: Any) -> Any:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy
 
 from twofold import _core
+from twofold.cache import Cache
 from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ops.base import ops
@@ -39,17 +40,22 @@ class Closed:
     def note_lines(self) -> None:
         """Keep the lines of what runs inside, for the errors of a call that is declared now."""
         call = _core.declaring_location()
-        lines = BODY_LINES.setdefault(call, {})
-        if self.graph in lines:
+        lines = BODY_LINES.get(call)
+        if lines is not None and self.graph in lines:
             return
+        before = {} if lines is None or len(lines) * _LINE_BYTES > BODY_LINES.budget // 2 else lines
+        lines = dict(before)
         lines[self.graph] = call
         for entry, location in zip(self._trace.describe()[1], self._trace.locations):
             _note(lines, graph_of_entry(entry), entry[3], location or call)
+        BODY_LINES.replace(call, lines)
 
 
-_graphs: dict[Any, Graph] = {}
+_graphs: Cache[Graph] = Cache("closed graphs", 1, lambda key, graph: 1024 + graph_bytes(graph))
 
-BODY_LINES: dict[int, Lines] = {}
+_LINE_BYTES = 256
+
+BODY_LINES: Cache[Lines] = Cache("body lines", 1, lambda call, lines: _LINE_BYTES * (1 + len(lines)))
 """Lines of what runs inside the calls of programs, by the location of the call."""
 
 
@@ -91,7 +97,7 @@ def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -
     key = (trace.key, tuple(types), places)
     found = _graphs.get(key)
     if found is None:
-        found = _graphs[key] = _build(trace.describe(), places, types)
+        found = _graphs.keep(key, _build(trace.describe(), places, types))
     return Closed(found, captured, trace)
 
 
@@ -127,7 +133,7 @@ def _note(lines: Lines, graph: Graph, attrs: Any, location: int) -> None:
         lines.setdefault((node.op, node.attrs, tuple(value.type for value in node.inputs)), location)
     for item in attrs:
         if hasattr(item, "content_key"):
-            lines.update(BODY_LINES.get(location, {}))
+            lines.update(BODY_LINES.get(location) or {})
 
 
 def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any]]:

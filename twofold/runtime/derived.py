@@ -7,12 +7,12 @@ may be derived again: a pullback has a pullback, and a call for every sample of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from twofold.autodiff.factors import Form, form_of
 from twofold.autodiff.reverse import closed_graph, vjp_of
-from twofold.ir.graph import Graph
+from twofold.cache import Cache
+from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.types import TensorType, tensor_type
@@ -45,11 +45,24 @@ class Pullback(NamedTuple):
     form: Form
 
 
-_MOST_PULLBACKS = 4096
+def _cost(key: Any, found: tuple[Pullback | None]) -> int:
+    return 1024 if found[0] is None else 1024 + graph_bytes(found[0].graph)
 
 
-@lru_cache(_MOST_PULLBACKS)
+_pullbacks: Cache[tuple[Pullback | None]] = Cache("pullbacks", 1, _cost)
+
+
 def _pullback(name: str, attrs: Attributes, types: tuple[TensorType, ...], index: int) -> Pullback | None:
+    key = name, attrs, types, index
+    found = _pullbacks.get(key)
+    if found is None:
+        found = _pullbacks.keep(key, (_made_pullback(*key),))
+    return found[0]
+
+
+def _made_pullback(
+    name: str, attrs: Attributes, types: tuple[TensorType, ...], index: int
+) -> Pullback | None:
     op = REGISTRY[name]
     if not getattr(op, "differentiable", True):
         return None
