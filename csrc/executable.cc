@@ -112,6 +112,7 @@ size_t Executable::memory() const {
 void Executable::set_fused(ProgramRef program) {
   fused_ = std::move(program);
   executables.charge(fused_->memory());
+  executables.bound();
 }
 
 bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {

@@ -201,6 +201,7 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
   plans.list.insert(plans.list.begin(), plan);
   families.charge(plan->memory());
+  families.bound();
   if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
   return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
 }
@@ -226,6 +227,7 @@ std::shared_ptr<const GradientTemplate> gradient_for(Signature* signature, size_
   auto& list = signature->plan->gradients[index].list;
   list.insert(list.begin(), made);
   if (made->made) families.charge(made->made->memory());
+  families.bound();
   return made->numbers.run(signature->values->data(), numbers) ? made : nullptr;
 }
 
@@ -280,6 +282,7 @@ ProgramRef program_by_template(Signature* signature) {
   ProgramRef program = made.instantiate(values.data());
   families.charge(made.memory());
   plan->programs.list.insert(plan->programs.list.begin(), std::move(made));
+  families.bound();
   return program;
 }
 

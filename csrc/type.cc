@@ -3,6 +3,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "cache.h"
+
 namespace twofold {
 
 int64_t item_size(uint8_t dtype) {
@@ -31,6 +33,12 @@ std::string Type::text() const {
   return out + "]";
 }
 
+namespace {
+
+CacheAccount& account = *new CacheAccount("types", 0);  // never dropped: values and their users name them by address
+
+}  // namespace
+
 Type* type_of(uint8_t dtype, const int64_t* shape, size_t ndim, bool weak) {
   static auto& table = *new std::unordered_map<std::string, std::unique_ptr<Type>>();
   std::string key;
@@ -39,7 +47,13 @@ Type* type_of(uint8_t dtype, const int64_t* shape, size_t ndim, bool weak) {
   key.push_back(static_cast<char>(weak));
   key.append(reinterpret_cast<const char*>(shape), ndim * sizeof(int64_t));
   auto& slot = table[key];
-  if (!slot) {
+  if (slot) {
+    ++account.hits;
+  } else {
+    constexpr size_t kInPython = 256;
+    ++account.misses;
+    account.bytes += 2 * key.size() + sizeof(Type) + kInPython;
+    account.count = table.size();
     slot = std::make_unique<Type>();
     slot->id = static_cast<uint32_t>(table.size());
     slot->dtype = dtype;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -233,3 +235,46 @@ def test_bodies_of_loops_of_always_new_sizes_stay_within_the_budget(small: None)
         assert counted[name].bytes <= max(counted[name].budget, 64 << 10), (name, counted[name])
     assert counted["closed graphs"].evictions > 0
     assert [total(rows) for rows in range(1, 80)] == wanted
+
+
+def test_threads_share_signatures_machine_code_and_declared_graphs() -> None:
+    shapes = [(1 + k % 5, 1 + k % 7) for k in range(12)]
+    wanted = {rows: sized(rows) for rows in range(2, 40)}
+    declared = fed(shapes)
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        chosen = random.Random(seed)
+        try:
+            for turn in range(25):
+                rows = chosen.randrange(2, 40)
+                numpy.testing.assert_array_equal(sized(rows), wanted[rows])
+                if turn % 8 == seed:
+                    for one, other in zip(fed(shapes), declared, strict=True):
+                        for a, b in zip(one, other, strict=True):
+                            numpy.testing.assert_array_equal(a, b)
+        except BaseException as error:
+            failures.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        with config.scoped(cache_bytes=100_000):
+            threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            torch.wait_for_compiler()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures
+
+
+def test_the_budget_is_set_by_the_environment() -> None:
+    program = "import twofold; print(twofold.stats().caches['signatures'].budget)"
+    environment = {"TWOFOLD_CACHE_BYTES": str(32 << 10), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(5 << 10)
