@@ -57,6 +57,10 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.datasets": "data",
         "twofold.static.differentiation": "gradients hessians",
+        "twofold.static.eager": (
+            "GradientTape TensorSpec UnconnectedGradients disable_eager_execution enable_eager_execution "
+            "executing_eagerly function"
+        ),
         "twofold.static.filled": (
             "zeros_like ones_like fill zeros ones eye range diag diag_part matrix_diag matrix_diag_part "
             "broadcast_to matrix_band_part pad top_k"

@@ -129,6 +129,15 @@ if TYPE_CHECKING:
     )
     from twofold.static.datasets import data
     from twofold.static.differentiation import gradients, hessians
+    from twofold.static.eager import (
+        GradientTape,
+        TensorSpec,
+        UnconnectedGradients,
+        disable_eager_execution,
+        enable_eager_execution,
+        executing_eagerly,
+        function,
+    )
     from twofold.static.filled import *  # type: ignore[no-redef]  # noqa: F403
     from twofold.static.flow import foldl, foldr, map_fn, scan, while_loop
     from twofold.static.graph_def import AttrValue, GraphDef, NodeDef
@@ -262,16 +271,8 @@ def disable_v2_behavior() -> None:
     """Does nothing: this is TensorFlow 1's behaviour."""
 
 
-def disable_eager_execution() -> None:
-    """Does nothing: nothing is eager here."""
-
-
-disable_v2_tensorshape = disable_eager_execution
-
-
-def executing_eagerly() -> Any:
-    """False."""
-    return False
+def disable_v2_tensorshape() -> None:
+    """Does nothing: this is TensorFlow 1's behaviour."""
 
 
 def is_gpu_available(cuda_only: Any = False, min_cuda_compute_capability: Any = None) -> Any:

@@ -52,7 +52,7 @@ from twofold.static.filled import (  # noqa: F401
     zeros,
     zeros_like,
 )
-from twofold.static.graph import Slot, check_same_dtype, get_default_graph, owner_of
+from twofold.static.graph import Slot, at_once, check_same_dtype, get_default_graph, owner_of
 from twofold.static.shapes import sizes_of_shape
 
 
@@ -67,6 +67,8 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     ...     print(x.name, x.shape, tf.reduce_sum(x, 0).shape)
     x:0 (?, 3) (3,)
     """
+    if at_once():
+        raise RuntimeError(f"tf.placeholder() is not compatible with eager execution, at {here()}.")
     type_ = _typed(as_dtype(dtype), shape)
     return get_default_graph().add("Placeholder", name or "Placeholder", [type_], ()).outputs[0]
 

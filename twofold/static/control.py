@@ -16,6 +16,7 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import identity, stack
+from twofold.static.at_once import call_python
 from twofold.static.custom_gradients import with_gradient_of
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
 from twofold.static.docstrings import declared as _declared
@@ -23,6 +24,7 @@ from twofold.static.flow import choose
 from twofold.static.graph import (
     Operation,
     Tensor,
+    at_once,
     check_one_graph,
     check_same_dtype,
     describe,
@@ -70,6 +72,8 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     ...     print(session.run([v, w]))
     [np.int32(1), np.int32(2)]
     """
+    if at_once():
+        return no_op(name)
     flat: list[Any] = []
     for item in inputs:
         flat += item if isinstance(item, (list, tuple)) else [item]
@@ -125,6 +129,10 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
     """
     if name is None and default_name is None and values is not None:
         raise ValueError(f"name_scope: values without a name, at {here()}. Give name or default_name.")
+    if at_once():
+        with get_default_graph().name_scope(default_name if name is None else name) as scope:
+            yield scope
+        return
     graph = _graph_of("name_scope", values)
     with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
         yield scope
@@ -286,6 +294,10 @@ def py_func(
     """
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
+    if at_once():
+        made_ = call_python(func, [convert_to_tensor(item) for item in inp])
+        results = [convert_to_tensor(value, dtype) for value, dtype in zip(made_, dtypes)]
+        return results if several else results[0]
     sources = [_source(item) for item in inp]
     graph = sources[0][0].graph if sources else get_default_graph()
     made = graph.add("PyFunc", name, [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes], sources)

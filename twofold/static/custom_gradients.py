@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.autograd.function import Function
 from twofold.errors import GradientError, ShapeError
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
@@ -22,7 +23,7 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_tensor, convert_to_tensor, define
-from twofold.static.graph import Operation, Tensor
+from twofold.static.graph import Operation, Tensor, at_once
 from twofold.static.infer import Source, read_of
 
 _COPY = REGISTRY["positive"]
@@ -243,6 +244,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
             )
         values, _, structure = flatten(list(args), "args")
         given = [convert_to_tensor(value) for value in values]
+        if at_once():
+            return _computed(f, given, structure)
         found = f(*unflatten(structure, given))
         if not isinstance(found, (list, tuple)) or len(found) != 2:
             raise TypeError(
@@ -254,6 +257,34 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
         return unflatten(shape, made)
 
     return decorated
+
+
+def _computed(f: Callable[..., Any], given: Sequence[Any], structure: Any) -> Any:
+    """The result of a function of values, with its gradient."""
+    shapes: list[Any] = []
+    rules: list[Gradient] = []
+
+    class Decorated(Function):
+        @staticmethod
+        def forward(ctx: Any, *values: Any) -> Any:
+            result, gradient = f(*unflatten(structure, values))
+            if "variables" in inspect.signature(gradient).parameters:
+                raise TypeError(
+                    f"custom_gradient: gradients by variables are offered in graphs alone, at {here()}. "
+                    "Give the variables' values as arguments."
+                )
+            results, _, shape = flatten(result, "result")
+            shapes.append(shape)
+            rules.append(gradient)
+            return tuple(convert_to_tensor(value) for value in results)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            found = rules[-1](*gradients)
+            return tuple(flatten(found, "gradient")[0]) if isinstance(found, (list, tuple)) else found
+
+    made = Decorated.apply(*given)
+    return unflatten(shapes[-1], list(made))
 
 
 def _with_gradient(given: Sequence[Any], results: Sequence[Any], gradient: Gradient) -> list[Any]:

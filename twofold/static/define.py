@@ -22,9 +22,19 @@ from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
 from twofold.ops.base import filled, iota, ops
 from twofold.runtime.tracing import here
-from twofold.static.graph import Operation, Slot, Tensor, describe, get_default_graph, local, owner_of
+from twofold.static.at_once import compute as at_once_compute
+from twofold.static.graph import (
+    Operation,
+    Slot,
+    Tensor,
+    at_once,
+    describe,
+    get_default_graph,
+    local,
+    owner_of,
+)
 from twofold.static.infer import Source, infer
-from twofold.static.string_table import encode, holds_strings
+from twofold.static.string_table import bytes_array, encode, holds_strings
 
 Number = Any
 """Annotation of a parameter whose numbers the body must know."""
@@ -110,6 +120,8 @@ def constant(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is string or (wanted is None and holds_strings(value)):
+        if at_once():
+            return encode(value if shape is None else numpy.broadcast_to(bytes_array(value), shape))
         array = encode(value, constant=True).numpy()
         wanted = string
     else:
@@ -129,6 +141,8 @@ def constant(
         array = numpy.concatenate([flat, numpy.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
     code = string.code if wanted is string else -1
     bound = _core.from_array(numpy.ascontiguousarray(array).reshape(array.shape), False, code)
+    if at_once():
+        return bound
     made = get_default_graph().add("Const", name or "Const", [bound.type_], ())
     made.constant = bound
     return made.outputs[0]
@@ -165,7 +179,7 @@ def convert_to_tensor(
 
 
 def _in_graph(tensor: Any) -> Any:
-    if owner_of(tensor) is None and not tensor._is_symbolic:
+    if owner_of(tensor) is None and not tensor._is_symbolic and not at_once():
         return constant(tensor.detach().numpy())
     return tensor
 
@@ -306,11 +320,13 @@ def define(
     name: str | None,
     host: frozenset[str] = frozenset(),
     draws: bool = False,
-) -> Operation:
-    """Declare an operation; ``host`` names the keywords whose numbers ``body`` must know.
+) -> Any:
+    """Declare an operation, or compute it at once; ``host`` names the keywords whose numbers ``body`` must know.
 
     Raises the error of the body, worded for this line, where the inputs do not fit.
     """
+    if at_once():
+        return at_once_compute(type, body, arguments, {**keywords, **({"counter": 0} if draws else {})}, name)
     collected = Arguments()
     positional = tuple(collected.template(value, False) for value in arguments)
     named = {key: collected.template(value, key in host) for key, value in keywords.items()}

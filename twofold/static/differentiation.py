@@ -14,7 +14,7 @@ from twofold.static.bodies import ARGUMENT, source_of, tensor_of
 from twofold.static.custom_gradients import refuse_rules, rule_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
-from twofold.static.graph import Operation, Slot, Tensor, describe, owner_of
+from twofold.static.graph import Operation, Slot, Tensor, at_once, describe, owner_of
 from twofold.static.infer import Source
 from twofold.static.loop_gradients import LoopGradient
 
@@ -95,6 +95,10 @@ def gradients(
     ...     print(session.run(tf.gradients(x * x, x)[0]))
     6.0
     """
+    if at_once():
+        raise RuntimeError(
+            f"tf.gradients is not supported when eager execution is enabled, at {here()}. Use tf.GradientTape instead."
+        )
     roots = [_source(y, "one of ys") for y in as_list(ys)]
     targets = [_source(x, "one of xs") for x in as_list(xs)]
     given = as_list(grad_ys) if grad_ys is not None else [None] * len(roots)

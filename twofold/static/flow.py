@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from twofold import _core
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
 from twofold.frontend.control import carried_names
@@ -17,11 +18,11 @@ from twofold.ops.base import apply
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
-from twofold.static.array import concat, expand_dims
+from twofold.static.array import concat, expand_dims, stack
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flows import Choice, Repeat, Sizes, While
-from twofold.static.graph import Graph, Operation, Tensor, describe, get_default_graph, operation_of
+from twofold.static.graph import Graph, Operation, Tensor, at_once, describe, get_default_graph, operation_of
 from twofold.static.infer import Source
 from twofold.static.shapes import TensorShape, shape_text
 
@@ -47,6 +48,9 @@ def choose(
 
     Where a function writes variables or calls Python, the choice is computed first, in a run of its own.
     """
+    if at_once():
+        number = int(choice.detach().numpy())
+        return functions[number if 0 <= number < len(functions) else -1]()
     graph = operation_of(choice).graph
     shapes: list[Any] = [None] * len(functions)
     bodies: list[Any] = [None] * len(functions)
@@ -134,6 +138,8 @@ def while_loop(
     5 32.0
     """
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
+    if at_once():
+        return _looped(cond, body, given, maximum_iterations, back_prop, return_same_structure)
     values, _, structure = flatten(given, "loop_vars")
     names = carried_names(body, given, "loop_vars")
     arrays = Arrays(values)
@@ -166,6 +172,25 @@ def while_loop(
         results = [apply("stop_gradient", value) for value in results]
     whole = unflatten(structure, arrays.put(results))
     return whole[0] if len(whole) == 1 and not return_same_structure else whole
+
+
+def _looped(cond: Any, body: Any, carried: list[Any], most: Any, back_prop: bool, whole: bool) -> Any:
+    """``while_loop`` on values."""
+    made = 0
+    carried = [value if hasattr(value, "with_flow") else _as_tensors(value) for value in carried]
+    with _core.GradientMode(bool(_core.grad_enabled()) and back_prop):
+        while (most is None or made < int(most)) and bool(cond(*carried)):
+            found = body(*carried)
+            carried = [_as_tensors(item) for item in (found if isinstance(found, (list, tuple)) else [found])]
+            made += 1
+    return carried[0] if len(carried) == 1 and not whole else carried
+
+
+def _as_tensors(value: Any) -> Any:
+    values, _, structure = flatten(value, "value")
+    return unflatten(
+        structure, [item if hasattr(item, "with_flow") else convert_to_tensor(item) for item in values]
+    )
 
 
 def _is_varying(body: Body, types: Sequence[TensorType], arrays: Arrays) -> bool:
@@ -316,6 +341,8 @@ def repeat(
     scope: str,
 ) -> list[Tensor]:
     """The last carried values and the stacked results of a function of carried values and rows."""
+    if at_once():
+        return _along(function, list(carried), list(arrays), reverse)
     graph = operation_of(arrays[0]).graph
     for array in arrays:
         if not array.type_.shape:
@@ -343,6 +370,18 @@ def repeat(
         flow = Repeat(operation, body, names, len(arrays), reverse)
         made = flow.declare(graph, "Scan", None, outputs, [source_of(v) for v in (*carried, *arrays)])
     return list(made.outputs)
+
+
+def _along(function: Any, carried: list[Any], arrays: list[Any], reverse: bool) -> list[Any]:
+    """``repeat`` on values."""
+    count = arrays[0].shape[0]
+    rows: list[Any] = []
+    for k in range(count)[::-1] if reverse else range(count):
+        new, row = function(carried, [array[k] for array in arrays])
+        carried = list(new)
+        rows.append(row)
+    rows = rows[::-1] if reverse else rows
+    return [*carried, *[stack([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]]
 
 
 def _carried_types(
@@ -418,7 +457,8 @@ def _accumulate(
     back_prop: bool,
 ) -> Any:
     arrays, structure = _elements(operation, elems)
-    with operation_of(arrays[0]).graph.name_scope(scope) as path:
+    graph = get_default_graph() if at_once() else operation_of(arrays[0]).graph
+    with graph.name_scope(scope) as path:
         first: list[Any] = []
         if initializer is None:
             place = -1 if reverse else 0

@@ -8,7 +8,6 @@ computed when a session replays the bodies.
 from __future__ import annotations
 
 import re
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,8 @@ from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
 from twofold.static.elements import Slot, check_kind
+from twofold.static.modes import at_once as at_once
+from twofold.static.modes import local as local
 from twofold.static.operator_types import on_strings, operator_type
 from twofold.static.placement import check_device, placed
 from twofold.static.shapes import shape_text
@@ -338,7 +339,7 @@ class Graph:
     def control_dependencies(self, controls: Sequence[Any] | None) -> Iterator[None]:
         """Inside, operations run after ``controls`` and see the variables as those leave them."""
         before = self._controls
-        if controls is None:
+        if controls is None or at_once():
             self._controls = []
         else:
             found = [self.as_graph_element(item) for item in controls]
@@ -370,6 +371,9 @@ class Graph:
     ) -> Operation:
         """A new operation with outputs of ``types``."""
         self.check_open(type)
+        if at_once() and type not in ("NoOp", "VariableV2"):
+            what = f"{type} is not offered where operations are computed at once, at {here()}"
+            raise GraphError(what, "Use it inside Graph.as_default().")
         if name is not None and not _VALID_NAME.match(name):
             raise ArgumentError(f"'{name}' is not a valid operation name", "Start with a letter or digit.")
         made = Operation(
@@ -430,14 +434,6 @@ class Graph:
             self._devices.pop()
 
 
-class _Local(threading.local):
-    def __init__(self) -> None:
-        self.graphs: list[Graph] = []
-        self.sessions: list[Any] = []
-        self.replaying = 0
-
-
-local = _Local()
 _default: list[Graph] = [Graph()]
 
 
@@ -524,6 +520,8 @@ def check_one_graph(what: str, values: Any) -> None:
 def describe(tensor: Tensor) -> str:
     """A declared tensor for a message: ``'x:0' float32[?,3] (train.py:12)``."""
     type_ = tensor.type_
+    if owner_of(tensor) is None:
+        return f"{type_.dtype.name}{shape_text(type_.shape)} ({tensor._where})"
     return f"'{name_of(tensor)}' {type_.dtype.name}{shape_text(type_.shape)} ({tensor._where})"
 
 

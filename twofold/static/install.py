@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold.dtypes import DType
+from twofold.dtypes import DType, Size, string
 from twofold.errors import GraphError
 from twofold.static.array import strided_slice_of
-from twofold.static.graph import Tensor, local, name_of, operation_of, owner_of
+from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
 from twofold.static.session import evaluate
 from twofold.static.shapes import TensorShape, shape_of_sizes
+from twofold.static.string_table import decode
 
 _plain_shape = vars(Tensor)["shape"].__get__
+_plain_numpy: Callable[..., Any] = Tensor.numpy
 _plain_text: Callable[[Tensor], str] = Tensor.__str__
 _plain_format: Callable[[Tensor, str], str] = Tensor.__format__
 _plain_getitem: Callable[[Tensor, Any], Tensor] = Tensor.__getitem__
@@ -40,6 +42,16 @@ def _formatted(self: Tensor, form: str) -> str:
     if not self._is_symbolic or owner_of(self) is None:
         return _plain_format(self, form)
     return format(_text(self), form)
+
+
+def _numpy(self: Tensor, *, force: bool = False) -> Any:
+    """The values as an array: where operations are computed at once also those that are watched, and strings."""
+    if not at_once():
+        return _plain_numpy(self, force=force)
+    array = _plain_numpy(self.detach())
+    if self.dtype is string:
+        return decode(array)
+    return array if array.shape else array[()]
 
 
 def _get_shape(self: Tensor) -> TensorShape:
@@ -80,7 +92,7 @@ def _in_place(plain: Callable[..., Any], assigning: Callable[..., Any]) -> Calla
     """``x += y`` gives a declared tensor a new name, as in TensorFlow, and changes any other."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return plain(self, other) if self._is_symbolic else assigning(self, other)
+        return plain(self, other) if self._is_symbolic or at_once() else assigning(self, other)
 
     return method
 
@@ -126,6 +138,7 @@ def install() -> None:
         "graph": _of_declared("graph", lambda self: operation_of(self).graph, "Its graph."),
         "value_index": _of_declared("value_index", _value_index, "Which output of its operation it is."),
         "eval": evaluate,
+        "numpy": _numpy,
         "get_shape": _get_shape,
         "set_shape": _set_shape,
         "consumers": _consumers,
@@ -142,3 +155,4 @@ def install() -> None:
     }
     for name, member in members.items():
         setattr(DType, name, member)
+    Size.as_list = lambda self: list(self)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import get_default_graph
 from twofold.static.graph import operation_of as _operation_of
 from twofold.static.keys import GraphKeys
+from twofold.static.modes import at_once as _at_once
 
 
 class Reduction:
@@ -67,7 +68,7 @@ def _is_mean(weights: Any, reduction: str) -> bool:
 
 
 def _collected(made: Any, collection: str) -> Any:
-    if collection:
+    if collection and not _at_once():
         _operation_of(made).graph.add_to_collection(collection, made)
     return made
 

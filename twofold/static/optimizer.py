@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from twofold.runtime.tracing import here
 from twofold.static.control import group
 from twofold.static.define import as_tensor, constant
 from twofold.static.differentiation import as_list, gradients
-from twofold.static.graph import Operation, get_default_graph
+from twofold.static.graph import Operation, at_once, get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.variables import Variable, assign, assign_add, trainable_variables, update
 
@@ -69,6 +70,8 @@ class Optimizer:
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             fix = "Give GATE_NONE, GATE_OP or GATE_GRAPH."
             raise ValueError(f"compute_gradients: gate_gradients is {gate_gradients!r}, at {here()}. {fix}")
+        if at_once():
+            return _computed_at_once(loss, var_list, grad_loss)
         loss = loss() if callable(loss) and not hasattr(loss, "type_") else loss
         chosen = trainable_variables() if var_list is None else as_list(var_list)
         if not chosen:
@@ -166,6 +169,22 @@ class Optimizer:
             {key: as_tensor(value) for key, value in numbers.items()},
             f"update_{variable.op.name}/{type}",
         )
+
+
+def _computed_at_once(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Variable]]:
+    """The gradients of what a function computes."""
+    if not callable(loss) or hasattr(loss, "type_"):
+        raise RuntimeError(
+            "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled, at "
+            f"{here()}."
+        )
+    tape = import_module("twofold.static.eager").GradientTape()
+    with tape:
+        value = loss()
+    chosen = (
+        trainable_variables() if var_list is None else as_list(var_list() if callable(var_list) else var_list)
+    )
+    return list(zip(tape.gradient(value, chosen, grad_loss), chosen))
 
 
 def _constrained(variable: Variable, changed: Operation) -> Any:

@@ -302,6 +302,8 @@ class Replay:
     def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(inputs, outputs): fetches, what observers see, then new values of the variables written."""
         local.replaying += 1
+        recording = _core.GradientMode(True)  # what is declared does not depend on who runs it
+        recording.__enter__()
         try:
             for operation in self.walk.operations:
                 self.values[operation] = self.outputs_of(operation)
@@ -313,6 +315,7 @@ class Replay:
                     outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
             outputs += [self.symbolic(self.state[variable]) for variable in self.written]
         finally:
+            recording.__exit__(None, None, None)
             local.replaying -= 1
         return self.inputs, tuple(outputs)
 

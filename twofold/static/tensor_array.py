@@ -19,11 +19,12 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static.array import identity
+from twofold.static.at_once import compute
 from twofold.static.bodies import source_of
 from twofold.static.define import Slot, as_dtype, convert_to_tensor, numbers
 from twofold.static.flow import failed
 from twofold.static.flows import is_unwritten
-from twofold.static.graph import Tensor, describe, get_default_graph
+from twofold.static.graph import Tensor, at_once, describe, get_default_graph
 from twofold.static.layer_options import refuse
 from twofold.static.shapes import TensorShape
 
@@ -107,6 +108,8 @@ class TensorArray:
     def _empty(self, size: Any, name: str | None) -> Tensor:
         dtype = self.dtype
         given = convert_to_tensor(size)
+        if at_once():
+            return ops.zeros((int(numbers(given)), 0), dtype=dtype)
         made = get_default_graph().add(
             "TensorArray", name, [tensor_type(dtype, UNKNOWN_RANK)], [source_of(given)]
         )
@@ -135,6 +138,8 @@ class TensorArray:
     def _declare(
         self, type: str, body: Any, result: TensorType, tensors: Sequence[Tensor], name: str | None
     ) -> Tensor:
+        if at_once():
+            return compute(type, body, tensors, {}, name).outputs[0]
         graph = source_of(self.flow)[0].graph
         made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors])
         made.body, made.arguments = body, tuple(Slot(k) for k in range(len(tensors)))
@@ -225,14 +230,16 @@ class TensorArray:
             return ops.full((), flow.shape[0], dtype="int32")
 
         found = self._declare("TensorArraySize", body, _SIZE, [self.flow], name)
-        source_of(found)[0].looks = "size" if self.dynamic_size else None
+        if not at_once():
+            source_of(found)[0].looks = "size" if self.dynamic_size else None
         return found
 
     def _looked(
         self, type: str, body: Any, result: TensorType, tensors: Sequence[Tensor], name: str | None
     ) -> Tensor:
         found = self._declare(type, body, result, tensors, name)
-        source_of(found)[0].looks = "elements" if self.dynamic_size else None
+        if not at_once():
+            source_of(found)[0].looks = "elements" if self.dynamic_size else None
         return found
 
     def identity(self) -> TensorArray:

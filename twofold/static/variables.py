@@ -14,13 +14,16 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import METHODS, apply, ops
 from twofold.runtime.tracing import here
 from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.static.at_once import compute, leaf
 from twofold.static.config import warn_once
 from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define
 from twofold.static.graph import (
     Operation,
     Tensor,
+    at_once,
     describe,
     get_default_graph,
+    local,
     need_session,
     owner_of,
 )
@@ -98,6 +101,7 @@ class Variable:
                 f"a variable needs an initial value, at {here()}. Give an array, a number, a tensor or a function."
             )
         graph = get_default_graph()
+        self.now: Tensor | None = None  # the value of a variable that is computed with at once
         self.use_resource = resources.default if use_resource is None else bool(use_resource)
         wanted = None if dtype is None else as_dtype(dtype)
         full = graph.unique_name(name or "Variable")
@@ -110,9 +114,11 @@ class Variable:
             made.variable = self
             self.op = made
             self.initial_value = initial
-            self._ref = made.outputs[0]
+            self._handle = made.outputs[0]
+            self.trainable = trainable is not False
+            if at_once():
+                self.now = leaf(initial, self.trainable)
             self._initializer = update("Assign", [self], _assigned, [initial], {}, full + "/Assign/", False)
-        self.trainable = trainable is not False
         self.synchronization, self.aggregation = synchronization, aggregation
         self.constraint = constraint
         keys = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
@@ -120,8 +126,25 @@ class Variable:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(keys, self)
 
+    @property
+    def _ref(self) -> Tensor:
+        return self._handle if self.now is None else self.current()
+
+    def current(self) -> Tensor:
+        """The value, where operations are computed at once; raises RuntimeError where they are not, or it was not."""
+        if self.now is None or not (at_once() or local.replaying):
+            raise RuntimeError(
+                f"variable {self.describe()} was made {'in a graph' if self.now is None else 'outside of graphs'}, and "
+                f"is used elsewhere, at {here()}. Make it where it is used."
+            )
+        return self.now
+
     def _as_graph_element(self) -> Tensor:
         return self._ref
+
+    def numpy(self) -> Any:
+        """The value as an array, where operations are computed at once."""
+        return self.current().detach().numpy()
 
     @property
     def name(self) -> str:
@@ -165,7 +188,7 @@ class Variable:
         with self.graph.name_scope(self.op.name + "/"):
             return _identity(self._ref)
 
-    def eval(self, session: Any = None) -> numpy.ndarray:
+    def eval(self, session: Any = None) -> Any:
         """The value in ``session`` or the default session."""
         return (session or need_session(f"{self.name} eval()")).run(self._ref)
 
@@ -227,15 +250,15 @@ def imported_variable(name: str, dtype: DType, shape: Any, use_resource: bool) -
     made.type_ = tensor_type(dtype, sizes_of_shape(shape))
     made.use_resource, made.trainable, made.constraint = use_resource, False, None
     made.synchronization = made.aggregation = made.initial_value = None
-    made._initializer = None  # type: ignore[assignment]  # until it is imported, too
+    made._initializer = None  # until it is imported, too
     made.op = get_default_graph().add("VariableV2", name, [made.type_], ())
     made.op.variable = made
-    made._ref = made.op.outputs[0]
+    made._handle, made.now = made.op.outputs[0], None
     return made
 
 
 def _read_or_not(value: Tensor, read: bool) -> Any:
-    return value if read else owner_of(value)[0]  # type: ignore[index]
+    return value if read or at_once() else owner_of(value)[0]  # type: ignore[index]
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -299,11 +322,13 @@ def update(
     name: str | None,
     reads_state: bool = True,
     types: Sequence[TensorType] | None = None,
-) -> Operation:
+) -> Any:
     """An operation that writes ``variables``: ``body(*their values, *inputs, **keywords)`` gives the new ones.
 
     These must be of ``types``, those of the variables unless given.
     """
+    if at_once():
+        return _updated(type, variables, body, inputs, keywords, name, reads_state)
     collected = Arguments()
     positional = tuple(collected.template(item, False) for item in inputs)
     named = {key: collected.template(item, False) for key, item in keywords.items()}
@@ -312,6 +337,29 @@ def update(
     made.body, made.arguments, made.keywords = body, positional, named
     made.updates, made.reads_state = tuple(variables), reads_state
     return made
+
+
+def _updated(
+    type: str,
+    variables: Sequence[Variable],
+    body: Callable[..., Any],
+    inputs: Sequence[Any],
+    keywords: dict[str, Any],
+    name: str | None,
+    reads_state: bool,
+) -> Any:
+    """What ``update`` declares, done."""
+    states = [variable.current() for variable in variables] if reads_state else []
+    with _core.GradientMode(False):
+        done = compute(type, body, [*states, *inputs], keywords, name)
+        for variable, value in zip(variables, done.outputs):
+            if not fits(value.type_.shape, variable.type_.shape):
+                what = (
+                    f"{type}: a value {value.type_} does not fit variable {variable.describe()}, at {here()}"
+                )
+                raise GraphError(what, "Assign a value of its shape.")
+            variable.now = leaf(value, variable.trainable)
+    return done
 
 
 def _update(

@@ -1,0 +1,257 @@
+"""Operations computed at once; the expected values were recorded from TensorFlow 2.21, ``tf.compat.v1``."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+
+@pytest.fixture(autouse=True)
+def _eager():
+    tf.reset_default_graph()
+    tf.enable_eager_execution()
+    yield
+    tf.disable_eager_execution()
+    tf.reset_default_graph()
+
+
+def lists(value):
+    if isinstance(value, (list, tuple)):
+        return [lists(item) for item in value]
+    if value is None:
+        return None
+    return numpy.asarray(value.numpy() if hasattr(value, "numpy") else value).tolist()
+
+
+def close(found, expected):
+    numpy.testing.assert_allclose(numpy.asarray(lists(found), float), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_values():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert tf.executing_eagerly()
+    assert lists([x * 2 + 1, tf.reduce_sum(x), tf.matmul([[1.0, 2.0]], [[3.0], [4.0]])]) == [
+        [[3, 5], [7, 9]],
+        10,
+        [[11]],
+    ]
+    assert (x.shape.as_list(), lists(tf.shape(x)), float(x[0, 0]), x[..., None].shape.as_list()) == (
+        [2, 2],
+        [2, 2],
+        1.0,
+        [2, 2, 1],
+    )
+    assert lists([tf.where(x > 2.0, x, -x), tf.concat([x, x], 0)[3], x @ x]) == [
+        [[-1, -2], [3, 4]],
+        [3, 4],
+        [[7, 10], [15, 22]],
+    ]
+    assert lists([tf.add(1, 2), tf.constant(3) / tf.constant(2), tf.fill([2], 7), tf.rank([[1]])]) == [
+        3,
+        1.5,
+        [7, 7],
+        2,
+    ]
+    assert (tf.constant("ab").numpy(), tf.constant(["a", "b"]).numpy().tolist()) == (b"ab", [b"a", b"b"])
+    y = tf.constant([1.0, 2.0])
+    same = y
+    y += 1.0
+    assert lists([same, y]) == [[1, 2], [2, 3]]
+    images = tf.constant(numpy.arange(16, dtype="f").reshape(1, 4, 4, 1))
+    found = tf.nn.conv2d(images, tf.ones([2, 2, 1, 1]), [1, 1, 1, 1], "VALID")
+    assert numpy.ravel(lists(found)).tolist() == [10, 14, 18, 26, 30, 34, 42, 46, 50]
+    assert [lists(row) for row in x] == [[1, 2], [3, 4]]
+    assert (tf.random_uniform([9]).numpy() != tf.random_uniform([9]).numpy()).any()
+
+
+def test_variables():
+    v = tf.Variable(1.0, name="v")
+    v.assign_add(2.0)
+    v.assign(v * 2)
+    tf.assign_sub(v, 1.0)
+    assert (v.name, lists([v, v + 1, v.read_value()])) == ("v:0", [5, 6, 5])
+    rows = tf.Variable(numpy.zeros([3, 2], "f"))
+    tf.scatter_add(rows, [0, 2], [[1.0, 1.0], [2.0, 2.0]])
+    assert lists(rows) == [[1, 1], [0, 0], [2, 2]]
+    with tf.name_scope("a"), tf.variable_scope("b"):
+        w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
+    assert (w.name, lists(w[1])) == ("b/w:0", 1)
+    with pytest.raises(ValueError, match="does not fit"):
+        v.assign([1.0, 2.0])
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="made outside of graphs"):
+        v + 1
+
+
+def test_gradients():
+    w, b = tf.Variable([1.0, 2.0]), tf.Variable(0.5)
+    with tf.GradientTape(persistent=True) as tape:
+        y, z = tf.reduce_sum(w * w) * b, tf.reduce_sum(w)
+    assert lists(tape.gradient(y, [w, b])) == [[1, 2], 5]
+    found = tape.gradient(z, {"a": w, "b": b})
+    assert (lists(found["a"]), found["b"]) == ([1, 1], None)
+    assert lists(tape.gradient(z, b, unconnected_gradients=tf.UnconnectedGradients.ZERO)) == 0
+    assert lists(tape.gradient(y, b, output_gradients=tf.constant(3.0))) == 15
+
+
+def test_gradients_of_gradients():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = x * x * x
+        first = inner.gradient(y, x)
+    assert lists([first, outer.gradient(first, x)]) == [27, 18]
+
+
+def test_what_is_recorded():
+    x = tf.constant(2.0)
+    before = x * x
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = before * 3.0
+    assert tape.gradient(y, x) is None
+    with tf.GradientTape() as other:
+        z = x * x
+    assert other.gradient(z, x) is None
+    with pytest.raises(RuntimeError, match="non-persistent"):
+        other.gradient(z, x)
+    fixed, v = tf.Variable(2.0, trainable=False), tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = fixed * v * v
+    assert lists(tape.gradient(y, [fixed, v])) == [None, 12]
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(fixed)
+        y = fixed * v
+    assert lists(tape.gradient(y, [fixed, v])) == [3, None]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.stop_gradient(x) * x
+        with tape.stop_recording():
+            z = x * 5.0
+    assert lists([tape.gradient(y, x), tape.gradient(z, x)]) == [2, None]
+
+
+def test_jacobian():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    assert lists(tape.jacobian(y, x)) == [[2, 0], [0, 4]]
+
+
+def test_training():
+    w = tf.Variable(tf.zeros([2, 1]))
+    x, y = numpy.float32([[1, 2], [3, 4], [5, 7]]), numpy.float32([[1], [2], [3]])
+    optimizer = tf.train.GradientDescentOptimizer(0.01)
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+    close(w, [[0.20523999631404877], [0.2900699973106384]])
+    v, step = tf.Variable([1.0, -1.0]), tf.train.get_or_create_global_step()
+    adam = tf.train.AdamOptimizer(0.1)
+    for _ in range(3):
+        adam.minimize(lambda: tf.reduce_sum(v * v), global_step=step)
+    close(v, [0.70159, -0.70159])
+    assert lists(step) == 3
+    m, momentum = tf.Variable(tf.ones([2, 3])), tf.train.MomentumOptimizer(0.1, 0.9)
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            loss = tf.nn.l2_loss(m)
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, [m]), 1.0)
+        momentum.apply_gradients(zip(gradients, [m]))
+    close(m, numpy.full([2, 3], 0.88161))
+    with pytest.raises(RuntimeError, match="should be a function"):
+        adam.minimize(loss)
+
+
+def test_layers_and_losses():
+    dense = tf.layers.Dense(3, kernel_initializer=tf.ones_initializer())
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(dense(tf.ones([2, 4])))
+    assert lists(y) == 24
+    assert lists(tape.gradient(y, dense.trainable_variables)) == [[[2] * 3] * 4, [2] * 3]
+    assert lists(tf.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0])) == 2
+
+
+def test_control():
+    i = tf.constant(0)
+    x = tf.constant([1.0, 2.0])
+    chosen = tf.cond(i < 1, lambda: tf.constant(5.0), lambda: tf.constant(6.0))
+    k, grown = tf.while_loop(lambda k, x: k < 3, lambda k, x: [k + 1, tf.concat([x, x[-1:] * 2], 0)], [0, x])
+    assert lists([chosen, k, grown]) == [5, 3, [1, 2, 4, 8, 16]]
+    assert lists(tf.case([(i > 1, lambda: tf.constant(1))], default=lambda: tf.constant(2))) == 2
+    assert lists(
+        [tf.map_fn(lambda v: v * v, x), tf.scan(lambda a, v: a + v, x), tf.foldl(lambda a, v: a + v, x)]
+    ) == [
+        [1, 4],
+        [1, 3],
+        3,
+    ]
+    array = tf.TensorArray(tf.float32, 2)
+    for place in range(2):
+        array = array.write(place, float(place))
+    assert lists(array.stack()) == [0, 1]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * x), (0, x))[1]
+    assert lists(tape.gradient(y, x)) == [4, 32]
+    with tf.control_dependencies([y]):
+        assert lists(tf.py_func(lambda a: a * 2, [x], tf.float32)) == [2, 4]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"):
+        tf.Assert(tf.reduce_all(x > 1.0), [x])
+
+
+def test_functions():
+    w, calls = tf.Variable(2.0), []
+
+    @tf.function
+    def squared(x):
+        return w * x * x
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def more(x):
+        calls.append(x.shape.as_list())
+        return x + 1
+
+    with tf.GradientTape() as tape:
+        y = squared(tf.constant(3.0))
+    assert lists(tape.gradient(y, w)) == 9
+    assert (lists(more([1.0, 2.0])), calls) == ([2, 3], [[2]])
+    with pytest.raises(ValueError, match="incompatible with input_signature"):
+        more(tf.constant([[1.0]]))
+    with pytest.raises(ValueError, match="incompatible with input_signature"):
+        more()
+
+
+def test_custom_gradients():
+    function = tf.custom_gradient(lambda x: (x * 2.0, lambda gradient: gradient * 7.0))
+    x = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x) * 3.0
+    assert lists([y, tape.gradient(y, x)]) == [6, 21]
+
+
+def test_graphs_beside():
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert not tf.executing_eagerly()
+        x = tf.placeholder(tf.float32, [])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        assert session.run([y, tape.gradient(y, x)], {x: 4.0}) == [16, 8]
+    with pytest.raises(RuntimeError, match="not compatible with eager execution"):
+        tf.placeholder(tf.float32)
+    with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
+        tf.gradients(tf.constant(1.0), tf.constant(1.0))
+    with pytest.raises(RuntimeError, match="not offered where operations are computed at once"):
+        tf.FIFOQueue(3, tf.float32).dequeue()
+
+
+def test_it_is_enabled_before_anything_is_declared():
+    tf.disable_eager_execution()
+    tf.constant(1.0)
+    with pytest.raises(ValueError, match="must be called at program startup"):
+        tf.enable_eager_execution()

@@ -1,0 +1,44 @@
+"""What holds in a thread: default graphs and sessions, and whether operations are computed at once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from twofold import _core
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+        self.sessions: list[Any] = []
+        self.replaying = 0
+
+
+class _Mode:
+    """Whether operations are computed at once, see ``eager``."""
+
+    def __init__(self) -> None:
+        self.eager = False
+        self._unrecorded: Any = None
+
+    def start(self) -> None:
+        """Compute operations at once; gradients are recorded inside tapes alone."""
+        if not self.eager:
+            self.eager, self._unrecorded = True, _core.GradientMode(False)
+            self._unrecorded.__enter__()
+
+    def stop(self) -> None:
+        """Declare operations."""
+        if self.eager:
+            self._unrecorded.__exit__(None, None, None)
+            self.eager = False
+
+
+local = _Local()
+mode = _Mode()
+
+
+def at_once() -> bool:
+    """Whether an operation is computed when it is declared."""
+    return mode.eager and not local.graphs and not local.replaying
