@@ -8,32 +8,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from twofold import _core
 from twofold.config import config
 
 Value = TypeVar("Value")
 
 _PARTS = 32
-
-
-@dataclass(frozen=True)
-class CacheStats:
-    """What one cache holds, and how often it served.
-
-    ``bytes`` are an estimate; what is in use stays, so they may be above ``budget`` for a while. ``misses`` count what
-    had to be made, ``evictions`` what was dropped to stay within the budget.
-    """
-
-    count: int
-    bytes: int
-    budget: int
-    hits: int
-    misses: int
-    evictions: int
 
 
 class Cache(Generic[Value]):
@@ -44,8 +26,8 @@ class Cache(Generic[Value]):
     >>> squares = Cache("squares", 1, lambda key, value: 100)
     >>> squares.get(3), squares.keep(3, 9), squares.get(3)
     (None, 9, 9)
-    >>> squares.stats().count
-    1
+    >>> squares.numbers()[:2]
+    (1, 100)
     """
 
     known: WeakValueDictionary[str, Cache[Any]] = WeakValueDictionary()
@@ -102,18 +84,6 @@ class Cache(Generic[Value]):
                 self._evictions += 1
         self._bytes = total
 
-    def stats(self) -> CacheStats:
-        """What it holds, and how often it served."""
-        return CacheStats(
-            len(self._items), self._bytes, self.budget, self._hits, self._misses, self._evictions
-        )
-
-
-def all_caches() -> dict[str, CacheStats]:
-    """Every cache by name, those of the core first.
-
-    >>> "traces" in all_caches()
-    True
-    """
-    found = {name: CacheStats(*numbers) for name, *numbers in _core.caches()}
-    return found | {cache.name: cache.stats() for cache in Cache.known.values()}
+    def numbers(self) -> tuple[int, int, int, int, int, int]:
+        """Count, bytes, budget, hits, misses and evictions, as ``_core.caches`` tells them."""
+        return len(self._items), self._bytes, self.budget, self._hits, self._misses, self._evictions

@@ -16,9 +16,9 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from twofold import _core
-from twofold.cache import all_caches
 from twofold.config import config
 from twofold.ir.types import tensor_type
+from twofold.runtime.statistics import all_caches
 
 SMALL = 1 << 20
 

@@ -233,7 +233,7 @@ class Jit:
 
     def counts(self) -> JitCounts:
         """What it has done so far."""
-        return JitCounts(self._kernels.stats().count, self.compiled, self.disk_hits, self.disk_misses)
+        return JitCounts(self._kernels.numbers()[0], self.compiled, self.disk_hits, self.disk_misses)
 
     def _find(self, key: str) -> Kernel | None:
         kernel = self._kernels.get(key)

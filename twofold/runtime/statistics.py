@@ -5,9 +5,26 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, field, fields
 
 from twofold import _core
-from twofold.cache import CacheStats, all_caches
+from twofold.cache import Cache
 from twofold.runtime import jit
 from twofold.runtime.compile import SPENT
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """What one cache holds, and how often it served.
+
+    ``bytes`` are an estimate; what is in use stays, so they may be above ``budget`` for a while. ``misses`` count what
+    had to be made, ``evictions`` what was dropped to stay within the budget.
+    """
+
+    count: int
+    bytes: int
+    budget: int
+    hits: int
+    misses: int
+    evictions: int
+
 
 _COLUMNS = [column.name for column in fields(CacheStats)]
 
@@ -74,6 +91,16 @@ class Stats:
         for name, found in self.caches.items():
             lines.append(f"{name:<18}" + "".join(f"{number:>14,}" for number in astuple(found)))
         return "\n".join(lines)
+
+
+def all_caches() -> dict[str, CacheStats]:
+    """Every cache by name, those of the core first.
+
+    >>> "traces" in all_caches()
+    True
+    """
+    found = {name: CacheStats(*numbers) for name, *numbers in _core.caches()}
+    return found | {cache.name: CacheStats(*cache.numbers()) for cache in Cache.known.values()}
 
 
 def stats() -> Stats:
