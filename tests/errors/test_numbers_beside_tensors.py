@@ -9,6 +9,7 @@ import pytest
 
 import twofold as torch
 from twofold.nn import functional as F
+from twofold.ops.checks import fitting
 
 MASK, INDEX = torch.tensor([True, False]), torch.tensor([0])
 
@@ -288,3 +289,28 @@ def test_thresholds() -> None:
     assert F.threshold(x, 2.0, 5.0).isnan().tolist() == [True, False]
     with pytest.raises(RuntimeError, match="not negative"):
         F.hardtanh(torch.tensor([1], dtype=torch.uint8), -1, 5)
+
+
+@pytest.mark.parametrize("given", [torch.float16, torch.bfloat16], ids=str)
+def test_a_filling_tensor_of_half_precision(given: Any) -> None:
+    """All its finite numbers fit wide integers, what is not finite fits none; wider floats hold everything."""
+    for value in (float("nan"), float("inf"), float("-inf")):
+        fill = torch.tensor(value, dtype=given)
+        for dtype in (torch.int32, torch.int64):
+            with pytest.raises(RuntimeError, match="without overflow"):
+                torch.zeros(2, dtype=dtype).masked_fill(MASK, fill).tolist()
+        for dtype in (torch.float16, torch.float32, torch.float64):
+            filled = torch.zeros(2, dtype=dtype).masked_fill(MASK, fill)
+            assert filled.tolist() == pytest.approx([value, 0.0], nan_ok=True)
+    assert torch.zeros(2, dtype=torch.int64).masked_fill(MASK, torch.tensor(-96.0, dtype=given)).tolist() == [
+        -96,
+        0,
+    ]
+
+
+@pytest.mark.parametrize("given", [torch.float16, torch.int8, torch.uint8, torch.int32], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_filling_tensor_whose_dtype_fits_is_not_checked(given: Any, dtype: Any) -> None:
+    value = torch.tensor(3, dtype=given)
+    assert fitting(value, dtype) is value
+    assert torch.zeros(2, dtype=dtype).masked_fill(MASK, value).tolist() == [3.0, 0.0]

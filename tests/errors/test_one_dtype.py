@@ -16,6 +16,7 @@ CALLS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "mv": (torch.mv, [(2, 3), (3,)]),
     "addmm": (torch.addmm, [(2, 4), (2, 3), (3, 4)]),
     "addmv": (torch.addmv, [(2,), (2, 3), (3,)]),
+    "addbmm": (torch.addbmm, [(2, 4), (2, 2, 3), (2, 3, 4)]),
     "baddbmm": (torch.baddbmm, [(2, 2, 4), (2, 2, 3), (2, 3, 4)]),
     "linear": (F.linear, [(2, 3), (4, 3), (4,)]),
     "conv2d": (F.conv2d, [(1, 2, 4, 4), (3, 2, 3, 3), (3,)]),
@@ -34,6 +35,27 @@ def test_an_operand_of_another_dtype_is_refused(name: str, position: int) -> Non
     operands[position] = operands[position].double()
     with pytest.raises(RuntimeError, match="dtype"):
         call(*operands).sum().item()
+
+
+NAMES = {
+    "matmul": ("input", "other"),
+    "addmm": ("input", "mat1", "mat2"),
+    "addmv": ("input", "mat", "vec"),
+    "addbmm": ("input", "batch1", "batch2"),
+    "baddbmm": ("input", "batch1", "batch2"),
+    "linear": ("input", "weight", "bias"),
+    "cdist": ("x1", "x2"),
+}
+
+
+@pytest.mark.parametrize(("name", "position"), [(name, k) for name in NAMES for k in range(len(NAMES[name]))])
+def test_the_operand_of_another_dtype_is_named(name: str, position: int) -> None:
+    call, shapes = CALLS[name]
+    operands = [torch.ones(*shape) for shape in shapes]
+    operands[position] = operands[position].double()
+    first, other = NAMES[name][0], NAMES[name][max(position, 1)]
+    with pytest.raises(RuntimeError, match=f"^{name}: expected {first} and {other} to have the same dtype"):
+        call(*operands)
 
 
 @pytest.mark.parametrize("norm", [torch.linalg.vector_norm, torch.linalg.norm, torch.linalg.matrix_norm])

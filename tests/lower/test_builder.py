@@ -415,3 +415,13 @@ def test_ranges_of_lanes_and_even_lanes() -> None:
         expected = [lane if first <= lane < after else -1 for lane in range(16)]
         assert result[:16].tolist() == expected
         assert result[16:].tolist() == list(range(0, 32, 2))
+
+
+@pytest.mark.parametrize("value", [3.4028235e38, 3.40282357e38, 1e39, -1e39, 1e-46, 0.1, float("-inf")])
+def test_a_literal_is_the_nearest_float32(value: float) -> None:
+    b = Builder()
+    b.store(b.buffer(0), 0, b.const(value, dtypes.float32))
+    found = numpy.zeros(1, numpy.float32)
+    run(b, [found])
+    with numpy.errstate(over="ignore"):
+        assert found[0] == numpy.float32(value)

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import twofold as torch
+from twofold import nn
 from twofold.nn import init
 
 
@@ -58,3 +59,34 @@ def test_structure() -> None:
     through = torch.nn.functional.conv1d(torch.ones(1, 2, 5), init.dirac_(torch.empty(2, 2, 3)), padding=1)
     assert (through == 1).all()
     assert torch.equal(init.eye_(torch.empty(2, 3)), torch.eye(2, 3))
+
+
+# every parameter is uniform up to one over the root of this many inputs
+INPUTS: dict[str, tuple[Callable[[], Any], int]] = {
+    "Linear": (lambda: nn.Linear(50, 40), 50),
+    "Bilinear": (lambda: nn.Bilinear(50, 7, 40), 50),
+    "Conv1d": (lambda: nn.Conv1d(5, 40, 10), 50),
+    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(40, 5, 10), 50),
+    "RNN": (lambda: nn.RNN(7, 50), 50),
+    "LSTM": (lambda: nn.LSTM(7, 50, bidirectional=True), 50),
+    "RNNCell": (lambda: nn.RNNCell(7, 50), 50),
+    "LSTMCell": (lambda: nn.LSTMCell(7, 50), 50),
+    "GRUCell": (lambda: nn.GRUCell(7, 50), 50),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_layers_begin_as_is_documented(name: str) -> None:
+    make, inputs = INPUTS[name]
+    torch.manual_seed(3)
+    layer = make()
+    law = uniform(inputs**-0.5)
+    parameters = dict(layer.named_parameters())
+    assert len(parameters) >= 2
+    for kind, parameter in parameters.items():
+        values = parameter.detach().numpy().ravel()
+        assert stats.kstest(values, law.cdf).pvalue > 0.002, kind
+    first = parameters.copy()
+    kept = {kind: parameter.detach().clone() for kind, parameter in first.items()}
+    layer.reset_parameters()
+    assert not any(torch.equal(first[kind], kept[kind]) for kind in kept)

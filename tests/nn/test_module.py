@@ -224,3 +224,22 @@ def test_apply_goes_over_all() -> None:
 
     net.apply(constant)
     assert numpy.all(net.layers[2].weight.detach().numpy() == 0.5)
+
+
+def test_children_that_are_absent_or_shared() -> None:
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(1, 1)
+            self.absent = None
+            self.register_module("also_absent", None)
+            self.again = self.first
+            self.last = nn.Sequential(self.first)
+
+    module = Shared()
+    assert list(module.named_children()) == [("first", module.first), ("last", module.last)]
+    assert list(module.children()) == [module.first, module.last]
+    assert [name for name, _ in module.named_modules()] == ["", "first", "last"]
+    names = [name for name, _ in module.named_modules(remove_duplicate=False)]
+    assert names == ["", "first", "again", "last", "last.0"]
+    assert [name for name, _ in module.named_parameters()] == ["first.weight", "first.bias"]

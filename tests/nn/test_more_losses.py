@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 import pytest
+import scipy.stats
 
 import twofold as torch
 from twofold import nn
@@ -133,3 +134,18 @@ def test_linear_cross_entropy_layer_holds_a_linear_layer():
     assert layer(torch.ones(5, 3), torch.zeros(5, 2, dtype=torch.int64)).shape == ()
     with pytest.raises(RuntimeError, match="weight shape"):
         nn.LinearCrossEntropyLoss(3, 4, weight=torch.ones(3))
+
+
+@pytest.mark.parametrize("log_input", [True, False])
+def test_the_poisson_loss_with_the_term_of_stirling(log_input: bool) -> None:
+    rates, counts = G.uniform(0.5, 40, 30), numpy.concatenate([[0.0, 0.5, 1.0], numpy.arange(2.0, 29.0)])
+    x, t = torch.from_numpy(numpy.log(rates) if log_input else rates), torch.from_numpy(counts)
+    found = F.poisson_nll_loss(x, t, log_input, full=True, eps=0.0, reduction="none").numpy()
+    plain = F.poisson_nll_loss(x, t, log_input, eps=0.0, reduction="none").numpy()
+    large = counts > 1
+    assert (found[~large] == plain[~large]).all()
+    # what Stirling's approximation leaves out of the logarithm of a factorial is less than 1 / (12 n)
+    short = -scipy.stats.poisson.logpmf(counts[large], rates[large]) - found[large]
+    assert ((short > 0) & (short < 1 / (12 * counts[large]))).all()
+    near(F.poisson_nll_loss(x, t, log_input, True, eps=0.0), found.mean())
+    near(nn.PoissonNLLLoss(log_input, full=True, eps=0.0, reduction="sum")(x, t), found.sum())

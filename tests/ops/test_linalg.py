@@ -192,3 +192,21 @@ def test_the_exponential_of_half_types_is_computed_in_float32():
         found = torch.matrix_exp(x.to(dtype))
         assert found.dtype is dtype
         assert torch.equal(found, torch.matrix_exp(x.to(dtype).float()).to(dtype))
+
+
+def test_outer_products_of_bools_are_ands_that_are_ored() -> None:
+    """PyTorch's numbers; with integers on one side, bools count as 0 and 1."""
+    x, v = torch.tensor([[True, False], [True, True]]), torch.tensor([True, False])
+    whole, i = torch.tensor([[1, 0], [1, 1]]), torch.tensor([2, 3])
+    for found, wanted in (
+        (torch.addr(x, v, v), [[True, False], [True, True]]),
+        (torch.addr(x, v, v, beta=False), [[True, False], [False, False]]),
+        (torch.addr(~x, v, v), [[True, True], [False, False]]),
+        (torch.addr(~x, v, v, alpha=False), [[False, True], [False, False]]),
+        (torch.addr(x, i, i), [[5, 6], [7, 10]]),
+        (torch.addr(x, i, i, beta=2, alpha=3), [[14, 18], [20, 29]]),
+        (torch.addr(whole, v, v), [[2, 0], [1, 1]]),
+        (torch.addr(whole.float(), v, v, beta=3), [[4.0, 0.0], [3.0, 3.0]]),
+    ):
+        assert found.tolist() == wanted
+        assert type(found.tolist()[0][0]) is type(wanted[0][0])

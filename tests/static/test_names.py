@@ -171,3 +171,19 @@ def test_tensors_print_as_in_tensorflow():
     assert str(x) == 'Tensor("x:0", shape=(?,), dtype=float32)'
     assert f"{tf.zeros([2, 3])}" == 'Tensor("zeros:0", shape=(2, 3), dtype=float32)'
     assert str(tf.placeholder(tf.int64)) == 'Tensor("Placeholder:0", dtype=int64)'
+
+
+def test_updates_of_a_variable_have_the_given_name():
+    v = tf.Variable([1.0, 2.0])
+    names = []
+    for method in (v.assign, v.assign_add, v.assign_sub):
+        names.append(method([1.0, 1.0], name="update").name)
+        names.append(method([1.0, 1.0], name="update", read_value=False).name)
+    assert [name.split(":")[0] for name in names] == ["update", *[f"update_{k}" for k in range(1, 6)]]
+
+
+def test_an_image_that_has_the_dtype_has_the_given_name():
+    image = tf.zeros([2, 2, 3])
+    assert tf.image.convert_image_dtype(image, tf.float32, name="same").name == "same:0"
+    assert tf.image.convert_image_dtype(image, tf.float32).name == "Identity:0"
+    assert tf.image.convert_image_dtype(image, tf.uint8, name="other").name.startswith("other")

@@ -101,6 +101,8 @@ def round_float32(value: float) -> float:
 
     >>> round_float32(0.1)
     0.10000000149011612
+    >>> round_float32(1e39), round_float32(-1e39)
+    (inf, -inf)
     """
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])

@@ -126,6 +126,7 @@ class addbmm:
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+        need_one_dtype(input=x.type, batch1=a.type, batch2=b.type)
         products = ops.bmm(a, b)
         return _added(x, beta, convert(ops.sum(products, 0), products.dtype), alpha)
 

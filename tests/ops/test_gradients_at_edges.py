@@ -1,0 +1,24 @@
+"""Gradients where a formula alone would give NaN or an infinity: what PyTorch documents holds there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+import pytest
+
+import twofold as torch
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(("name", "shift"), [("xlogy", 0.0), ("xlog1py", 1.0)])
+def test_x_times_a_logarithm(name: str, shift: float) -> None:
+    """The derivative by x is 0 where x is 0 and the logarithm is not finite, else it is the logarithm."""
+    x = torch.tensor([0.0, 0.0, 0.0, 2.0, 2.0, 0.0], requires_grad=True)
+    y = torch.tensor([0.0, -1.0, 2.0, 3.0, 0.0, NAN]) - shift
+    y.requires_grad_()
+    getattr(torch.special, name)(x, y).backward(torch.tensor([3.0] * 6))
+    logarithms = [0.0, 0.0, math.log(2), math.log(3), -INF, NAN]
+    numpy.testing.assert_allclose(x.grad.numpy(), 3 * numpy.array(logarithms), rtol=1e-6)
+    numpy.testing.assert_allclose(y.grad.numpy(), [NAN, 0.0, 0.0, 2.0, INF, NAN], rtol=1e-6)
