@@ -59,3 +59,15 @@ def test_a_fed_axis_leaves_the_rank():
             assert session.run(total, {p: numpy.ones([4, 3]), n: axis}).shape == shape
             sizes = total.shape.as_list() if total.shape.dims is not None else [None]
             assert sizes == [None]
+
+
+def test_a_reshape_to_the_sizes_of_another_tensor():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None])
+        z = tf.reshape(y, tf.shape(x))
+        assert z.shape.as_list() == [None, None]
+        feeds = {x: [[1, 2], [3, 4]], y: [5, 6, 7, 8]}
+        found = session.run([z, tf.gradients(z * x, y)[0]], feeds)
+        assert [value.tolist() for value in found] == [[[5, 6], [7, 8]], [1, 2, 3, 4]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="3 elements do not fill shape"):
+            session.run(z, {**feeds, y: [1, 2, 3]})

@@ -204,6 +204,8 @@ def _infer_sizes(operation: Operation, types: Sequence[TensorType]) -> list[Tens
     except Unforeseen:
         return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
     except _REFUSED:
+        if unknown and operation.type == "Reshape" and hosts:
+            return [_reshaped(operation, types)]
         if not open_:
             raise
         return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
@@ -214,6 +216,15 @@ def _infer_sizes(operation: Operation, types: Sequence[TensorType]) -> list[Tens
         tensor_type(made.dtype, _shape([(sizes, each[k].shape) for sizes, each in found], several))
         for k, made in enumerate(found[0][1])
     ]
+
+
+def _reshaped(operation: Operation, types: Sequence[TensorType]) -> TensorType:
+    """The rank that a shape says, where sizes that are not known yet may fit it or not."""
+    rank = next(types[k].shape for k in sorted(operation.host))
+    dtype = _guess_dtype(operation, types)
+    if len(rank) != 1 or rank[0] < 0:
+        return tensor_type(dtype, UNKNOWN_RANK)
+    return tensor_type(dtype, tuple(new_unknown_size() for _ in range(rank[0])))
 
 
 def _open(hosts: Sequence[Source]) -> Open:
