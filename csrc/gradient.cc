@@ -118,7 +118,7 @@ bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const 
     }
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
-  const bool factored = gradient->form.kind == Form::kProduct;
+  const bool factored = gradient->form.kind == Form::kProduct || gradient->form.kind == Form::kTable;
   if (factored && !keep_factors(scope, index, entry, k, inputs[k], refs)) return false;
   if (factored && !hooks.anomaly) return true;
   Ref made;

@@ -107,10 +107,7 @@ bool Walker::read(Scope& scope, Ref ref, Ref* out) {
   return state < 0 ? false : state == 1 || translate(scope, ref, out);
 }
 
-Type* Walker::type_of(Ref ref) const {
-  if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).signature->output;
-  return recorder_.leaves()[static_cast<size_t>(~ref)].value->type;
-}
+Type* Walker::type_of(Ref ref) const { return recorder_.type_of(ref); }
 
 ValueRef Walker::value_of(Ref ref) {
   if (ref >= 0) return recorder_.value_of_entry(ref, request_.create);
@@ -118,10 +115,13 @@ ValueRef Walker::value_of(Ref ref) {
 }
 
 // All cotangents that are still to be used, as values, which outlast a run of the open trace.
-std::vector<std::pair<Ref*, ValueRef>> Walker::hold(Scope& scope) {
-  std::vector<std::pair<Ref*, ValueRef>> held;
+std::vector<Walker::HeldRef> Walker::hold(Scope& scope) {
+  std::vector<HeldRef> held;
   auto hold_one = [&](Ref& ref) {
-    if (ref != kNoRef) held.emplace_back(&ref, value_of(ref));
+    if (ref == kNoRef) return;
+    const Leaf* leaf = ref < 0 ? &recorder_.leaves()[static_cast<size_t>(~ref)] : nullptr;
+    if (leaf && !leaf->value) held.push_back({&ref, ValueRef(), type_of(ref), leaf->scalar});
+    else held.push_back({&ref, value_of(ref), nullptr, 0});
   };
   auto hold_terms = [&](std::vector<Term>& terms) {
     for (Term& term : terms) {
@@ -142,8 +142,12 @@ std::vector<std::pair<Ref*, ValueRef>> Walker::hold(Scope& scope) {
   return held;
 }
 
-bool Walker::refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held) {
-  for (auto& [place, value] : held) {
+bool Walker::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
+  for (auto& [place, value, type, scalar] : held) {
+    if (!value) {
+      *place = recorder_.scalar_reference(type, scalar);
+      continue;
+    }
     if (value->failed) return realise(value.get());
     *place = value->pending ? value->index : recorder_.leaf_reference(value.get());
     if (PyErr_Occurred()) return false;

@@ -1,4 +1,5 @@
-// Cotangents that are products over the rows of calls: kept as their factors until the sum is needed, which is one product.
+// Cotangents that are products over the rows of calls, or rows of tables: kept as what they are made of until the sum is
+// needed, which is one product, or one addition of rows.
 #include <Python.h>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ bool Walker::is_captured(const Scope& scope, size_t index) const {
   return watched_at(scope.history->watched, index) || is_target(scope, static_cast<Ref>(index));
 }
 
-// Gives factors of the cotangent of a transposed matrix to the matrix.
+// Gives products that the cotangent of a transposed matrix consists of to the matrix.
 bool Walker::pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms) {
   const Entry& entry = scope.history ? scope.history->trace->trace.entries[index] : recorder_.entry(index);
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
@@ -63,11 +64,12 @@ bool Walker::pass_through_transpose(Scope& scope, size_t index, std::vector<Term
   const Gradient* gradient = gradient_of(entry.signature, 0);
   if (!gradient) return false;
   if (gradient->state != Gradient::kKnown || gradient->form.kind != Form::kTranspose) return true;
-  std::vector<Term> passed = std::move(terms);
-  terms.clear();
+  auto rest = std::stable_partition(terms.begin(), terms.end(), [](const Term& term) { return term.kind() != Form::kProduct; });
+  std::vector<Term> passed(rest, terms.end());
+  terms.erase(rest, terms.end());
   Place place;
   if (!find_place(scope, input, &place)) return false;
-  if (!place.reached()) return true;
+  if (!place.reached() || passed.empty()) return true;
   std::vector<Term>& above = terms_of(place);
   for (Term& term : passed) {
     std::swap(term.left, term.right);
@@ -94,26 +96,34 @@ bool Walker::settle_slots() {
   return true;
 }
 
-// Adds the sum of terms: of several, one product over the rows of all calls in the order of the trace.
+// Adds the sum of terms: that of products, then that of rows of tables.
 bool Walker::add_terms(Ref* sum, std::vector<Term> terms) {
-  if (terms.empty()) return true;
-  Ref made;
-  const Origin origin = terms.front().origin;
-  if (terms.size() == 1 && !terms[0].transposed) {
-    if (!record_alone(terms[0], &made)) return false;
-    return add(sum, made, origin);
-  }
   std::reverse(terms.begin(), terms.end());
   std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.order < b.order; });
+  auto tables = std::stable_partition(terms.begin(), terms.end(), [](const Term& term) { return term.kind() == Form::kProduct; });
+  return add_group(sum, std::vector<Term>(terms.begin(), tables)) && add_group(sum, std::vector<Term>(tables, terms.end()));
+}
+
+// Of several terms of one kind, one call with the rows of all in the order of the trace.
+bool Walker::add_group(Ref* sum, const std::vector<Term>& terms) {
+  if (terms.empty()) return true;
+  Ref made;
+  const Origin origin = terms.back().origin;
+  if (terms.size() == 1 && !terms[0].transposed) return record_alone(terms[0], &made) && add(sum, made, origin);
   static Operation* const product = operation_of(hooks.row_product);
+  static Operation* const table = operation_of(hooks.row_table);
+  const bool is_product = terms[0].kind() == Form::kProduct;
+  const Type* whole = terms[0].call->inputs[terms[0].input];  // of a table; a transposed matrix has only products
   std::vector<Ref> left, right;
   for (const Term& term : terms) {
     left.push_back(term.left);
     right.push_back(term.right);
   }
-  Ref factors[2];
-  return join_rows(left, origin, &factors[0]) && join_rows(right, origin, &factors[1]) &&
-         call(product, factors, 2, origin, &made) && add(sum, made, origin);
+  Ref rows[2];
+  if (!join_rows(left, is_product ? 1 : 0, origin, &rows[0])) return false;
+  if (!join_rows(right, is_product ? 1 : static_cast<int64_t>(whole->shape.size()) - 1, origin, &rows[1])) return false;
+  if (!(is_product ? call(product, {}, rows, 2, origin, &made) : call(table, whole->shape, rows, 2, origin, &made))) return false;
+  return add(sum, made, origin);
 }
 
 bool Walker::record_alone(const Term& term, Ref* out) {
@@ -127,30 +137,40 @@ bool Walker::record_alone(const Term& term, Ref* out) {
   return record(gradient.signature, refs.data(), refs.size(), mask, term.origin, out);
 }
 
-bool Walker::join_rows(std::vector<Ref> refs, const Origin& origin, Ref* out) {
+// The rows of all values as one matrix; the last `axes` axes are those of a row.
+bool Walker::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out) {
   static Operation* const join = operation_of(hooks.join_rows);
   while (refs.size() > 1) {
     std::vector<Ref> joined;
     for (size_t k = 0; k < refs.size(); k += kJoined) {
       const size_t count = std::min(kJoined, refs.size() - k);
       joined.push_back(refs[k]);
-      if (count > 1 && !call(join, &refs[k], count, origin, &joined.back())) return false;
+      if ((count > 1 || axes != 1) && !call(join, {axes}, &refs[k], count, origin, &joined.back())) return false;
     }
     refs = std::move(joined);
+    axes = 1;
   }
   *out = refs[0];
   return true;
 }
 
-// Records a call of an operation without attributes.
-bool Walker::call(Operation* operation, const Ref* inputs, size_t count, const Origin& origin, Ref* out) {
+// Records a call of an operation whose attributes are numbers.
+bool Walker::call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin,
+                  Ref* out) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
+  for (size_t i = 0; tuple && i < numbers.size(); ++i) {
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
+  }
+  AttributesRef attributes = tuple ? attributes_of(tuple) : nullptr;
+  Py_XDECREF(tuple);
+  if (!attributes) return false;
   std::vector<Type*> types;
   uint64_t mask = 0;
   for (size_t i = 0; i < count; ++i) {
     types.push_back(type_of(inputs[i]));
     if (request_.create && requires_grad(inputs[i])) mask |= Entry::mask_bit(i);
   }
-  SignatureRef signature = signature_of(operation, no_attributes(), types.data(), count, nullptr);
+  SignatureRef signature = signature_of(operation, attributes, types.data(), count, nullptr);
   return signature && record(signature, inputs, count, mask, origin, out);
 }
 

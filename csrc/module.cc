@@ -57,6 +57,7 @@ const HookSlot kHooks[] = {
     {"copy", &hooks.copy},
     {"join_rows", &hooks.join_rows},
     {"row_product", &hooks.row_product},
+    {"row_table", &hooks.row_table},
     {"view_strides", &hooks.view_strides},
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},

@@ -58,7 +58,7 @@ class Recorder {
   static Recorder& current();
 
   const Trace& trace() const { return trace_; }  // while no prediction holds
-  Type* type_of(Ref ref) const { return trace_.type_of_ref(ref); }
+  Type* type_of(Ref ref) const { return (predicted_ ? predicted_->trace : trace_).type_of_ref(ref); }
 
   // Records one call; null with a Python error set. `arguments` serves messages and may be null. The location is captured
   // before the operands are read: that may collect garbage.

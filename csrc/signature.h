@@ -46,9 +46,9 @@ struct Template;
 
 // How a gradient may be combined with others: kinds as in twofold.autodiff.factors.
 struct Form {
-  enum Kind : int32_t { kPlain, kProduct, kTranspose };
+  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable };
   int32_t kind = kPlain;
-  int32_t left = 0, right = 0;  // of a product: what its factors are, as in Gradient::used
+  int32_t left = 0, right = 0;  // of a product its factors, of a table the numbers and the rows, as in Gradient::used
 
   bool read(PyObject* tuple);  // false with a Python error set
 };
@@ -111,6 +111,7 @@ struct Hooks {
   PyObject* copy = nullptr;             // the operation that returns its input
   PyObject* join_rows = nullptr;        // the operation that concatenates the rows of its inputs
   PyObject* row_product = nullptr;      // the operation that multiplies the rows of two inputs and adds them up
+  PyObject* row_table = nullptr;        // the operation that adds rows at numbers to zeros
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor

@@ -18,7 +18,8 @@ struct Origin {
   uint32_t location = 0;
 };
 
-// A contribution to a cotangent that is the product of the rows of two values, which stand in the open trace.
+// A contribution to a cotangent that two values of the open trace tell: the product of their rows, or rows (right) that are
+// added at numbers (left).
 struct Term {
   SignatureRef call;  // whose gradient of this input it is
   uint32_t input = 0;
@@ -26,6 +27,8 @@ struct Term {
   bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
   std::pair<uint64_t, uint32_t> order;  // of the call in all traces
   Origin origin;
+
+  int32_t kind() const { return call->gradients[input].form.kind; }
 };
 
 // One trace that the cotangents pass through: the open one, or one that has run.
@@ -51,6 +54,14 @@ class Walker {
     GradientSlot* slot = nullptr;
 
     bool reached() const { return scope || slot; }
+  };
+
+  // A reference that is still to be used: its value, or the scalar that it is.
+  struct HeldRef {
+    Ref* place;
+    ValueRef value;
+    Type* type;
+    uint64_t scalar;
   };
 
   bool seed(Value* root, Value* given, Ref* out);
@@ -84,9 +95,10 @@ class Walker {
   bool settle(Scope& scope, size_t index);
   bool settle_slots();
   bool add_terms(Ref* sum, std::vector<Term> terms);
+  bool add_group(Ref* sum, const std::vector<Term>& terms);
   bool record_alone(const Term& term, Ref* out);
-  bool join_rows(std::vector<Ref> refs, const Origin& origin, Ref* out);
-  bool call(Operation* operation, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
+  bool join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out);
+  bool call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
   bool add(Ref* sum, Ref term, const Origin& origin);
   bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;
@@ -96,8 +108,8 @@ class Walker {
   Type* type_of(Ref ref) const;
   ValueRef value_of(Ref ref);
   bool call_hooks(Scope& scope, size_t index, GradientSlot* slot);
-  std::vector<std::pair<Ref*, ValueRef>> hold(Scope& scope);
-  bool refer_again(Scope& scope, const std::vector<std::pair<Ref*, ValueRef>>& held);
+  std::vector<HeldRef> hold(Scope& scope);
+  bool refer_again(Scope& scope, const std::vector<HeldRef>& held);
 
   struct Sum {
     GradientSlot* slot;

@@ -119,7 +119,7 @@ ENTRIES: dict[str, str] = {
     ),
     "twofold.ops.resampling": "resample",
     "twofold.ops.reshaping": "squeeze unsqueeze",
-    "twofold.ops.row_products": "concatenate_rows product_over_rows",
+    "twofold.ops.row_products": "concatenate_rows product_over_rows rows_added_at",
     "twofold.ops.rows": "first_places changed_rows",
     "twofold.ops.ruled": "ruled",
     "twofold.ops.scan": "cumulative_sum cumulative_product linear_scan cumsum cumprod",

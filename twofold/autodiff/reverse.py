@@ -18,7 +18,7 @@ from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import convert, filled, strong
-from twofold.ops.row_products import Cotangent, Share, matrix_shares, transposes
+from twofold.ops.row_products import Cotangent, Share, matrix_shares, table_share
 
 Used = list[int | str]
 """What each input of a gradient graph is: "cotangent", "output", or the number of an original input."""
@@ -55,11 +55,11 @@ def collected(
             found[node.id] = arrived
         if not node.inputs:
             continue
-        if arrived is not None and arrived.terms and transposes(node):
-            arrived = _through_transpose(node, arrived, waiting)
-            if arrived is None:
-                continue
+        if arrived is not None and arrived.terms and node.op.kind == "view":
+            arrived = arrived.through_view(node, waiting.setdefault(node.inputs[0].id, Cotangent()))
         total = None if arrived is None else arrived.total()
+        if total is None and node.id not in parts:
+            continue
         if node.op.kind == "part":
             assert total is not None
             parts.setdefault(node.inputs[0].id, {})[node.attrs[0]] = total
@@ -80,20 +80,15 @@ def collected(
     return [found.get(node.id, Cotangent()) for node in wrt]
 
 
-def _through_transpose(node: Node, arrived: Cotangent, waiting: dict[int, Cotangent]) -> Cotangent | None:
-    """Give the products of a transposed matrix's cotangent to the matrix; the rest of it, if there is one."""
-    above = waiting.setdefault(node.inputs[0].id, Cotangent())
-    for position, factors in arrived.terms:
-        above.keep(position, factors.swapped())
-    return None if arrived.plain is None else Cotangent(arrived.plain)
-
-
 def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Share]:
     assert cotangent is not None
     values = tuple(given.get(value.id, value) for value in node.inputs)
     if node.op.name == "matmul" and node.ndim == 2:
         return matrix_shares(cotangent, *values)
-    return input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
+    shares = input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
+    if node.op.name == "gather_block" or (node.op.name == "slice" and len(values) == 2):
+        return [table_share(cotangent, shares[0], node, *values), *shares[1:]]
+    return shares
 
 
 def input_shares(

@@ -131,6 +131,7 @@ _HOOKS: dict[str, Any] = {
     "copy": REGISTRY["positive"],
     "join_rows": REGISTRY["concatenate_rows"],
     "row_product": REGISTRY["product_over_rows"],
+    "row_table": REGISTRY["rows_added_at"],
     "view_strides": storage.view_strides,
     "view_array": storage.view_array,
     "write_storage": storage.write_storage,

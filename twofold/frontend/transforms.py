@@ -85,8 +85,9 @@ def pull(
         }
         transposes = len(call.keys) == 1 and shares and shares[0].form[0] == Kind.TRANSPOSE
         if transposes and call.key not in wanted:
-            waiting[call.keys[0]].terms += [term.transposed() for term in arrived.terms]
-            arrived.terms.clear()
+            products = [term for term in arrived.terms if term.kind == Kind.PRODUCT]
+            waiting[call.keys[0]].terms += [term.transposed() for term in products]
+            arrived.terms = [term for term in arrived.terms if term.kind != Kind.PRODUCT]
         cotangent = arrived.total()
         if cotangent is None:
             continue
@@ -100,16 +101,17 @@ _JOINED = 16  # inputs of one concatenation, so that no number of calls makes a 
 
 
 class _Term(NamedTuple):
-    """A contribution that is the product of the rows of two values."""
+    """A contribution: the product of the rows of two values, or rows of the right added at numbers in the left."""
 
     position: int  # of its call
+    kind: int
     left: Any
     right: Any
     alone: tuple[Pullback, list[Any]] | None  # the gradient by itself; None for its transpose
 
     def transposed(self) -> _Term:
         """The contribution to what the value is the transpose of."""
-        return _Term(self.position, self.right, self.left, None)
+        return _Term(self.position, self.kind, self.right, self.left, None)
 
 
 class _Arrived:
@@ -125,9 +127,9 @@ class _Arrived:
     def take(self, position: int, found: Pullback, values: list[Any]) -> None:
         """The contribution of the call at a position."""
         kind, left, right = found.form
-        if kind == Kind.PRODUCT:
+        if kind in (Kind.PRODUCT, Kind.TABLE):
             sides = (values[found.slots.index(left)], values[found.slots.index(right)])
-            self.terms.append(_Term(position, *sides, (found, values)))
+            self.terms.append(_Term(position, kind, *sides, (found, values)))
         else:
             self.add(_core.record(PULLBACK, found.attrs, values))
 
@@ -135,19 +137,32 @@ class _Arrived:
         """The sum of what has arrived; None if nothing has."""
         terms, self.terms = self.terms[::-1], []
         terms.sort(key=lambda term: term.position)
-        if len(terms) == 1 and (alone := terms[0].alone) is not None:
-            self.add(_core.record(PULLBACK, alone[0].attrs, alone[1]))
-        elif terms:
-            left, right = _joined([term.left for term in terms]), _joined([term.right for term in terms])
-            self.add(apply("product_over_rows", left, right))
+        for kind in (Kind.PRODUCT, Kind.TABLE):
+            group = [term for term in terms if term.kind == kind]
+            if len(group) == 1 and (alone := group[0].alone) is not None:
+                self.add(_core.record(PULLBACK, alone[0].attrs, alone[1]))
+            elif group:
+                self.add(self._sum(kind, group))
         return self.plain
 
+    def _sum(self, kind: Kind, terms: list[_Term]) -> Tensor:
+        lefts, rights = [term.left for term in terms], [term.right for term in terms]
+        if kind == Kind.PRODUCT:
+            return apply("product_over_rows", _joined(lefts, 1), _joined(rights, 1))
+        assert terms[0].alone is not None
+        shape = terms[0].alone[0].graph.outputs[0].shape
+        return apply("rows_added_at", _joined(lefts, 0), _joined(rights, len(shape) - 1), attrs=tuple(shape))
 
-def _joined(values: list[Any]) -> Any:
-    """The rows of all values behind each other."""
+
+def _joined(values: list[Any], axes: int) -> Any:
+    """The rows of all values behind each other; the last ``axes`` axes are those of a row."""
     while len(values) > 1:
         groups = [values[k : k + _JOINED] for k in range(0, len(values), _JOINED)]
-        values = [group[0] if len(group) == 1 else apply("concatenate_rows", *group) for group in groups]
+        values = [
+            group[0] if len(group) == 1 and axes == 1 else apply("concatenate_rows", *group, attrs=(axes,))
+            for group in groups
+        ]
+        axes = 1
     return values[0]
 
 

@@ -69,6 +69,7 @@ class Op:
     checks: bool = (
         False  # custom: whether it reports wrong values, and so runs even if nobody reads the result
     )
+    checked_above: bool = False  # a call that it is derived from has reported wrong values already
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
     may_copy: bool = False  # of such an operation: strides may fail to show the result, save of a dense input
     pure: bool = True

@@ -13,7 +13,7 @@ from twofold.ir.graph import Graph, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import register
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.base import apply, filled, ops
 from twofold.ops.programs import (
     ROUNDS_TYPE,
@@ -151,7 +151,7 @@ class _LoopGradient:
             *[apply("add", total, found[k]) for total, k in zip(sums, fixed)],
             *[found[k] for k in read],
         ]
-        factors = [side for terms in fixed_terms.values() for pair in terms for side in pair]
+        factors = [side for terms in fixed_terms.values() for pair in terms for side in pair[:2]]
         seeds = dict(zip([s.id for s in row_seeds], row_places))
         made, stacked = self._run(results, factors, ahead, sums, seeds, fixed)
         shares: list[Share] = [None] * len(self.node.inputs)
@@ -161,13 +161,15 @@ class _LoopGradient:
         for k, terms in fixed_terms.items():
             pairs = [Factors(next(stacked), next(stacked)) for _ in terms]
             if pairs:
-                total = Cotangent(computed.get(k))
-                total.keep(0, self._all_rows(pairs))
-                shares[spec.first + k] = total
+                total = shares[spec.first + k] = Cotangent(computed.get(k))
+                for kind in (False, True):
+                    group = [pair for pair, term in zip(pairs, terms) if (term.shape is not None) is kind]
+                    if group:
+                        total.keep(0, self._all_rows(group, primal[k].shape if kind else None))
         return shares
 
-    def _all_rows(self, pairs: list[Factors]) -> Factors:
-        """The factors of all iterations, stacked for each product of the body, as one product in order of the calls."""
+    def _all_rows(self, pairs: list[Factors], shape: Shape | None) -> Factors:
+        """The factors of all iterations, stacked for each call of the body, as those of one call, in order."""
 
         def joined(sides: list[Node]) -> Node:
             whole = sides[0] if len(sides) == 1 else ops.cat(sides, 1)
@@ -176,7 +178,7 @@ class _LoopGradient:
             rows: Node = ops.reshape(whole, (whole.shape[0] * whole.shape[1], whole.shape[2]))
             return rows
 
-        return Factors(joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs]))
+        return Factors(joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs]), shape)
 
     def _run(
         self,

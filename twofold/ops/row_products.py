@@ -11,43 +11,55 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.dtypes import int64
 from twofold.errors import ShapeError
 from twofold.ir.node import Node
-from twofold.ops.base import apply, composite, ops
+from twofold.ir.types import Shape
+from twofold.ops.base import apply, composite, convert, ops
 from twofold.ops.examples import example
 
 
-def _rows(x: Any) -> Any:
-    """All rows along the last axis as a matrix."""
-    return x if x.ndim == 2 else ops.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
+def _rows(x: Any, axes: int) -> Any:
+    """All rows as a matrix; the last ``axes`` axes are those of a row."""
+    cut = x.ndim - axes
+    shape = x.shape
+    return x if x.ndim == 2 and axes == 1 else ops.reshape(x, (prod(shape[:cut]), prod(shape[cut:])))
 
 
-def _flat(x: Any) -> Any:
-    return x.reshape(-1, x.shape[-1])
+def _flat(x: Any, axes: int = 1) -> Any:
+    cut = x.ndim - axes
+    return x.reshape(prod(x.shape[:cut]), prod(x.shape[cut:]))
 
 
 @composite
 class concatenate_rows:
-    """The rows along the last axis of all inputs behind each other, as one matrix.
+    """The rows of all inputs behind each other, as one matrix; attributes ``(axes of a row,)``, the last ones.
 
-    Inputs have any number of leading axes. Raises ShapeError where their last axes differ.
+    Inputs have any number of axes before these. Raises ShapeError where their rows differ in size.
     """
 
     functions = ()
     methods = ()
 
-    def compute(*values: Any) -> Any:
-        for value in values:
-            if value.shape[-1] != values[0].shape[-1]:
-                what = f"rows of {value.shape[-1]} elements beside rows of {values[0].shape[-1]}"
-                raise ShapeError(what, "Make the last axes equal.")
-        return ops.cat([_rows(value) for value in values])
+    def compute(*arguments: Any) -> Any:
+        *values, axes = arguments
+        rows = [_rows(value, axes) for value in values]
+        for matrix in rows:
+            if matrix.shape[1] != rows[0].shape[1]:
+                what = f"rows of {matrix.shape[1]} elements beside rows of {rows[0].shape[1]}"
+                raise ShapeError(what, "Make them equal.")
+        return ops.cat(rows)
 
-    reference = lambda *values: numpy.concatenate([_flat(value) for value in values])
+    def reference(*arguments: Any) -> Any:
+        *values, axes = arguments
+        return numpy.concatenate([_flat(value, axes) for value in values])
+
     samples = lambda: [
-        example((), (3,), (3,)),
-        example((), (17,), (2, 17), (2, 1, 17)),
-        example((), (2, 3), (0, 3), (1, 3)),
+        example((1,), (3,), (3,)),
+        example((1,), (17,), (2, 17), (2, 1, 17)),
+        example((1,), (2, 3), (0, 3), (1, 3)),
+        example((2,), (2, 3), (4, 2, 3)),
+        example((0,), (), (4,), (2, 3)),
     ]
 
 
@@ -62,7 +74,7 @@ class product_over_rows:
     methods = ()
 
     def compute(left: Any, right: Any) -> Any:
-        return ops.matmul(ops.permute(_rows(left), (1, 0)), _rows(right))
+        return ops.matmul(ops.permute(_rows(left, 1), (1, 0)), _rows(right, 1))
 
     reference = lambda left, right: _flat(left).T @ _flat(right)
     samples = lambda: [
@@ -73,21 +85,53 @@ class product_over_rows:
     ]
 
 
+@composite
+class rows_added_at:
+    """Zeros with rows added at an index along the first axis, in the order of the index; attributes the shape.
+
+    Inputs ``(index, rows)``: a number for each row.
+    """
+
+    functions = ()
+    methods = ()
+    checked_above = True
+
+    def compute(index: Any, rows: Any, *shape: Any) -> Any:
+        count, width = index.type.size, prod(shape[1:])
+        places = convert(ops.reshape(index, (1, count, 1)), int64)
+        updates = ops.reshape(rows, (1, count, width))
+        return ops.reshape(apply("scatter_sum", places, updates, attrs=(shape[0],)), shape)
+
+    def reference(index: Any, rows: Any, *shape: Any) -> Any:
+        result = numpy.zeros(shape, rows.dtype)
+        numpy.add.at(result, index.reshape(-1), rows.reshape(-1, *shape[1:]))
+        return result
+
+    samples = lambda: [
+        example((5, 3), numpy.array([[4], [1], [4]]), (3, 3)),
+        example((5,), numpy.array([[0], [1], [0]]), (3, 1)),
+        example((4, 2, 3), numpy.array([3, 1]), (2, 6)),
+    ]
+
+
 class Factors(NamedTuple):
-    """Two matrices with as many rows; ``left`` transposed times ``right`` is the gradient."""
+    """A contribution told by two matrices with as many rows, of which several contributions make one.
+
+    Without a shape it is ``left`` transposed times ``right``. With one it is zeros of this shape with the rows of
+    ``right`` added at the numbers in ``left`` along the first axis. ``alone`` is the contribution by itself, if known.
+    """
 
     left: Node
     right: Node
-
-    def swapped(self) -> Factors:
-        """The factors of the transposed gradient."""
-        return Factors(self.right, self.left)
+    shape: Shape | None = None
+    alone: Node | None = None
 
 
 class Cotangent:
-    """What arrives at a value in a backward pass: plain contributions, added as they come, and products over rows.
+    """What arrives at a value in a backward pass: plain contributions, added as they come, and what factors tell.
 
-    The products of all calls are one, over the rows of the calls in the order of the graph. It is added last.
+    The products of all calls are one, over the rows of the calls in the order of the graph; so are the rows that are
+    added to a table. The product is added to the plain contributions, then the table.
     """
 
     __slots__ = ("plain", "terms")
@@ -101,37 +145,79 @@ class Cotangent:
         self.plain = share if self.plain is None else apply("add", self.plain, share)
 
     def keep(self, position: int, factors: Factors) -> None:
-        """One more product, of the call at a position of the graph."""
+        """The factors of one more contribution, of the call at a position of the graph."""
         self.terms.append((position, factors))
 
     def join(self, position: int, other: Cotangent) -> None:
-        """What the call at a position of the graph passes on, its products in their order."""
+        """What the call at a position of the graph passes on, its factors in their order."""
         if other.plain is not None:
             self.add(other.plain)
         self.terms += [(position, factors) for factors in reversed(other.in_order())]
 
     def in_order(self) -> list[Factors]:
-        """The products in the order of their calls."""
+        """The factors in the order of their calls."""
         ordered = self.terms[::-1]
         ordered.sort(key=lambda term: term[0])
         return [factors for _, factors in ordered]
 
     def total(self) -> Node | None:
         """The sum; None if nothing arrived."""
-        terms = self.in_order()
-        if not terms:
-            return self.plain
-        left, right = (
-            side[0] if len(side) == 1 else apply("concatenate_rows", *side)
-            for side in ([term.left for term in terms], [term.right for term in terms])
-        )
-        product: Node = apply("product_over_rows", left, right)
-        return product if self.plain is None else apply("add", self.plain, product)
+        factors, whole = self.in_order(), Cotangent(self.plain)
+        for group in (
+            [one for one in factors if one.shape is None],
+            [one for one in factors if one.shape is not None],
+        ):
+            if len(group) == 1 and group[0].alone is not None:
+                whole.add(group[0].alone)
+            elif group:
+                whole.add(_sum_of([one.left for one in group], [one.right for one in group], group[0].shape))
+        return whole.plain
+
+    def through_view(self, node: Node, above: Cotangent) -> Cotangent:
+        """Of the cotangent of a view, give to that of its input what the factors tell of it; returns the rest."""
+        products, rows, rest = transposes(node), _numbers_rows(node), Cotangent(self.plain)
+        for position, one in self.terms:
+            if products and one.shape is None:
+                above.keep(position, Factors(one.right, one.left))
+            elif rows and one.shape is not None:
+                alone = None if one.alone is None else _viewed(node, one.alone)
+                above.keep(position, one._replace(shape=node.inputs[0].shape, alone=alone))
+            else:
+                rest.keep(position, one)
+        return rest
+
+
+def _sum_of(left: list[Node], right: list[Node], shape: Shape | None) -> Node:
+    whole = [
+        side[0] if len(side) == 1 else apply("concatenate_rows", *side, attrs=(1,)) for side in (left, right)
+    ]
+    made: Node = (
+        apply("product_over_rows", *whole)
+        if shape is None
+        else apply("rows_added_at", *whole, attrs=tuple(shape))
+    )
+    return made
 
 
 def transposes(node: Node) -> bool:
     """Whether a node is the transpose of its input, a matrix."""
     return node.op.name == "permute" and node.attrs[0] == (1, 0)
+
+
+def _numbers_rows(node: Node) -> bool:
+    """Whether a node shows a table as one block of rows ``[1, rows, width]``, or as it is."""
+    if node.op.name == "permute":
+        return node.attrs[0] == tuple(range(node.ndim))
+    if node.op.name != "reshape" or node.ndim != 3 or not node.inputs[0].ndim:
+        return False
+    return is_one(node.shape[0]) and same_size(node.shape[1], node.inputs[0].shape[0])
+
+
+def _viewed(node: Node, cotangent: Node) -> Node:
+    if node.op.name == "permute":
+        return cotangent
+    made: Node = ops.reshape(cotangent, node.inputs[0].shape)
+    return made
 
 
 def is_column(node: Node) -> bool:
@@ -142,6 +228,11 @@ def is_column(node: Node) -> bool:
 def is_one(size: Any) -> bool:
     """Whether a size is the number 1."""
     return isinstance(size, int) and size == 1
+
+
+def same_size(one: Any, other: Any) -> bool:
+    """Whether two sizes are known to be equal."""
+    return one is other or (isinstance(one, int) and isinstance(other, int) and one == other)
 
 
 Share = Node | Cotangent | None
@@ -159,3 +250,22 @@ def matrix_shares(cotangent: Node, a: Node, b: Node) -> list[Share]:
     right = Cotangent()
     right.keep(0, Factors(a, cotangent))
     return [left, right]
+
+
+def table_share(cotangent: Node, share: Share, node: Node, table: Node, index: Node) -> Share:
+    """What a look-up of rows passes on to its table, where ``share`` is that by its own rule."""
+    kept = Cotangent()
+    assert isinstance(share, Node)
+    if node.op.name == "gather_block":
+        if not (is_one(table.shape[0]) and is_one(index.shape[2])):
+            return share
+        count, width = index.shape[1], table.shape[2]
+        places, rows = ops.reshape(index, (count, 1)), ops.reshape(cotangent, (count, width))
+        kept.keep(0, Factors(places, rows, table.shape, share))
+        return kept
+    sizes, steps, axes = node.attrs
+    if axes != (0,) or sizes[0] != 1 or any(step != 1 for step in steps):
+        return share
+    rows = ops.reshape(cotangent, (1, prod(table.shape[1:])))
+    kept.keep(0, Factors(ops.reshape(index, (1, 1)), rows, table.shape, share))
+    return kept

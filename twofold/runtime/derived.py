@@ -108,6 +108,7 @@ class _PullbackOp(_Derived):
     """Attributes ``(name, attributes, input types, index)`` of the call and its input."""
 
     name = "pullback"
+    checked_above = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The gradient graph on these inputs, the slots that it uses."""

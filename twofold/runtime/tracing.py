@@ -139,9 +139,7 @@ def checks_values(op: Op, graph: Graph) -> bool:
 
     Not where a gradient reads indices again that the call above it has checked.
     """
-    from twofold.runtime.derived import PULLBACK
-
-    return op is not PULLBACK and any(node.op.checks for node in graph.nodes())
+    return not op.checked_above and any(node.op.checks for node in graph.nodes())
 
 
 @atexit.register
