@@ -255,3 +255,20 @@ def test_it_is_enabled_before_anything_is_declared():
     tf.constant(1.0)
     with pytest.raises(ValueError, match="must be called at program startup"):
         tf.enable_eager_execution()
+
+
+def test_datasets():
+    pairs = tf.data.Dataset.from_tensor_slices((tf.constant([1.0, 2.0, 3.0]), numpy.array([1, 2, 3], "i4")))
+    found = [lists(item) for item in pairs.map(lambda x, n: (x * 2, n + 1)).batch(2)]
+    assert found == [[[2, 4], [2, 3]], [[6], [4]]]
+    iterator = tf.data.Dataset.range(2).make_one_shot_iterator()
+    assert lists([iterator.get_next(), iterator.get_next()]) == [0, 1]
+    with pytest.raises(tf.errors.OutOfRangeError):
+        iterator.get_next()
+    words = tf.data.Dataset.from_tensor_slices(["a", "b"])
+    assert [word.numpy() for word in words] == [b"a", b"b"]
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(RuntimeError, match="only supported when eager execution is enabled"),
+    ):
+        iter(words)

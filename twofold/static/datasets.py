@@ -25,7 +25,7 @@ from twofold.static.array import placeholder
 from twofold.static.bodies import source_of
 from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, numbers
 from twofold.static.flow import common_type, failed
-from twofold.static.graph import Graph, Operation, Tensor, get_default_graph
+from twofold.static.graph import Graph, Operation, Tensor, at_once, get_default_graph
 from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 from twofold.static.session import Session
@@ -290,6 +290,19 @@ class Dataset:
         """``transformation_func(self)``."""
         return transformation_func(self)
 
+    def __iter__(self) -> Elements[Any]:
+        """The elements, where operations are computed at once; RuntimeError where they are not."""
+        if not at_once():
+            raise RuntimeError(
+                f"__iter__() is only supported when eager execution is enabled, at {here()}. Make an iterator."
+            )
+        return (self._as_values(element) for element in self._make({}))
+
+    def _as_values(self, element: Element) -> Any:
+        """An element as tensors, computed at once."""
+        values = [convert_to_tensor(value, type.dtype) for value, type in zip(element, self._types)]
+        return unflatten(self._structure, values)
+
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator that starts by itself; raises ValueError for a dataset of tensors that are fed."""
         if any(tensor.op.type == "Placeholder" for tensor in self._tensors):
@@ -363,6 +376,8 @@ class Iterator:
                     "the dataset has no more elements", "Catch this error to end."
                 ) from None
 
+        if at_once() and first is not None:
+            return first._as_values(element())
         made = _in_graph("IteratorGetNext", first._tensors if first else (), self._types, name)
         made.python = element
         return unflatten(self._structure, made.outputs)
@@ -409,6 +424,8 @@ def _as_arrays(value: Any) -> Any:
         parts = [_as_arrays(item) for item in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if is_nested(value) or is_tensor_like(value):
+        if at_once():
+            return convert_to_tensor(value).numpy()
         return convert_to_tensor(value)
     return bytes_array(value) if holds_strings(value) else array_of(value)
 

@@ -121,6 +121,11 @@ class BaseSession:
         return self._graph
 
     @property
+    def graph_def(self) -> Any:
+        """The graph as a message."""
+        return self._graph.as_graph_def()
+
+    @property
     def sess_str(self) -> str:
         """The empty string: there is no remote session."""
         return ""
