@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_gemm import execute, random_matrix, reference
 
 from twofold import dtypes
+from twofold.lower import convolution_kernel as kernel
+from twofold.lower import depthwise_kernel as depthwise
 from twofold.lower.convolution import plan_convolution, plan_convolution_weight
 from twofold.ops.convolution_problem import ConvolutionProblem, Windows, patches
 
@@ -162,3 +164,63 @@ def test_places_outside_the_image_are_zeros_that_are_multiplied() -> None:
     w[...] = numpy.inf
     execute(plan_convolution(p), {"a": abs(x), "b": w, "c": y})
     assert numpy.isnan(y).all()
+
+
+BLOCKED = [
+    (kernel.PARAMS, [("columns", "column"), ("filters", "row")]),
+    (depthwise.PARAMS, [("result_height", "row"), ("result_width", "width")]),
+]
+WEIGHT_BLOCKED = [
+    (kernel.WEIGHT_PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
+    (depthwise.WEIGHT_PARAMS, [("result_height", "row"), ("result_width", "width")]),
+]
+
+
+def by_channel(plan: Any) -> bool:
+    return plan.calls[-1].text_key.startswith("depthwise")
+
+
+def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
+    """The numbers of the last call by their names, and how it is cut into blocks."""
+    names, axes = layouts[by_channel(plan)]
+    return dict(zip(names, plan.calls[-1].params, strict=True)), axes
+
+
+@pytest.mark.parametrize("number", [n for n, p in enumerate(PROBLEMS) if not (p.plain and p.groups == 1)])
+def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
+    p = PROBLEMS[number]
+    for plan, layouts in (
+        (plan_convolution(p), BLOCKED),
+        (plan_convolution_weight(p), WEIGHT_BLOCKED),
+    ):
+        found, axes = numbers_of(plan, layouts)
+        count = 1
+        for extent, name in axes:
+            size, blocks = found[f"block_{name}{'s' if name != 'width' else ''}"], found[f"{name}_blocks"]
+            assert (blocks - 1) * size < found[extent] <= blocks * size
+            count *= blocks
+        each = plan.calls[-1].work // p.groups
+        if layouts is BLOCKED:
+            assert each == count * (p.batch * p.filters if axes[0][0] == "result_height" else 1)
+        elif axes[0][0] == "filters":
+            assert each == count
+            panels = found["panels"]
+            assert not panels or (panels - 1) * 16 < p.filters
+            assert [len(plan.calls), len(plan.scratch_bytes)] == ([2, 1] if panels else [1, 0])
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("width", [130, 209, 450, 1000, 1999])
+def test_parts_of_wide_rows_are_whole_groups_of_chains(width: int, stride: int) -> None:
+    """Four sums of sixteen places are computed at a time, so parts of rows are multiples of 64 places."""
+    seen = 0
+    for height in (3, 9, 31, 61, 121, 301):
+        image, result = (1, height, width * stride + 2), (1, 1, width)
+        p = problem(1, 3, 1, 1, image, (1, height, 3), result, ((1, 1, stride), (0, 0, 0), (1, 1, 1)))
+        plan = plan_convolution(p)
+        if not by_channel(plan):
+            continue
+        part = numbers_of(plan, BLOCKED)[0]["block_width"]
+        assert part == width or part % 64 == 0 or part in (16, 32, 48)
+        seen += part != width
+    assert seen

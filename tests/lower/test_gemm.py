@@ -20,9 +20,11 @@ from twofold.lower.gemm import (
     MatmulPlan,
     MatmulProblem,
     Operand,
+    Planner,
     count_choices,
     plan_matmul,
 )
+from twofold.lower.gemm_kernel import MAX_BLOCK_ROWS
 from twofold.runtime import jit
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -348,3 +350,23 @@ def test_texts_do_not_depend_on_sizes() -> None:
                 assert step.grain > 0
     assert len(texts) <= 6
     assert len(set(texts.values())) == len(texts)
+
+
+@pytest.mark.parametrize(("batch", "panels"), [(1, 1), (1, 3), (2, 2), (8, 1), (5, 9)])
+@pytest.mark.parametrize("m", [48, 97, 480, 1500])
+def test_the_rows_of_large_products_are_work_for_several_threads(m: int, batch: int, panels: int) -> None:
+    """About eight work items of at least 48 rows, whatever the last one is; more where rows leave the cache."""
+
+    def blocks(m: int, k: int) -> int:
+        whole = Operand(0, 1, 1)
+        problem = MatmulProblem(batch, m, 32 * panels, k, whole, whole, whole, dtypes.float32)
+        rows = Planner.block_rows(problem, panels)
+        assert rows == m or rows % 4 == 0
+        assert -(-m // rows) == 1 or 32 <= rows <= MAX_BLOCK_ROWS
+        return -(-m // rows)
+
+    wanted = -(-8 // (panels * batch))
+    # rows of 600 elements stay in the cache for all blocks that are considered
+    assert blocks(m, 600) == max(-(-m // MAX_BLOCK_ROWS), min(-(-m // 48), wanted))
+    assert blocks(m, 1 << 18) == -(-m // 48)
+    assert blocks(40, 1) == 1

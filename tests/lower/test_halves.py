@@ -124,3 +124,19 @@ def test_every_processor_gives_the_same_bits(
     there = jit.Jit(tmp_path / "there", processor)
     assert convert(x, dtypes.float32, dtype, LANES, there).tobytes() == down.tobytes()
     assert convert(EVERY.view(dtype.numpy), dtype, dtypes.float32, LANES, there).tobytes() == up.tobytes()
+
+
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("instructions", [True, False])
+def test_instructions_are_used_where_there_are_some(
+    instructions: bool, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halves, "converts_float16", lambda: instructions)
+    for source, target, name in (
+        (dtypes.float32, dtypes.float16, "fptrunc"),
+        (dtypes.float16, dtypes.float32, "fpext"),
+    ):
+        assert (name in kernel_text(source, target, lanes)) is instructions
+    for source, target in ((dtypes.float32, dtypes.bfloat16), (dtypes.bfloat16, dtypes.float32)):
+        text = kernel_text(source, target, lanes)
+        assert "fptrunc" not in text and "fpext" not in text

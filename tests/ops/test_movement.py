@@ -190,3 +190,24 @@ def test_the_size_of_repeated_elements_is_checked() -> None:
     assert torch.repeat_interleave(x, counts, output_size=3).tolist() == [0, 2, 2]
     with pytest.raises(ShapeError, match="3 elements for output_size 4"):
         torch.repeat_interleave(x, counts, output_size=4)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (2, 2), (2, 4), (3,), (2, 3, 1)])
+def test_a_block_that_does_not_fit_is_refused(shape: Any) -> None:
+    """It may be shorter along the axes on which it has a start, and is whole along the others."""
+    base, block, start = torch.zeros(4, 3), torch.ones(*shape), torch.tensor(0)
+    with pytest.raises(ShapeError, match="a block of"):
+        apply("slice_update", base, block, start, attrs=((1, 1), (0,)))
+    with pytest.raises(ShapeError, match="a block of"):
+        apply("pad_block", block, torch.tensor(0.0), start, attrs=((4, 3), (1, 1), (0,)))
+
+
+def test_a_block_in_steps_spans_more_than_its_size() -> None:
+    start, filler = torch.tensor(0), torch.tensor(7.0)
+    for size, step, count in ((5, 2, 3), (4, 3, 2), (4, 1, 4), (2, 2, 0)):
+        fitted = apply("pad_block", torch.ones(count), filler, start, attrs=((size,), (step,), (0,)))
+        wanted = numpy.full(size, 7.0)
+        wanted[: count * step : step] = 1
+        assert fitted.tolist() == wanted.tolist()
+        with pytest.raises(ShapeError, match="a block of"):
+            apply("pad_block", torch.ones(count + 2), filler, start, attrs=((size,), (step,), (0,)))

@@ -67,3 +67,18 @@ def test_draws_differ_by_key_and_counter_and_repeat_otherwise() -> None:
     assert (first != draw("random_uniform", ((50,), float32), 0.0, 1.0, key=2)).any()
     assert (first != draw("random_uniform", ((50,), float32), 0.0, 1.0, counter=1)).any()
     assert (first[:20] == draw("random_uniform", ((20,), float32), 0.0, 1.0)).all()
+
+
+@pytest.mark.parametrize("low", [0, -5, -(2**63)])
+@pytest.mark.parametrize("span", [1, 7, 2**31, 2**32 + 3, 2**40 + 1, 2**63 - 1, 2**63 + 11, 2**64])
+def test_integers_are_the_range_times_64_bits(low: int, span: int) -> None:
+    """By the integers of Python; a range of 2**64 begins at the least integer and wraps round to it."""
+    high = low + span
+    if high > 2**63 - 1 and (low, span) != (-(2**63), 2**64):
+        return
+    values = draw("random_integers", ((40,), int64), low, low if span == 2**64 else high, key=5, counter=9)
+    op: Any = REGISTRY["random_bits"]
+    for index, value in enumerate(values.tolist()):
+        arrays = [numpy.array(number, "uint64") for number in (index, 5, 9)]
+        first, second = (int(op.reference((word,), *arrays)) for word in range(2))
+        assert value == low + ((first << 32 | second) * span >> 64)

@@ -226,3 +226,18 @@ def test_interactive_session_and_eval():
     assert tf.get_default_session() is session and (v + 1.0).eval() == 5.0 and v.eval() == 4.0
     session.close()
     assert tf.get_default_session() is None
+
+
+def test_the_graph_of_an_interactive_session_is_the_default_one_until_it_is_closed():
+    outer, given = tf.get_default_graph(), tf.Graph()
+    session = tf.InteractiveSession(graph=given)
+    assert tf.get_default_graph() is given
+    assert (tf.constant(2.0) + 1.0).eval() == 3.0
+    with tf.Graph().as_default() as inner:
+        assert tf.get_default_graph() is inner
+    assert tf.get_default_graph() is given
+    session.close()
+    assert tf.get_default_graph() is outer
+    plain = tf.InteractiveSession()
+    assert plain.graph is outer and tf.get_default_graph() is outer
+    plain.close()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from twofold.dtypes import int64
 from twofold.lower.expression import Expression, Place, weight
-from twofold.lower.loopnest import BLOCK
+from twofold.lower.loopnest import BLOCK, block_length
 from twofold.lower.places import decompose, divide, once
 from twofold.lower.reducing import Accumulators, Plan, combiner
 from twofold.lower.values import LANES, Val
@@ -125,7 +125,7 @@ class ColumnEmitter:
             after = self._elements(low, high, pairs, body)
             return self._tree(phase, 0, accumulators), after
         self._clear(phase, depth, accumulators)
-        length = BLOCK**depth
+        length = block_length(depth)
         count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
         loop = b.loop(0, count, carry=list(pairs))
         with loop as (block, held):

@@ -49,6 +49,15 @@ _DOUBLE = struct.Struct("<d")
 _PLAIN_CONSTANTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, float("inf"), float("-inf")))
 
 
+def block_length(depth: int) -> int:
+    """Elements of a block at some depth of the tree of partial sums: each level joins ``BLOCK`` results of the next.
+
+    >>> [block_length(depth) for depth in range(3)]
+    [1, 4096, 16777216]
+    """
+    return BLOCK**depth
+
+
 class Access:
     """Where in a buffer an element lies: ``offset + sum(stride * index) + sum(step * value of a step)``."""
 
@@ -163,7 +172,7 @@ class LoopNest:
             return 0
         if size <= LANES and self.form == "rows" and len(self.inner) == 1:
             return -1
-        return 0 if size <= BLOCK else 1 if size <= BLOCK**2 else 2
+        return 0 if size <= BLOCK else 1 if size <= block_length(2) else 2
 
     @property
     def vector_axis(self) -> int:

@@ -12,7 +12,7 @@ from twofold.dtypes import DType, int64
 from twofold.ir.node import Node
 from twofold.lower.builder import Builder
 from twofold.lower.expression import Expression, Place, weight
-from twofold.lower.loopnest import BLOCK, LoopNest
+from twofold.lower.loopnest import BLOCK, LoopNest, block_length
 from twofold.lower.places import decompose, divide, once
 from twofold.lower.values import LANES, Val
 
@@ -326,7 +326,7 @@ class RowEmitter:
         if depth == 0 or not ordered:
             state = sweep.chunks(low, high, [*fresh, *pairs], body)
             return accumulators.totals(state[:ordered]), state[ordered:]
-        length = BLOCK**depth
+        length = block_length(depth)
         count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
         loop = b.loop(0, count, carry=[*fresh, *pairs])
         with loop as (block, held):

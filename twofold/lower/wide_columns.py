@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from twofold.dtypes import int64
 from twofold.lower.expression import Expression, Place, weight
-from twofold.lower.loopnest import BLOCK
+from twofold.lower.loopnest import block_length
 from twofold.lower.places import decompose, divide
 from twofold.lower.reducing import Accumulators, combiner
 from twofold.lower.values import LANES, Val
@@ -85,7 +85,7 @@ class WideColumns:
         if depth == 0:
             self._elements(low, high)
             return
-        length = BLOCK**depth
+        length = block_length(depth)
         count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
         with b.loop(0, count) as block:
             start_at = b.add(low, b.mul(block, length))

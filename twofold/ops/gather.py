@@ -152,7 +152,7 @@ class Scatter(Indexed):
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        return (output.shape[1], inputs[-1].shape[1], output.shape[2], -(-output.shape[2] // _BLOCK))
+        return (output.shape[1], inputs[self.index].shape[1], output.shape[2], -(-output.shape[2] // _BLOCK))
 
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         """Emit what ``count`` elements of the result are before the updates."""
