@@ -23,11 +23,10 @@ from twofold.static.graph import (
 )
 from twofold.static.infer import Source
 from twofold.static.layer_options import refuse
-from twofold.static.partial import PartialRun
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, repaired
 from twofold.static.replay import Demand, Request
-from twofold.static.staged import Run
+from twofold.static.staged import PartialRun, Run
 
 Tensor = _core.Tensor
 _MOST_PLANS = 4096
