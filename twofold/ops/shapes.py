@@ -101,8 +101,8 @@ def moved(ndim: int, source: Any, destination: Any) -> tuple[int, ...]:
 def swapped(ndim: int, first: int, second: int) -> tuple[int, ...]:
     """The permutation that exchanges two axes."""
     order = list(range(ndim))
+    a, b = normalize_axis(first, max(ndim, 1)), normalize_axis(second, max(ndim, 1))
     if ndim:
-        a, b = normalize_axis(first, ndim), normalize_axis(second, ndim)
         order[a], order[b] = order[b], order[a]
     return tuple(order)
 

@@ -158,13 +158,12 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     >>> torch.topk(torch.tensor([3.0, 1.0, 2.0]), 2)
     Sorted(values=tensor([3., 2.]), indices=tensor([0, 2]))
     """
-    if not len(input.shape):
-        return Sorted(input, ops.argsort(input))
     axis = normalize_axis(dim, len(input.shape))
-    if not 0 <= k <= input.shape[axis]:
-        raise ArgumentError(
-            f"k {k} for size {input.shape[axis]} of axis {axis}", "Use no more than there are."
-        )
+    size = input.shape[axis] if input.shape else 1
+    if not 0 <= k <= size:
+        raise ArgumentError(f"k {k} for size {size} of axis {axis}", "Use no more than there are.")
+    if not input.shape:
+        return Sorted(input, ops.argsort(input))
     places = apply("leading_places", input, attrs=(axis, int(k), bool(largest)))
     return Sorted(ops.gather(input, axis, places), places)
 
