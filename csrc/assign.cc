@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "call_memo.h"
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
@@ -183,6 +184,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
 }  // namespace
 
 bool assign(PyTensor* tensor, ValueRef value, bool silent) {
+  CallWatch::spoil();
   Recursion level(" in a write to a view of views");
   if (!level) return false;
   if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;

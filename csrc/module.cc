@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "autocast.h"
 #include "cache.h"
+#include "call_memo.h"
 #include "compiled.h"
 #include "declared.h"
 #include "gradient_mode.h"
@@ -63,6 +64,8 @@ const HookSlot kHooks[] = {
     {"write_storage", &hooks.write_storage},
     {"worth_delaying", &hooks.worth_delaying},
     {"checks_values", &hooks.checks_values},
+    {"dtype_class", &hooks.dtype_class},
+    {"size_class", &hooks.size_class},
     {"listed_operand", &hooks.listed_operand},
     {"template_of", &hooks.template_of},
     {"template_gradient", &hooks.template_gradient},
@@ -364,7 +367,10 @@ void bind_functions(nb::module_& m) {
     return nb::make_tuple(plan.offsets, plan.bytes);
   }, nb::arg("uses"), nb::arg("sizes"), nb::arg("reuse"));
   m.def("set_node_budget", [](int64_t nodes) { settings.node_budget = std::max<int64_t>(1, nodes); });
-  m.def("grad_enabled", [] { return Recorder::current().grad_enabled; });
+  m.def("grad_enabled", [] {
+    CallWatch::spoil();
+    return Recorder::current().grad_enabled;
+  });
   m.def("eager", [] { return Recorder::current().eager; });
   m.def("set_eager", [](bool on) { return std::exchange(Recorder::current().eager, on); });
   m.def("set_saved_tensor_hooks", [](nb::object pack, nb::object unpack) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autocast.h"
+#include "call_memo.h"
 #include "guard.h"
 #include "tensor.h"
 
@@ -24,6 +25,7 @@ struct PyOperation {
   bool checks_numbers;   // `slow` compares Python numbers with the range of the dtype beside them
   PyObject* slow;        // handles keywords, nodes and everything unusual
   PyObject* dictionary;  // __name__, __doc__, __signature__
+  CallMemo* memo;        // owned; of a function whose calls follow from types, else null
   PyObject* deferred;    // what `slow` makes the callable from when it is first touched, else null
 };
 
@@ -123,6 +125,20 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
   return largest <= (float16 ? kLargestFloat16 : kLargestBFloat16);
 }
 
+// Calls `slow`, or repeats what it did with arguments of the same types and values.
+PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
+  CallKey key;
+  if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
+    return PyObject_Vectorcall(op->slow, arguments, flags, names);
+  }
+  if (auto known = op->memo->find(key)) return known->repeat(key.tensors());
+  if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
+  CallWatch watch(key);
+  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
+  if (result) op->memo->add(key, watch.recipe(result));
+  return result;
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
@@ -134,9 +150,10 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
       (!op->checks_numbers || passes_checks(arguments, count))) {
     return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
   }
-  Py_ssize_t place = op->arity < 0 ? -1 : position_of_out(names);
-  PyObject* result = place < 0 ? PyObject_Vectorcall(op->slow, arguments, flags, names)
-                               : call_into(op->slow, arguments, count, names, place);
+  Py_ssize_t place = op->arity < 0 && !op->memo ? -1 : position_of_out(names);
+  PyObject* result = place >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, place)
+                     : place < 0 && op->memo ? call_by_types(op, arguments, flags, names)
+                                             : PyObject_Vectorcall(op->slow, arguments, flags, names);
   if (!result && PyErr_ExceptionMatches(PyExc_Exception)) locate_error(op->slow, arguments, count, names);
   return result;
 }
@@ -158,6 +175,7 @@ bool load(PyOperation* op) {
     PyObject header = op->ob_base;
     *op = *found;
     op->ob_base = header;
+    found->memo = nullptr;
     Py_INCREF(op->slow);
     Py_INCREF(op->dictionary);
     Py_DECREF(loader);
@@ -200,6 +218,7 @@ void dealloc(PyObject* self) {
   Py_XDECREF(op->slow);
   Py_XDECREF(op->dictionary);
   Py_XDECREF(op->deferred);
+  delete op->memo;
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -222,13 +241,14 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-// operation_callable(op, arity, slow, autocast="", checks_numbers=False) -> callable; without an op every call goes to `slow`,
-// which below arity 0 sees to the keyword `out` itself. Its __wrapped__ is `slow`.
+// operation_callable(op, arity, slow, autocast="", checks_numbers=False, by_types=False) -> callable; without an op every call
+// goes to `slow`, which below arity 0 sees to the keyword `out` itself. Its __wrapped__ is `slow`. `by_types`: the operations
+// that `slow` calls follow from the types of its tensors and from the other arguments.
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
   PyObject *python, *slow, *autocast = nullptr;
   Py_ssize_t arity;
-  int checks_numbers = 0;
-  if (!PyArg_ParseTuple(arguments, "OnO|Up", &python, &arity, &slow, &autocast, &checks_numbers)) return nullptr;
+  int checks_numbers = 0, by_types = 0;
+  if (!PyArg_ParseTuple(arguments, "OnO|Upp", &python, &arity, &slow, &autocast, &checks_numbers, &by_types)) return nullptr;
   Operation* operation = python == Py_None ? nullptr : operation_of(python);
   if (!operation && python != Py_None) return nullptr;
   auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
@@ -239,6 +259,7 @@ PyObject* operation_callable(PyObject*, PyObject* arguments) {
   made->autocast = autocast ? autocast_policy(autocast) : AutocastPolicy::kNone;
   made->checks_numbers = checks_numbers;
   made->slow = slow;
+  made->memo = by_types ? new CallMemo() : nullptr;
   made->dictionary = PyDict_New();
   Py_INCREF(slow);
   return reinterpret_cast<PyObject*>(made);
@@ -272,6 +293,16 @@ PyObject* record(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return result;
 }
 
+PyObject* not_by_types(PyObject*, PyObject*) {
+  CallWatch::spoil();
+  Py_RETURN_NONE;
+}
+
+PyObject* forget_calls_by_types(PyObject*, PyObject*) {
+  CallMemo::forget_all();
+  Py_RETURN_NONE;
+}
+
 PyObject* set_operator_function(PyObject*, PyObject* arguments) {
   const char* name;
   PyObject* op;
@@ -285,6 +316,10 @@ PyMethodDef functions[] = {
     {"operation_callable", guarded<operation_callable>, METH_VARARGS, "operation_callable(op, arity, slow): a callable that records op."},
     {"deferred_callable", guarded<deferred_callable>, METH_VARARGS,
      "deferred_callable(load, name): a callable that becomes what load(name) returns when it is first touched."},
+    {"not_by_types", guarded<not_by_types>, METH_NOARGS,
+     "not_by_types(): the calls of functions by types that are going on must not be repeated without Python."},
+    {"forget_calls_by_types", guarded<forget_calls_by_types>, METH_NOARGS,
+     "forget_calls_by_types(): all functions by types run in Python again, as something else that they depend on has changed."},
     {"record", method<record>(), METH_FASTCALL,
      "record(op, attrs, inputs): record one call on tensors and numbers."},
     {"set_operator", guarded<set_operator_function>, METH_VARARGS,

@@ -122,6 +122,8 @@ struct Hooks {
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradient = nullptr;  // (template, index, values) -> plan of a gradient or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
+  PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
+  PyObject* size_class = nullptr;         // of shapes, a tuple
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };
 extern Hooks hooks;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autocast.h"
+#include "call_memo.h"
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
@@ -360,7 +361,10 @@ bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* argu
 
 }  // namespace
 
-PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
+namespace {
+
+PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
+  CallWatch::Pause pause;
   if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
   const uint32_t location = capture_location();
   Operand on_stack[kMostOperands];
@@ -399,12 +403,21 @@ PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const*
   return result;
 }
 
+}  // namespace
+
+PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
+  PyObject* result = call_unwatched(op, attributes, arguments, count);
+  CallWatch::note(op, attributes, arguments, count, result);
+  return result;
+}
+
 GradientSlot* slot_of(Value* value) {
   if (!value->slot) value->slot = new GradientSlot();
   return value->slot;
 }
 
 bool observe(PyTensor* tensor, const char* what) {
+  CallWatch::spoil();
   Value* value = current_value(tensor);
   if (!value) return false;
   if (is_symbolic(value)) {

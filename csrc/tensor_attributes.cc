@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "call_memo.h"
 #include "gradient.h"
 #include "guard.h"
 #include "layout.h"
@@ -127,6 +128,7 @@ PyObject* get_where(PyObject* self, void*) {
 PyObject* get_symbolic(PyObject* self, void*) { return PyBool_FromLong(is_symbolic(as_tensor(self)->value)); }
 PyObject* get_base(PyObject* self, void*) {
   View* view = as_tensor(self)->view;
+  if (!view || view->parent->view) CallWatch::spoil();  // else it is a view whatever its shape
   PyObject* base = view ? reinterpret_cast<PyObject*>(view->root) : Py_None;
   Py_INCREF(base);
   return base;
@@ -459,41 +461,54 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   return result;
 }
 
+namespace {
+
+// The getter: the elements of a view may lie anywhere, those of other tensors are in row-major order.
+template <PyObject* (*getter)(PyObject*, void*)>
+PyObject* read_layout(PyObject* self, void* closure) {
+  if (as_tensor(self)->view) CallWatch::spoil();
+  return getter(self, closure);
+}
+template <PyObject* (*getter)(PyObject*, void*)>
+inline constexpr auto of_layout = guarded<read_layout<getter>>;
+
+}  // namespace
+
 PyGetSetDef tensor_attributes[] = {
     {"shape", guarded<get_shape>, nullptr, "Sizes of the axes.", nullptr},
     {"dtype", guarded<get_dtype>, nullptr, "Element type.", nullptr},
     {"type_", guarded<get_type>, nullptr, "Dtype and shape together.", nullptr},
     {"ndim", guarded<get_ndim>, nullptr, "Number of axes.", nullptr},
-    {"grad", guarded<get_grad>, guarded<set_grad>, "The gradient gathered so far, or None.", nullptr},
-    {"requires_grad", guarded<get_requires_grad>, guarded<set_requires_grad>, "Whether gradients flow to this tensor.", nullptr},
-    {"is_leaf", guarded<get_is_leaf>, nullptr, "Whether this tensor was made by the user.", nullptr},
-    {"_version", guarded<get_version>, nullptr, "Counts in-place changes.", nullptr},
+    {"grad", spoiling<get_grad>, spoiling<set_grad>, "The gradient gathered so far, or None.", nullptr},
+    {"requires_grad", spoiling<get_requires_grad>, spoiling<set_requires_grad>, "Whether gradients flow to this tensor.", nullptr},
+    {"is_leaf", spoiling<get_is_leaf>, nullptr, "Whether this tensor was made by the user.", nullptr},
+    {"_version", spoiling<get_version>, nullptr, "Counts in-place changes.", nullptr},
     {"_base", guarded<get_base>, nullptr, "The tensor whose storage a view shows, or None.", nullptr},
-    {"_view", guarded<get_view>, nullptr, "(parent, op or None, attributes, further inputs) of a view, or None.", nullptr},
-    {"_strides", guarded<get_strides>, nullptr, "Elements of the storage between neighbours along each axis.", nullptr},
-    {"_is_row_major", guarded<get_is_row_major>, nullptr, "Whether the elements lie side by side in row-major order.", nullptr},
+    {"_view", spoiling<get_view>, nullptr, "(parent, op or None, attributes, further inputs) of a view, or None.", nullptr},
+    {"_strides", of_layout<get_strides>, nullptr, "Elements of the storage between neighbours along each axis.", nullptr},
+    {"_is_row_major", of_layout<get_is_row_major>, nullptr, "Whether the elements lie side by side in row-major order.", nullptr},
     {"_location", guarded<get_location>, nullptr, "[(file, line, columns, function)] of the calls that lead to where this value was declared, innermost first.", nullptr},
     {"_where", guarded<get_where>, nullptr, "file:line where this value was declared.", nullptr},
     {"_is_symbolic", guarded<get_symbolic>, nullptr, "Whether a placeholder stands above this value.", nullptr},
-    {"__dict__", guarded<PyObject_GenericGetDict>, guarded<PyObject_GenericSetDict>, "Attributes that the program has set.", nullptr},
+    {"__dict__", spoiling<PyObject_GenericGetDict>, spoiling<PyObject_GenericSetDict>, "Attributes that the program has set.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyMethodDef tensor_methods[] = {
-    {"detach", guarded<detach>, METH_NOARGS, "The same value, through which no gradient flows."},
-    {"_data", guarded<data_of>, METH_NOARGS, "As detach, but writes do not count in the version of this tensor."},
+    {"detach", spoiling<detach>, METH_NOARGS, "The same value, through which no gradient flows."},
+    {"_data", spoiling<data_of>, METH_NOARGS, "As detach, but writes do not count in the version of this tensor."},
     {"item", guarded<item>, METH_NOARGS, "The one element as a Python number."},
     {"_numpy", guarded<numpy>, METH_NOARGS, "An array that shares this tensor's memory."},
     {"_realise", guarded<realise_method>, METH_NOARGS, "Compute the value now."},
-    {"_data_ptr", guarded<data_ptr>, METH_NOARGS, "Address of the memory of a tensor that is no view."},
-    {"_assign", guarded<assign_method>, METH_O, "In-place: take the value of another tensor."},
-    {"_become", guarded<become>, METH_O, "In-place: become a view that was made of this tensor."},
-    {"_replace_value", guarded<replace_value>, METH_O, "Take another tensor's value, type and all, and share nothing."},
-    {"_share_storage", guarded<share_storage_method>, METH_O,
+    {"_data_ptr", spoiling<data_ptr>, METH_NOARGS, "Address of the memory of a tensor that is no view."},
+    {"_assign", spoiling<assign_method>, METH_O, "In-place: take the value of another tensor."},
+    {"_become", spoiling<become>, METH_O, "In-place: become a view that was made of this tensor."},
+    {"_replace_value", spoiling<replace_value>, METH_O, "Take another tensor's value, type and all, and share nothing."},
+    {"_share_storage", spoiling<share_storage_method>, METH_O,
      "Take another tensor's value, type and all, and share its storage from now on."},
-    {"_backward", guarded<backward>, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
-    {"_after_hooks", guarded<after_hooks>, METH_NOARGS, "List of functions to call once the gradient of a leaf has been added."},
-    {"_gradient_hooks", guarded<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
+    {"_backward", spoiling<backward>, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
+    {"_after_hooks", spoiling<after_hooks>, METH_NOARGS, "List of functions to call once the gradient of a leaf has been added."},
+    {"_gradient_hooks", spoiling<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "autocast.h"
+#include "call_memo.h"
 #include "guard.h"
 
 namespace twofold {
@@ -60,8 +61,12 @@ PyObject* binary(PyObject* a, PyObject* b) {
   PyObject* result = nullptr;
   if (status == 1) {
     PyObject* arguments[2] = {a, b};
-    ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments, location);
-    if (value) result = wrap(std::move(value));
+    {
+      CallWatch::Pause pause;
+      ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments, location);
+      if (value) result = wrap(std::move(value));
+    }
+    CallWatch::note(op, no_attributes(), arguments, 2, result);
   } else if (status == 0) {
     Py_INCREF(Py_NotImplemented);
     result = Py_NotImplemented;

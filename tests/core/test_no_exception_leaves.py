@@ -29,7 +29,9 @@ def unguarded(kind: str, body: str) -> list[str]:
     for row in re.findall(r"\{([^{}]*)\}", body):
         for cell in row.split(",")[1:]:
             name = cell.strip()
-            if not re.match(r"[A-Za-z_]", name) or name.startswith(("METH_", "guarded<", "slot<", "method<")):
+            if not re.match(r"[A-Za-z_]", name) or name.startswith(
+                ("METH_", "guarded<", "slot<", "method<", "spoiling<", "of_layout<")
+            ):
                 continue
             if name not in PLAIN:
                 found.append(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -35,6 +35,7 @@ def set_default_dtype(d: Any) -> None:
     >>> torch.set_default_dtype(torch.float32)
     """
     _default[0] = as_dtype(d)
+    _core.forget_calls_by_types()
 
 
 def get_default_dtype() -> DType:
@@ -227,6 +228,15 @@ def leaf(made: Tensor, requires_grad: bool) -> Tensor:
     return made
 
 
+def _of_numbers(arguments: Sequence[Any]) -> DType | None:
+    """The default dtype of what is made of Python numbers with fractions; None where there are none, or tensors."""
+    if any(isinstance(one, (Tensor, numpy.generic)) for one in arguments):
+        return None
+    if any(isinstance(one, complex) for one in arguments):
+        return _default[0].complex
+    return _default[0] if any(isinstance(one, float) for one in arguments) else None
+
+
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
     has_dtype = "dtype" in inspect.signature(op.call).parameters
 
@@ -238,6 +248,8 @@ def _leaf_maker(op: Any) -> Callable[..., Tensor]:
             del kwargs["dtype"]
         if op.creates == "default":
             kwargs.setdefault("dtype", _default[0])
+        elif _default[0] is not float32 and has_dtype and (found := _of_numbers((*args, *kwargs.values()))):
+            kwargs.setdefault("dtype", found)
         if "size" in kwargs:
             args = (kwargs.pop("size"), *args)
         result = op.call(*args, **kwargs)

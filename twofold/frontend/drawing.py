@@ -67,6 +67,7 @@ class Generator:
     def draw(self) -> tuple[int, Any]:
         """Key and counter of the next draw."""
         with _counting:
+            _core.not_by_types()
             counter = self.counter
             self.counter += 1
         return self.key, varied(sample_counter(counter))

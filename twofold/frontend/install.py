@@ -13,7 +13,7 @@ import numpy
 
 from twofold import _core, index
 from twofold.config import config
-from twofold.dtypes import float32
+from twofold.dtypes import DType, Size, float32
 from twofold.errors import GraphError, TwofoldError
 from twofold.frontend import gradients, storage
 from twofold.frontend.inplace import write_out
@@ -137,6 +137,8 @@ _HOOKS: dict[str, Any] = {
     "write_storage": storage.write_storage,
     "worth_delaying": tracing.worth_delaying,
     "checks_values": tracing.checks_values,
+    "dtype_class": DType,
+    "size_class": Size,
 }
 
 
@@ -186,14 +188,20 @@ def _over_all(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _callable(function: Callable[..., Any]) -> Any:
-    """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others."""
+    """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others.
+
+    What the function calls is repeated for arguments of the same types and values without Python. A function that looks
+    at values, strides, ``requires_grad`` or whether gradients are recorded, that takes random numbers or writes to a
+    tensor, is not repeated: the core sees that it does. What depends on anything else calls ``_core.not_by_types()``.
+    """
     op = BY_CALL.get(function)
     policy = getattr(function, "autocast", "") or getattr(op, "autocast", "")
     function = _observing(function) if getattr(function, "observed", False) else function
     function = _over_all(function) if getattr(function, "empty_dim_is_all", False) else function
     arity = getattr(op, "arity", None)
     checks = getattr(op, "checks_numbers", False)
-    made = _core.operation_callable(op if arity else None, arity or 0, function, policy, checks)
+    observed = getattr(function, "observed", False)
+    made = _core.operation_callable(op if arity else None, arity or 0, function, policy, checks, not observed)
     made.__name__ = made.__qualname__ = function.__name__
     made.__doc__ = function.__doc__
     return made
@@ -210,22 +218,25 @@ _operation_type: Any = type(_core.operation_callable(None, 0, _callable))
 _operation_type.__signature__ = property(_signature)
 
 
-def guard(functions: dict[str, Any], but: Sequence[str] = ()) -> None:
+def guard(functions: dict[str, Any], but: Sequence[str] = (), by_types: bool = False) -> None:
     """Let every public Python function among ``functions`` word the errors that wrong arguments meet inside.
 
     Not those named in ``but``, which run what users give them.
     """
     for name, function in list(functions.items()):
         if name not in but:
-            functions[name] = guarded(name, function)
+            functions[name] = guarded(name, function, by_types)
 
 
-def guarded(name: str, value: Any) -> Any:
-    """``value``, or the public Python function that it is as a callable that words the errors of wrong arguments."""
+def guarded(name: str, value: Any, by_types: bool = False) -> Any:
+    """``value``, or the public Python function that it is as a callable that words the errors of wrong arguments.
+
+    With ``by_types`` the core repeats calls, see ``_callable``.
+    """
     plain = inspect.isfunction(value) and not inspect.isgeneratorfunction(inspect.unwrap(value))
     if not plain or name.startswith("_") or not value.__module__.startswith("twofold."):
         return value
-    made = _core.operation_callable(None, -1, value, getattr(value, "autocast", ""))
+    made = _core.operation_callable(None, -1, value, getattr(value, "autocast", ""), False, by_types)
     for part in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, part, getattr(value, part))
     return made

@@ -475,6 +475,11 @@ def _set_data(self: Tensor, other: Tensor) -> None:
     self._share_storage(other)
 
 
+def _by_types(method: Callable[..., Any]) -> Any:
+    """``method``, whose calls of operations follow from the types of its tensors."""
+    return _core.operation_callable(None, -1, method, "", False, True)
+
+
 METHODS: dict[str, Any] = {
     "numpy": numpy_,
     "tolist": tolist,
@@ -525,8 +530,8 @@ METHODS: dict[str, Any] = {
     "new_full": _new("full"),
     "itemsize": property(lambda self: self.dtype.itemsize),
     "grad_fn": property(grad_fn),
-    "T": property(lambda self: self.permute(*reversed(range(self.ndim)))),
-    "mT": property(lambda self: self.transpose(-2, -1)),
+    "T": property(_by_types(lambda self: self.permute(*reversed(range(self.ndim))))),
+    "mT": property(_by_types(lambda self: self.transpose(-2, -1))),
     "H": property(lambda self: self.transpose(-2, -1).conj()),
     "mH": property(lambda self: self.transpose(-2, -1).conj()),
     "real": property(lambda self: FUNCTIONS["real"](self)),
@@ -555,5 +560,6 @@ def install() -> None:
         tensor_hooks.METHODS,
     )
     for name, method in {name: method for methods in given for name, method in methods.items()}.items():
-        indexes = name in ("__getitem__", "__setitem__")
-        setattr(Tensor, name, _core.operation_callable(None, 0, method) if indexes else method)
+        if name in ("__getitem__", "__setitem__"):
+            method = _core.operation_callable(None, 0, method, "", False, name == "__getitem__")
+        setattr(Tensor, name, method)

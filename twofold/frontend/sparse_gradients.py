@@ -5,15 +5,21 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from twofold import _core
+
 _tables: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The tables by their identity: tensors compare element by element."""
 
 
 def note_lookup(table: Any, sparse: bool) -> None:
     """Remember how a table was looked up last."""
+    if sparse or _tables:
+        _core.not_by_types()
     if sparse:
+        if not _tables:
+            _core.forget_calls_by_types()
         _tables[id(table)] = table
-    elif _tables:
+    else:
         _tables.pop(id(table), None)
 
 

@@ -277,4 +277,4 @@ def gumbel_softmax(
     return flat - soft.detach() + soft
 
 
-_guard(globals())
+_guard(globals(), by_types=True)

@@ -81,6 +81,7 @@ def _in_order(
 
 def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
     if tuple(input.shape) != tuple(target.shape):
+        _core.not_by_types()  # each call warns
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}), at {_here()}. "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",

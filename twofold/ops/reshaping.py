@@ -70,7 +70,9 @@ class squeeze:
 
     def call(input: Any, dim: Any = None) -> Any:
         shape = tuple(input.shape)
-        axes = tuple(sorted(axis for axis in shapes.many_axes(dim, len(shape)) if shape[axis : axis + 1] == (1,)))
+        axes = tuple(
+            sorted(axis for axis in shapes.many_axes(dim, len(shape)) if shape[axis : axis + 1] == (1,))
+        )
         return apply("squeeze", input, attrs=(axes,))
 
     compute = lambda x, axes: ops.reshape(x, _without(tuple(x.shape), axes))

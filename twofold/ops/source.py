@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, bool_, float32, float64, int64
+from twofold.dtypes import DType, as_dtype, bool_, complex64, float32, float64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node
 from twofold.ir.types import Shape, TensorType
@@ -71,7 +71,7 @@ def dtype_of_scalar(value: Any) -> DType:
         return bool_
     if isinstance(value, int):
         return int64
-    return getattr(value, "dtype", float32)
+    return complex64 if isinstance(value, complex) else getattr(value, "dtype", float32)
 
 
 _SHAPES: tuple[Shape, ...] = ((), (5,), (2, 3), (0, 4))

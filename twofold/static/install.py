@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from twofold import _core
 from twofold.dtypes import DType, Size, string
 from twofold.errors import GraphError
 from twofold.static.array import strided_slice_of
@@ -130,7 +131,7 @@ def install() -> None:
         )
     shown: dict[str, Any] = {
         "shape": property(_shape, doc="Sizes of the axes."),
-        "__getitem__": _getitem,
+        "__getitem__": _core.operation_callable(None, 0, _getitem, "", False, True),
         "__str__": _text,
         "__format__": _formatted,
         "name": _of_declared("name", name_of, "Name in its graph."),

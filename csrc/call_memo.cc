@@ -1,0 +1,237 @@
+#include <Python.h>
+
+#include "call_memo.h"
+
+#include <bit>
+#include <utility>
+
+#include "tensor.h"
+
+namespace twofold {
+namespace {
+
+constexpr size_t kMostBytes = 2048;
+constexpr size_t kMostCalls = 16;
+constexpr int kMostLevels = 4;
+
+// Words of keys.
+namespace Word {
+enum : uint64_t { kTensor = 1, kView, kSame, kNone, kFalse, kTrue, kEllipsis, kInteger, kFloat, kString, kDtype, kTuple, kList, kSlice, kKeyword };
+}
+
+Cache<CallRecipe>& recipes() {
+  static auto& cache = *[] {
+    auto* made = new Cache<CallRecipe>("calls", 1);
+    add_holder([] { return recipes().drop_oldest(); });
+    return made;
+  }();
+  return cache;
+}
+
+bool is_number(PyObject* object) { return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object); }
+
+}  // namespace
+
+bool CallKey::name(uint64_t kind, PyObject* object) {
+  add(kind);
+  add(reinterpret_cast<uint64_t>(object));
+  named_.push_back(object);
+  return true;
+}
+
+bool CallKey::read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count, int depth) {
+  add(kind);
+  add(static_cast<uint64_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!read_one(items[i], depth + 1)) return false;
+  }
+  return bytes_.size() <= kMostBytes && depth < kMostLevels;
+}
+
+bool CallKey::read_one(PyObject* object, int depth) {
+  if (is_tensor(object)) {
+    Value* value = reinterpret_cast<PyTensor*>(object)->value;
+    if (is_symbolic(value)) return false;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i] != object) continue;
+      add(Word::kSame);
+      add(i);
+      return true;
+    }
+    add(reinterpret_cast<PyTensor*>(object)->view ? Word::kView : Word::kTensor);
+    add(reinterpret_cast<uint64_t>(value->type));
+    tensors_.push_back(object);
+    return true;
+  }
+  if (PyBool_Check(object)) {
+    add(object == Py_True ? Word::kTrue : Word::kFalse);
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    add(Word::kInteger);
+    add(static_cast<uint64_t>(number));
+    return !overflow;
+  }
+  if (object == Py_None || object == Py_Ellipsis) {
+    add(object == Py_None ? Word::kNone : Word::kEllipsis);
+    return true;
+  }
+  if (PyFloat_CheckExact(object)) {
+    add(Word::kFloat);
+    add(std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(object)));
+    return true;
+  }
+  if (PyUnicode_CheckExact(object)) return PyUnicode_CHECK_INTERNED(object) && name(Word::kString, object);
+  if (PyTuple_CheckExact(object) || Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(hooks.size_class)) {
+    return read_items(Word::kTuple, &PyTuple_GET_ITEM(object, 0), PyTuple_GET_SIZE(object), depth);
+  }
+  if (PyList_CheckExact(object)) {
+    return read_items(Word::kList, reinterpret_cast<PyListObject*>(object)->ob_item, PyList_GET_SIZE(object), depth);
+  }
+  if (PySlice_Check(object)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    PyObject* parts[] = {slice->start, slice->stop, slice->step};
+    return read_items(Word::kSlice, parts, 3, depth);
+  }
+  return Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(hooks.dtype_class) && name(Word::kDtype, object);
+}
+
+bool CallKey::read(PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
+  const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t i = 0; i < positional + keywords; ++i) {
+    if (i >= positional) {
+      PyObject* keyword = PyTuple_GET_ITEM(names, i - positional);
+      if (!PyUnicode_CHECK_INTERNED(keyword)) return false;
+      name(Word::kKeyword, keyword);
+    }
+    if (!read_one(arguments[i], 0)) return false;
+  }
+  return !tensors_.empty() && bytes_.size() <= kMostBytes;
+}
+
+CallRecipe::~CallRecipe() {
+  for (PyObject* object : numbers) Py_DECREF(object);
+  for (PyObject* object : named) Py_DECREF(object);
+}
+
+size_t CallRecipe::memory() const {
+  size_t bytes = sizeof *this + memory_of(calls) + memory_of(results) + memory_of(numbers) + memory_of(named);
+  for (const Call& call : calls) bytes += memory_of(call.operands);
+  return bytes;
+}
+
+PyObject* CallRecipe::repeat(const std::vector<PyObject*>& tensors) const {
+  std::vector<PyObject*> made, operands;
+  made.reserve(calls.size());
+  auto object_of = [&](Source source) {
+    return source.kind == Source::kArgument ? tensors[source.index] : source.kind == Source::kCall ? made[source.index] : numbers[source.index];
+  };
+  bool done = true;
+  for (const Call& call : calls) {
+    operands.clear();
+    for (Source source : call.operands) operands.push_back(object_of(source));
+    PyObject* result = call_operation(call.operation, call.attributes, operands.data(), operands.size());
+    if (!(done = result != nullptr)) break;
+    made.push_back(result);
+  }
+  PyObject* found = nullptr;
+  if (done && result == kSingle) {
+    found = Py_NewRef(object_of(results[0]));
+  } else if (done) {
+    const auto count = static_cast<Py_ssize_t>(results.size());
+    found = result == kTuple ? PyTuple_New(count) : PyList_New(count);
+    for (Py_ssize_t i = 0; found && i < count; ++i) {
+      PyObject* item = Py_NewRef(object_of(results[static_cast<size_t>(i)]));
+      if (result == kTuple) PyTuple_SET_ITEM(found, i, item);
+      else PyList_SET_ITEM(found, i, item);
+    }
+  }
+  for (PyObject* object : made) Py_DECREF(object);
+  return found;
+}
+
+thread_local CallWatch* CallWatch::innermost = nullptr;
+
+CallWatch::CallWatch(const CallKey& key) : outer_(std::exchange(innermost, this)), key_(key), recipe_(std::make_shared<CallRecipe>()) {}
+
+CallWatch::~CallWatch() {
+  innermost = outer_;
+  for (PyObject* object : results_) Py_DECREF(object);
+}
+
+void CallWatch::spoil() {
+  for (CallWatch* watch = innermost; watch; watch = watch->outer_) watch->spoiled_ = true;
+}
+
+void CallWatch::note_all(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result) {
+  for (CallWatch* watch = innermost; watch; watch = watch->outer_) watch->add(operation, attributes, arguments, count, result);
+}
+
+bool CallWatch::find(PyObject* object, CallRecipe::Source* source) {
+  // Results first: a function may return its argument from an operation that does nothing.
+  for (size_t i = results_.size(); i-- > 0;) {
+    if (results_[i] == object) {
+      *source = {CallRecipe::Source::kCall, static_cast<uint32_t>(i)};
+      return true;
+    }
+  }
+  for (size_t i = 0; i < key_.tensors().size(); ++i) {
+    if (key_.tensors()[i] == object) {
+      *source = {CallRecipe::Source::kArgument, static_cast<uint32_t>(i)};
+      return true;
+    }
+  }
+  return false;
+}
+
+void CallWatch::add(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result) {
+  if (spoiled_) return;
+  spoiled_ = !result || recipe_->calls.size() >= kMostCalls;
+  CallRecipe::Call call{operation, attributes, {}};
+  for (size_t i = 0; i < count && !spoiled_; ++i) {
+    CallRecipe::Source source{CallRecipe::Source::kNumber, static_cast<uint32_t>(recipe_->numbers.size())};
+    if (is_number(arguments[i])) recipe_->numbers.push_back(Py_NewRef(arguments[i]));
+    else spoiled_ = !find(arguments[i], &source);
+    call.operands.push_back(source);
+  }
+  if (spoiled_) return;
+  results_.push_back(Py_NewRef(result));
+  recipe_->calls.push_back(std::move(call));
+}
+
+std::shared_ptr<CallRecipe> CallWatch::recipe(PyObject* result) {
+  const bool tuple = PyTuple_CheckExact(result), list = PyList_CheckExact(result);
+  const Py_ssize_t count = tuple || list ? PySequence_Fast_GET_SIZE(result) : 1;
+  recipe_->result = tuple ? CallRecipe::kTuple : list ? CallRecipe::kList : CallRecipe::kSingle;
+  for (Py_ssize_t i = 0; i < count && !spoiled_; ++i) {
+    CallRecipe::Source source{};
+    spoiled_ = !find(tuple || list ? PySequence_Fast_GET_ITEM(result, i) : result, &source);
+    recipe_->results.push_back(source);
+  }
+  if (spoiled_) return nullptr;
+  for (PyObject* object : key_.named()) recipe_->named.push_back(Py_NewRef(object));
+  return std::move(recipe_);
+}
+
+uint64_t CallMemo::generation = 0;
+
+std::string CallMemo::whole(const CallKey& key) const {
+  std::string bytes;
+  bytes.reserve(key.bytes().size() + 2 * sizeof(uint64_t));
+  bytes.append(reinterpret_cast<const char*>(&number_), sizeof number_);
+  bytes.append(reinterpret_cast<const char*>(&generation), sizeof generation);
+  return bytes += key.bytes();
+}
+
+std::shared_ptr<CallRecipe> CallMemo::find(const CallKey& key) const { return recipes().find(whole(key)); }
+
+void CallMemo::add(const CallKey& key, const std::shared_ptr<CallRecipe>& recipe) {
+  failures_ = recipe ? 0 : failures_ + 1;
+  if (!recipe) return;
+  recipes().insert(whole(key), recipe);
+  recipes().bound();
+}
+
+}  // namespace twofold

@@ -1,0 +1,147 @@
+// Public Python functions whose calls of operations follow from the types of their tensors and from their other arguments:
+// what such a call recorded is kept by these, and recorded again without Python.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache.h"
+#include "guard.h"
+#include "signature.h"
+
+namespace twofold {
+
+// The arguments of a call: types of tensors and whether they are views, values of everything else.
+class CallKey {
+ public:
+  // False where an argument is of a kind whose value no key can hold, or a tensor stands for one that is not known yet.
+  bool read(PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
+
+  const std::string& bytes() const { return bytes_; }
+  // Objects that the key names by their addresses; borrowed.
+  const std::vector<PyObject*>& named() const { return named_; }
+  const std::vector<PyObject*>& tensors() const { return tensors_; }
+ private:
+  bool read_one(PyObject* object, int depth);
+  bool read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count, int depth);
+  bool name(uint64_t kind, PyObject* object);
+
+  void add(uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
+
+  std::string bytes_;
+  std::vector<PyObject*> named_, tensors_;
+};
+
+// The calls of operations that a Python function made, from its arguments to its result.
+struct CallRecipe {
+  // Where an operand or a result comes from: a tensor among the arguments, the result of an earlier call, or a number.
+  struct Source {
+    enum Kind : uint8_t { kArgument, kCall, kNumber } kind;
+    uint32_t index;
+  };
+  struct Call {
+    Operation* operation;
+    AttributesRef attributes;
+    std::vector<Source> operands;
+  };
+  enum Result : uint8_t { kSingle, kTuple, kList };
+
+  std::vector<Call> calls;
+  std::vector<Source> results;
+  Result result = kSingle;
+  std::vector<PyObject*> numbers, named;  // owned
+  uint64_t used = 0;
+
+  CallRecipe() = default;
+  CallRecipe(const CallRecipe&) = delete;
+  ~CallRecipe();
+  size_t memory() const;
+  // Records the calls; a new reference, or null with an error set.
+  PyObject* repeat(const std::vector<PyObject*>& tensors) const;
+};
+
+// Sees all calls of operations while it lives and a Python function runs.
+class CallWatch {
+ public:
+  explicit CallWatch(const CallKey& key);
+  ~CallWatch();
+  CallWatch(const CallWatch&) = delete;
+
+  // What the function did, if it can be repeated; its result is given.
+  std::shared_ptr<CallRecipe> recipe(PyObject* result);
+
+  // Tells the watches of this thread of a call.
+  static void note(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result) {
+    if (innermost) note_all(operation, attributes, arguments, count, result);
+  }
+  // What the functions that are watched do must not be repeated.
+  static void spoil();
+
+  // While it lives the core is at work on a call, and what it asks Python is not watched.
+  class Pause {
+   public:
+    Pause() : paused_(std::exchange(innermost, nullptr)) {}
+    ~Pause() { innermost = paused_; }
+    Pause(const Pause&) = delete;
+
+   private:
+    CallWatch* const paused_;
+  };
+
+ private:
+  static void note_all(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result);
+  bool find(PyObject* object, CallRecipe::Source* source);
+  void add(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result);
+
+  static thread_local CallWatch* innermost;
+  CallWatch* const outer_;
+  const CallKey& key_;
+  bool spoiled_ = false;
+  std::vector<PyObject*> results_;  // owned, so that no address comes to mean another tensor
+  std::shared_ptr<CallRecipe> recipe_;
+};
+
+// The function, which reads or does what a recipe does not hold.
+template <auto function>
+struct Spoiling;
+template <class Result, class... Arguments, Result (*function)(Arguments...)>
+struct Spoiling<function> {
+  static Result call(Arguments... arguments) {
+    CallWatch::spoil();
+    return function(arguments...);
+  }
+};
+template <auto function>
+inline constexpr auto spoiling = guarded<Spoiling<function>::call>;
+
+// What is known of the calls of one function.
+class CallMemo {
+ public:
+  // Whether a call without a recipe is worth watching: some functions never do what can be repeated.
+  bool tries() {
+    if (std::exchange(generation_, generation) != generation) failures_ = 0;
+    return failures_ < kMostFailures || ++skipped_ % kSkipped == 0;
+  }
+  std::shared_ptr<CallRecipe> find(const CallKey& key) const;
+  // Null where the call cannot be repeated.
+  void add(const CallKey& key, const std::shared_ptr<CallRecipe>& recipe);
+  // Every function forgets its calls.
+  static void forget_all() { ++generation; }
+
+ private:
+  static constexpr uint32_t kMostFailures = 16, kSkipped = 64;
+  static uint64_t generation;
+
+  std::string whole(const CallKey& key) const;
+
+  const uint64_t number_ = next_use();       // tells it from every other function
+  uint64_t generation_ = generation;         // in which the failures were counted
+  uint32_t failures_ = 0, skipped_ = 0;      // calls in a row that could not be repeated, and those not watched since
+};
+
+}  // namespace twofold
