@@ -26,6 +26,7 @@ from twofold.lower.builder import Builder
 from twofold.ops.joining import Block
 from twofold.ops.kernels import index_error_code, index_of_error_code
 from twofold.ops.samples import Sample
+from twofold.ops.window_loops import Windows
 from twofold.runtime import jit
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -170,3 +171,16 @@ def test_code_depends_on_its_key_alone(name: str) -> None:
             key = (op.code_key(node.attrs, types, node.type), tuple(type.dtype for type in types), node.dtype)
             text = b.finish()
             assert texts.setdefault(key, text) == text
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if isinstance(REGISTRY[name], Windows)])
+def test_planes_are_asked_for_before_their_windows_are_read(name: str) -> None:
+    """Where lanes are planes every load is strided, and comes too late unless memory is asked for ahead."""
+    op: Any = REGISTRY[name]
+    for sample in op.samples():
+        node = custom_node(op, sample)
+        if node is not None:
+            b = Builder()
+            op.emit(b, node.attrs, [value.type for value in node.inputs], node.type)
+            across = "planes" in op.code_key(node.attrs, [value.type for value in node.inputs], node.type)
+            assert b.finish().count("call void @llvm.prefetch") == across

@@ -210,3 +210,26 @@ def test_outer_products_of_bools_are_ands_that_are_ored() -> None:
     ):
         assert found.tolist() == wanted
         assert type(found.tolist()[0][0]) is type(wanted[0][0])
+
+
+PRODUCTS: dict[str, Any] = {
+    "addmv": ((2,), [(2, 4), (4,)]),
+    "addmm": ((2, 3), [(2, 4), (4, 3)]),
+    "addr": ((2, 3), [(2,), (3,)]),
+    "addbmm": ((2, 3), [(4, 2, 5), (4, 5, 3)]),
+    "baddbmm": ((4, 2, 3), [(4, 2, 5), (4, 5, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_an_input_broadcasts_to_the_product_and_the_product_to_none(name: str) -> None:
+    shape, factors = PRODUCTS[name]
+    call, operands = getattr(torch, name), [torch.ones(*sizes) for sizes in factors]
+    for fits in (shape, (1,) * len(shape), shape[1:], ()):
+        assert tuple(call(torch.ones(*fits), *operands).shape) == shape
+    for beyond in ((5, *shape), (1, *shape), (*shape[:-1], shape[-1] + 1), (shape[0] + 1, *shape[1:])):
+        with pytest.raises(ShapeError, match=f"^{name}: .* broadcast"):
+            call(torch.ones(*beyond), *operands)
+    narrow = [torch.ones(*(1 if size == shape[-1] else size for size in sizes)) for sizes in factors]
+    with pytest.raises(ShapeError, match=f"^{name}: .* broadcast"):
+        call(torch.ones(*shape), *narrow)

@@ -11,7 +11,11 @@ import pytest
 import twofold as torch
 from twofold import _core
 from twofold.autodiff.check import compare_gradients, numeric_vjp
+from twofold.autodiff.reverse import closed_graph, vjp_graph
+from twofold.dtypes import float64
 from twofold.frontend.gradients import grad
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import tensor_type
 
 
 @pytest.fixture(autouse=True)
@@ -147,3 +151,17 @@ def test_low_rank() -> None:
         numpy.testing.assert_allclose(s.numpy(), numpy.linalg.svd(centred)[1][..., :2], atol=1e-10)
     with pytest.raises(ValueError, match="q=6 for matrices of 2 by 3"):
         torch.svd_lowrank(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("mode", ["reduced", "complete"])
+def test_the_gradient_of_a_square_qr_is_that_of_a_tall_one(mode: str) -> None:
+    """Only wide matrices have columns beside the square part, and take more operations."""
+
+    def count(*shape: int, mode: str = mode) -> int:
+        graph = closed_graph(REGISTRY["qr_packed"], (mode,), [tensor_type(float64, shape)])
+        found = vjp_graph(graph, 0)
+        assert found is not None
+        return sum(1 for _ in found[0].nodes())
+
+    assert count(3, 3) == count(4, 3, mode="reduced") < count(3, 4)
+    assert count(2, 3, 3) == count(2, 4, 3, mode="reduced") < count(2, 3, 4)

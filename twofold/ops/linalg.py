@@ -335,7 +335,9 @@ class addmm:
         need_one_dtype(input=x.type, mat1=a.type, mat2=b.type)
         need_axes("mat1", a, 2)
         need_axes("mat2", b, 2)
-        return scaled_sum(x, beta, ops.matmul(a, b), alpha)
+        product = ops.matmul(a, b)
+        shapes.expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
+        return scaled_sum(x, beta, product, alpha)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b)
     samples = lambda: [example((), (5,), (2, 3), (3, 5), 1, 2), example((), (2, 5), (2, 3), (3, 5), 0, 1)]
