@@ -14,7 +14,7 @@ from twofold.static.define import as_dtype, convert_to_tensor, define
 from twofold.static.graph import Operation, Tensor, describe
 
 
-def _sign(name: str, holds: Callable[[Any], Any], words: str) -> Callable[..., Operation]:
+def _sign(name: str, holds: Callable[[Any], Any], words: str, example: float) -> Callable[..., Operation]:
     def check(
         x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
     ) -> Operation:
@@ -26,16 +26,24 @@ def _sign(name: str, holds: Callable[[Any], Any], words: str) -> Callable[..., O
 
     label = name
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"An ``Assert`` that all elements are {words}."
+    check.__doc__ = (
+        f"An ``Assert`` that all elements are {words}.\n\n"
+        "    >>> import twofold.static as tf\n"
+        f"    >>> check = tf.{name}({example})\n"
+        "    >>> with tf.Session() as session:\n"
+        "    ...     session.run(check)"
+    )
     return check
 
 
-assert_positive = _sign("assert_positive", lambda value: ops.greater(value, 0), "above zero")
-assert_negative = _sign("assert_negative", lambda value: ops.less(value, 0), "below zero")
+assert_positive = _sign("assert_positive", lambda value: ops.greater(value, 0), "above zero", 2.0)
+assert_negative = _sign("assert_negative", lambda value: ops.less(value, 0), "below zero", -2.0)
 assert_non_negative = _sign(
-    "assert_non_negative", lambda value: ops.greater_equal(value, 0), "not below zero"
+    "assert_non_negative", lambda value: ops.greater_equal(value, 0), "not below zero", 0.0
 )
-assert_non_positive = _sign("assert_non_positive", lambda value: ops.less_equal(value, 0), "not above zero")
+assert_non_positive = _sign(
+    "assert_non_positive", lambda value: ops.less_equal(value, 0), "not above zero", 0.0
+)
 
 
 def _close(a: Any, b: Any, rtol: float, atol: float) -> Any:

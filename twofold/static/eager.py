@@ -42,7 +42,13 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 
 def disable_eager_execution() -> None:
-    """Declare operations, which a session runs, from now on: as it is from the start."""
+    """Declare operations, which a session runs, from now on: as it is from the start.
+
+    >>> import twofold.static as tf
+    >>> tf.disable_eager_execution()
+    >>> tf.executing_eagerly()
+    False
+    """
     mode.stop()
 
 

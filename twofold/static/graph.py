@@ -453,7 +453,13 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Start over with a new, empty default graph; raises AssertionError inside ``Graph.as_default()``."""
+    """Start over with a new, empty default graph; raises AssertionError inside ``Graph.as_default()``.
+
+    >>> import twofold.static as tf
+    >>> tf.reset_default_graph()
+    >>> tf.get_default_graph().get_operations()
+    []
+    """
     if local.graphs:
         raise AssertionError(
             "reset_default_graph inside a graph's as_default() block. Leave the block first."

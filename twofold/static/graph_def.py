@@ -96,7 +96,12 @@ class AttrList(Message):
 
 
 class AttrValue(Message):
-    """The value of an attribute of a node."""
+    """The value of an attribute of a node.
+
+    >>> import twofold.static as tf
+    >>> tf.AttrValue(i=3).WhichOneof("value")
+    'i'
+    """
 
     ListValue = AttrList
     FIELDS: ClassVar[dict[str, Field]] = {
@@ -114,7 +119,13 @@ class AttrValue(Message):
 
 
 class NodeDef(Message):
-    """One operation; ``input`` lists ``name``, ``name:index`` for a later output, and ``^name`` for a control input."""
+    """One operation; ``input`` lists ``name``, ``name:index`` for a later output, and ``^name`` for a control input.
+
+    >>> import twofold.static as tf
+    >>> node = tf.NodeDef(name="y", op="Neg", input=["x"])
+    >>> node.op, list(node.input)
+    ('Neg', ['x'])
+    """
 
     FIELDS: ClassVar[dict[str, Field]] = {
         "name": Field(1, "string"),

@@ -143,7 +143,8 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
     """Write a graph to ``logdir/name``, as text or in the wire format; returns the path.
 
-    >>> import tempfile, twofold.static as tf
+    >>> import tempfile
+    >>> import twofold.static as tf
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.constant(1.0, name="x")
     >>> with tempfile.TemporaryDirectory() as folder:

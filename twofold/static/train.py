@@ -9,10 +9,11 @@ from typing import Any
 from twofold.dtypes import float64, int64
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
+from twofold.static import modes
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
-from twofold.static.graph import Operation, at_once, get_default_graph
+from twofold.static.graph import Operation, get_default_graph
 from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse as _refuse
@@ -224,7 +225,7 @@ class AdamOptimizer(Optimizer):
         assert step is not None
         if not isinstance(beta, (int, float)):
             return define("BiasCorrection", _correction, (as_tensor(beta), self._count), {}, None).outputs[0]
-        if at_once():
+        if modes.at_once():
             return 1 - beta ** int(step.numpy())
         made = step.graph.add("BiasCorrection", None, [tensor_type(float64, (), True)], ())
         made.number_of = lambda state: 1 - beta ** (state[step].item() + 1)
@@ -350,7 +351,7 @@ def create_global_step(graph: Any = None) -> Variable:
     found = graph or get_default_graph()
     if found.get_collection(GraphKeys.GLOBAL_STEP):
         raise ValueError('"global_step" already exists.')
-    with nullcontext() if at_once() else found.as_default(), found.name_scope(None):
+    with nullcontext() if modes.at_once() else found.as_default(), found.name_scope(None):
         made = Variable(constant(0, int64), False, name="global_step")
     found.add_to_collection(GraphKeys.GLOBAL_STEP, made)
     return made
