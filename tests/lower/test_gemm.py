@@ -24,7 +24,7 @@ from twofold.lower.gemm import (
     count_choices,
     plan_matmul,
 )
-from twofold.lower.gemm_kernel import MAX_BLOCK_ROWS
+from twofold.lower.gemm_kernel import MAX_BLOCK_ROWS, PARAMS
 from twofold.runtime import jit
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -370,3 +370,30 @@ def test_the_rows_of_large_products_are_work_for_several_threads(m: int, batch: 
     assert blocks(m, 600) == max(-(-m // MAX_BLOCK_ROWS), min(-(-m // 48), wanted))
     assert blocks(m, 1 << 18) == -(-m // 48)
     assert blocks(40, 1) == 1
+
+
+@pytest.mark.parametrize("k", [64, 512, 4096])
+@pytest.mark.parametrize("n", [16, 100, 1000])
+def test_a_vector_times_a_transposed_matrix_copies_nothing(n: int, k: int) -> None:
+    """Packing reads and writes every element once, for a product that reads each once itself; many rows repay it."""
+
+    def scratch(m: int) -> list[int]:
+        operands = Operand(0, k, 1), Operand(0, 1, k), Operand(0, n, 1)
+        return plan_matmul(MatmulProblem(1, m, n, k, *operands, dtypes.float32)).scratch_bytes
+
+    assert scratch(1) == []
+    assert len(scratch(64)) == 1
+
+
+@pytest.mark.parametrize("k", [1, 256, 257, 1000, 1025, 4097])
+def test_long_contractions_are_cut_into_equal_blocks(k: int) -> None:
+    """As few as keep what is read in the cache: 1024 steps, or 256 where an operand is read in strides."""
+    limits = set()
+    for left in (Operand(0, 1, 70), Operand(0, k, 1)):
+        problem = MatmulProblem(1, 70, 90, k, left, Operand(0, 90, 1), Operand(0, 90, 1), dtypes.float32)
+        for choice in range(count_choices(problem)):
+            plan = plan_matmul(problem, choice=choice)
+            numbers = dict(zip(PARAMS, plan.calls[-1].params, strict=True))
+            limits.add(limit := 1024 if numbers["a_k"] == 1 and plan.scratch_bytes else 256)
+            assert numbers["block_k"] == -(-k // -(-k // limit))
+    assert limits == {256, 1024}

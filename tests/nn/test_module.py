@@ -243,3 +243,39 @@ def test_children_that_are_absent_or_shared() -> None:
     names = [name for name, _ in module.named_modules(remove_duplicate=False)]
     assert names == ["", "first", "again", "last", "last.0"]
     assert [name for name, _ in module.named_parameters()] == ["first.weight", "first.bias"]
+
+
+def test_assigned_state_is_held_and_not_copied() -> None:
+    """The module takes the given tensors with their dtypes; whether they need gradients stays as it was."""
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2))
+            self.frozen = nn.Parameter(torch.ones(2), requires_grad=False)
+            self.register_buffer("kept", torch.ones(3))
+            self.inner = nn.Linear(2, 2)
+
+    module, copied = Mixed(), Mixed()
+    given = {key: torch.full(tuple(x.shape), 2.0).double() for key, x in module.state_dict().items()}
+    former = dict(module.named_parameters())
+    assert not any(module.load_state_dict(given, assign=True))
+    for key, parameter in module.named_parameters():
+        assert isinstance(parameter, nn.Parameter) and parameter is not former[key]
+        assert parameter.data_ptr() == given[key].data_ptr()
+        assert parameter.requires_grad is (key != "frozen")
+    assert module.kept is given["kept"]
+    copied.load_state_dict(given)
+    assert all(x.dtype is torch.float32 and (x == 2).all() for x in copied.state_dict().values())
+    with pytest.raises(RuntimeError, match="size mismatch for kept"):
+        module.load_state_dict({**given, "kept": torch.ones(4)}, assign=True)
+
+
+def test_what_a_module_is_converted_to_is_checked() -> None:
+    layer = nn.Linear(1, 1)
+    for wrong in (3, "float32"):
+        with pytest.raises(ValueError, match="memory_format"):
+            layer.to(memory_format=wrong)
+    assert layer.to(memory_format=torch.channels_last) is layer
+    with pytest.raises(TypeError, match="only accepts floating point"):
+        layer.to(torch.int64)

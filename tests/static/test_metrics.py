@@ -91,3 +91,16 @@ def test_names_and_collections():
         share, _ = tf.metrics.percentage_below(tf.constant([1.0, 2.0]), 1.5)
         session.run(tf.local_variables_initializer())
         assert session.run(share) == 0.0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_last_axis_that_one_side_alone_has_is_dropped(name):
+    labels, guesses = numpy.random.default_rng(3).integers(0, 2, (2, 3, 4)).astype("float32")
+    wanted = METRICS[name](labels, guesses, numpy.ones((3, 4)))
+    metric = getattr(tf.metrics, name)
+    for given in ((labels, guesses), (labels[..., None], guesses), (labels, guesses[..., None])):
+        with tf.Graph().as_default(), tf.Session() as session:
+            value, update = metric(*given)
+            session.run(tf.local_variables_initializer())
+            assert session.run(update) == pytest.approx(wanted, rel=1e-6)
+            assert session.run(value) == pytest.approx(wanted, rel=1e-6)
