@@ -165,3 +165,44 @@ def test_the_gradient_of_a_square_qr_is_that_of_a_tall_one(mode: str) -> None:
 
     assert count(3, 3) == count(4, 3, mode="reduced") < count(3, 4)
     assert count(2, 3, 3) == count(2, 4, 3, mode="reduced") < count(2, 3, 4)
+
+
+def cofactors(a: Any) -> Any:
+    """Signed determinants of what is left without a row and a column: the derivatives of the determinant."""
+    found = numpy.empty_like(a)
+    for row, column in numpy.ndindex(a.shape):
+        rest = numpy.delete(numpy.delete(a, row, 0), column, 1)
+        found[row, column] = (-1) ** (row + column) * numpy.linalg.det(rest)
+    return found
+
+
+RANKS = {
+    "rank 1 of 2": [[1.0, 2.0], [2.0, 4.0]],
+    "rank 0 of 2": [[0.0, 0.0], [0.0, 0.0]],
+    "not symmetric": [[0.0, 1.0], [0.0, 0.0]],
+    "rank 2 of 3": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]],
+    "rank 1 of 3": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [-1.0, -2.0, -3.0]],
+    "nearly singular": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0 + 1e-13], [1.0, 0.0, 1.0]],
+    "equal singular values": [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
+    "small": [[1e-5, 2e-5, 0.0], [2e-5, 4e-5, 0.0], [0.0, 3e-5, 1e-5]],
+    "regular": [[2.0, 1.0, 0.0, 1.0], [0.0, 3.0, 1.0, 0.0], [1.0, 0.0, 2.0, 1.0], [0.0, 1.0, 0.0, 1.0]],
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_second_derivatives_of_a_determinant_need_no_inverse(name: str) -> None:
+    a = numpy.array(RANKS[name])
+    weights = numpy.random.default_rng(5).normal(size=a.shape)
+    x = torch.tensor(a, requires_grad=True)
+    first = grad(torch.linalg.det(x), [x], create_graph=True)[0]
+    numpy.testing.assert_allclose(
+        first.detach().numpy(), cofactors(a), rtol=1e-9, atol=1e-9 * abs(a).max() ** 2
+    )
+    second = grad((first * torch.tensor(weights)).sum(), [x])[0].numpy()
+    step = abs(a).max() * 1e-3 + (abs(a).max() == 0)
+    wanted = numpy.empty_like(a)
+    for place in numpy.ndindex(a.shape):
+        moved = numpy.zeros_like(a)
+        moved[place] = step
+        wanted[place] = ((cofactors(a + moved) - cofactors(a - moved)) * weights).sum() / (2 * step)
+    numpy.testing.assert_allclose(second, wanted, rtol=1e-7, atol=1e-8 * abs(wanted).max())

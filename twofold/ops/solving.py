@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy
@@ -22,6 +23,8 @@ from twofold.ops.matrices import (
     check_same_dtype,
     common_batch,
     conjugate,
+    diagonal_matrix,
+    diagonal_of,
     identity_like,
     linalg_function,
     observed,
@@ -29,8 +32,11 @@ from twofold.ops.matrices import (
     real,
     with_batch,
 )
+from twofold.ops.movement import axis_numbers
 from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
+from twofold.ops.scan import products_of_others
+from twofold.ops.spectral import svd
 from twofold.ops.triangular import complex_matrices, well_conditioned
 
 
@@ -280,6 +286,30 @@ def _each_matrix(numbers: Any) -> Any:
     return ops.unsqueeze(ops.unsqueeze(numbers, -1), -1)
 
 
+def _products_without_two(s: Any) -> Any:
+    """The products of all numbers but those of a row and of a column, with zeros on the diagonal."""
+    size = s.shape[-1]
+    shape = (*s.shape, size)
+    row, column = (axis_numbers(len(shape) - k, shape) for k in (2, 1))
+    same = ops.equal(row, column)
+    without_one = ops.where(same, 1, ops.unsqueeze(s, -2))
+    found = products_of_others(ops.reshape(without_one, (prod(s.shape), size, 1)))
+    return ops.where(same, 0, ops.reshape(found, shape))
+
+
+def _adjugate_gradient(ct: Any, u: Any, s: Any, vh: Any) -> Any:
+    """The gradient of the adjugate by the singular value decomposition, in which nothing is divided.
+
+    Of a diagonal matrix S + E the adjugate has the products of all but one diagonal element on its diagonal, and
+    beside it, to first order, minus E times the products of all but two.
+    """
+    sign = apply("determinant", u) * apply("determinant", vh)
+    moved = (vh @ ct @ u) * conjugate(_each_matrix(sign))
+    others = _products_without_two(s)
+    along = ops.sum(others * ops.unsqueeze(diagonal_of(moved), -2), -1)
+    return u @ (diagonal_matrix(along) - others * moved) @ vh
+
+
 @host
 class adjugate(MatrixOperation):
     """``det(A) inv(A)``, which singular matrices have, too.
@@ -299,15 +329,21 @@ class adjugate(MatrixOperation):
         return sign[..., None, None] * (turned @ u.swapaxes(-1, -2).conj())
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
-        """Uses the inverse; a singular matrix counts as one with a slightly larger diagonal."""
+        """By the inverse; where that loses more than half of the digits, by the singular value decomposition.
+
+        The latter alone would not do, as its own gradient is wrong where singular values are equal.
+        """
         (a,) = rest
-        zero = _each_matrix(ops.equal(apply("determinant", a), 0))
-        inverse = adjoint(
-            apply("inverse_matrix", ops.where(zero, a + identity_like(a) * 1e-4, a), attrs=(False,))
-        )
+        if not a.shape[-1]:
+            return (ct,)
+        u, s, vh = svd(a, False)
+        least, most = (_each_matrix(ops.select(s, -1, k)) for k in (-1, 0))
+        singular = least <= most * float(numpy.finfo(s.dtype.numpy).eps) ** 0.5
+        inverse = adjoint(apply("inverse_matrix", ops.where(singular, identity_like(a), a), attrs=(False,)))
         turned = adjoint(y)
         overlap = ops.sum(conjugate(ct) * adjoint(inverse), (-2, -1), True)
-        return (conjugate(overlap) * turned - inverse @ ct @ turned,)
+        regular = conjugate(overlap) * turned - inverse @ ct @ turned
+        return (ops.where(singular, _adjugate_gradient(ct, u, s, vh), regular),)
 
     def samples(self) -> Sequence[Sample]:
         rank_one = numpy.ones((3, 3), numpy.float32)
