@@ -26,7 +26,7 @@ namespace {
 
 // Copies a result into memory that is shared with somebody outside.
 bool write_into(PyTensor* tensor, ValueRef value) {
-  if (!realise(value.get())) return false;
+  if (!need_values(value.get()) || !realise(value.get())) return false;
   Buffer* target = tensor->value->buffer.get();
   if (target->read_only) {
     PyErr_SetString(PyExc_RuntimeError, "an in-place operation on a tensor that shares read-only memory. Clone it first.");

@@ -204,6 +204,8 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer);
 ValueRef kept_value(const std::shared_ptr<History>& history, size_t index);
 // Gives all values that gradients of the trace read to the hook, and keeps what it returns; false with a Python error set.
 bool pack_saved(History& history, PyObject* pack, PyObject* unpack);
+// False with a Python error set for a declared value, which has no memory.
+bool need_values(const Value* value);
 // What `data` holds, at the place in the graph where `value` stands; both are computed. Null with a Python error set.
 ValueRef with_data(Value* value, Value* data);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.

@@ -375,8 +375,18 @@ ValueRef kept_value(const std::shared_ptr<History>& history, size_t index) {
   return value;
 }
 
+bool need_values(const Value* value) {
+  if (!value->declared) return true;
+  PyErr_Format(PyExc_RuntimeError,
+               "a value that depends on a placeholder (%s) is written where the graph does not reach: to memory shared with an array, or to a "
+               "tensor that shares storage by .data. Run the graph with Session.run, and write its result.",
+               line_text(value->location).c_str());
+  return false;
+}
+
 ValueRef with_data(Value* value, Value* data) {
   ValueRef held = share(value), source = share(data);
+  if (!need_values(data)) return ValueRef();
   if ((!value->is_leaf && !realise(value)) || !realise(data)) return ValueRef();
   ValueRef made = at_place_of(value, data->type, data->buffer);
   made->location = data->location;

@@ -8,11 +8,11 @@ import pytest
 
 import twofold as torch
 
-SAME = {
+SAME = (
     "sum", "mean", "prod", "amax", "amin", "cumsum", "cumprod", "squeeze", "logsumexp", "logcumsumexp",
     "nansum", "nanmean", "flip",
-}  # fmt: skip
-PAIRS = {"max", "min", "sort", "median", "mode", "cummax", "cummin"}
+)  # fmt: skip
+PAIRS = ("max", "min", "sort", "median", "mode", "cummax", "cummin")
 CALLS: dict[str, Any] = {
     **{name: lambda x, d, name=name: getattr(x, name)(d) for name in SAME},
     **{name: lambda x, d, name=name: getattr(x, name)(dim=d)[0] for name in PAIRS},

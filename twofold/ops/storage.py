@@ -33,7 +33,8 @@ def layout_of(tensor: Any) -> Layout:
     while (view := tensor._view) is not None:
         tensor, *step = view
         steps.append(step)
-    found: Any = Layout(tensor.dtype, tuple(tensor.shape), row_major(tensor.shape))
+    shape = tensor.type_.shape  # of declared tensors, too
+    found: Any = Layout(tensor.dtype, shape, row_major(shape))
     for op, attrs, inputs in reversed(steps):
         if op is not None:
             found = op.layout(attrs, found, inputs)
