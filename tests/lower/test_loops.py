@@ -162,6 +162,26 @@ def test_maps_of_every_form_and_dtype(dtype: DType) -> None:
             assert found[0].tobytes() == evaluate(graph, arrays)[0].tobytes(), form
 
 
+@pytest.mark.parametrize("shape", [(35, 70), (16, 48), (1030, 33), (3, 35, 70)], ids=str)
+def test_tiles_beside_what_varies_along_one_axis_or_none(shape: tuple[int, ...]) -> None:
+    """What varies along the rows alone is computed once for each, what varies along none once for all."""
+    *outer, rows, columns = shape
+
+    def function(x: Node, y: Node, row: Node, column: Node, scalar: Node, batch: Node) -> Any:
+        turned = ops.permute(x, (*range(len(outer)), len(outer) + 1, len(outer)))
+        first = turned * (row * row + 1.0) + y * (column * column - 2.0)
+        return [first * (scalar + 3.0), turned + row * scalar, y - turned * (batch * 0.5)]
+
+    shapes = ((*outer, columns, rows), shape, (rows, 1), (columns,), (), (*outer, 1, 1))
+    graph, program = compiled(function, *((float32, sizes) for sizes in shapes))
+    assert set(forms(program)) == {"tiles"}
+    arrays = drawn(graph)
+    for pieces in (1, 5):
+        found = run_program(program, arrays, pieces)
+        for one, wanted in zip(found, evaluate(graph, arrays), strict=True):
+            assert one.tobytes() == wanted.tobytes()
+
+
 def _block(x: Node) -> Node:
     sizes, steps, axes = (6, 25), (2, 1), (0, 1)
     return apply("slice", x, constant(3), constant(5), attrs=(sizes, steps, axes))

@@ -234,6 +234,15 @@ def test_custom_gradients():
     assert lists([y, tape.gradient(y, x)]) == [6, 21]
 
 
+def test_values_stay_values_and_become_constants_of_graphs():
+    x = tf.constant([1.0, 2.0])
+    assert tf.convert_to_tensor(x) is x
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = tf.convert_to_tensor(x)
+        assert made.op.type == "Const"
+        assert session.run(made * 2.0).tolist() == [2.0, 4.0]
+
+
 def test_graphs_beside():
     with tf.Graph().as_default(), tf.Session() as session:
         assert not tf.executing_eagerly()

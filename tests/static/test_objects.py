@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
+import twofold as torch
 import twofold.static as tf
 
 
@@ -202,3 +203,20 @@ def test_cells_know_their_sizes() -> None:
     assert stack.output_size == 2
     dropped = cell.DropoutWrapper(cell.GRUCell(4), output_keep_prob=0.5)
     assert dropped.output_size == 4 and dropped.state_size == 4
+
+
+def test_a_tensor_of_values_becomes_a_constant_and_one_of_the_graph_stays(graph: Any) -> None:
+    values = torch.tensor([1.0, 2.0], requires_grad=True)
+    made = tf.convert_to_tensor(values)
+    assert (made.op.type, made.graph, made.dtype) == ("Const", graph, tf.float32)
+    assert tf.convert_to_tensor(made) is made
+    for given in (tf.placeholder(tf.float32, [2]), made * 2.0, tf.get_variable("w", [2]).read_value()):
+        count = len(graph.get_operations())
+        assert tf.convert_to_tensor(given) is given
+        assert len(graph.get_operations()) == count
+    with tf.Session() as session:
+        assert session.run(made).tolist() == [1.0, 2.0]
+        values.data[0] = 5.0
+        assert session.run(made).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="is not of float64"):
+        tf.convert_to_tensor(values, tf.float64)
