@@ -21,6 +21,7 @@ from twofold.frontend.gradients import (
     no_grad,
     set_grad_enabled,
 )
+from twofold.ops.base import ops
 
 Tensor = _core.Tensor
 
@@ -90,6 +91,24 @@ def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor
     return [found] if isinstance(found, Tensor) else list(found)
 
 
+def _on_parts(function: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """A function and its inputs with pairs of real and imaginary parts in place of complex numbers."""
+    complex_ = [isinstance(one, Tensor) and one.requires_grad and one.dtype.kind == "c" for one in given]
+    parts = [
+        ops.view_as_real(one.detach()).clone().requires_grad_() if flag else one
+        for one, flag in zip(given, complex_, strict=True)
+    ]
+
+    def made(*values: Any) -> list[Tensor]:
+        whole = [
+            ops.view_as_complex(one) if flag else one for one, flag in zip(values, complex_, strict=True)
+        ]
+        found = _outputs(function, whole)
+        return [ops.view_as_real(one) if one.dtype.kind == "c" else one for one in found]
+
+    return made, parts
+
+
 def _differences(
     function: Callable[..., Any], inputs: list[Any], place: int, eps: float
 ) -> list[numpy.ndarray]:
@@ -142,10 +161,11 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of ``func`` agree with central differences, for all inputs that require grad.
 
-    Give float64 inputs. Raises GradcheckError where they do not agree, or returns False without
-    ``raise_exception``. Gradients have the same bits each time, always the dtype of their input, and exist as zeros
-    where they are undefined, so ``nondet_tol``, ``check_grad_dtypes`` and ``check_undefined_grad`` have nothing to
-    find; ``fast_mode`` has no effect. Raises ArgumentError for checks that are not made: batched and forward ones.
+    Give float64 or complex128 inputs; of complex ones the gradients of both parts are compared. Raises GradcheckError
+    where they do not agree, or returns False without ``raise_exception``. Gradients have the same bits each time,
+    always the dtype of their input, and exist as zeros where they are undefined, so ``nondet_tol``,
+    ``check_grad_dtypes`` and ``check_undefined_grad`` have nothing to find; ``fast_mode`` has no effect. Raises
+    ArgumentError for checks that are not made: batched and forward ones.
 
     >>> import twofold as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
@@ -165,6 +185,7 @@ def gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
+    func, given = _on_parts(func, given)
     for place in places:
         expected = _differences(func, given, place, eps)
         for number, output in enumerate(_outputs(func, given)):

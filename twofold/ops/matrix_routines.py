@@ -39,7 +39,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
             x[..., start:end, :] -= a[..., start:end, :start] @ x[..., :start, :]
         for row in range(start, end):
             if row > start:
-                known = a[..., row : row + 1, start:row] @ x[..., start:row, :]
+                known = a[..., row, None, start:row] @ x[..., start:row, :]
                 x[..., row, :] -= known[..., 0, :]
             if not unit:
                 x[..., row, :] /= a[..., row, row, None]

@@ -109,7 +109,7 @@ def _svd_gradient(u: Any, s: Any, vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
     if u.dtype.kind == "c":
         phase = ops.imag(ops.diagonal(left - right, 0, -2, -1)) * inverse * 0.5
         inner = inner + diagonal_matrix(ops.complex(phase * 0, phase))
-    if u.shape[-2] == u.shape[-1] == vh.shape[-1]:
+    if u.shape[-2] == vh.shape[-1]:
         return u @ inner @ vh
     outside = gu * ops.unsqueeze(inverse, -2)
     tall = (u @ inner + outside - u @ (adjoint(u) @ outside)) @ vh

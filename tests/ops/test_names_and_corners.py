@@ -1,0 +1,78 @@
+"""Names of gradient functions and methods, gradients at corners, and shapes of single elements."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+import scipy.linalg
+
+import twofold as torch
+
+ALL, SOME = (
+    {"sum": "SumBackward0", "mean": "MeanBackward0", "prod": "ProdBackward0"},
+    {
+        "sum": "SumBackward1",
+        "mean": "MeanBackward1",
+        "prod": "ProdBackward1",
+    },
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_reductions_over_all_axes_and_over_some_have_pytorchs_names(name: str) -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    assert getattr(x, name)().grad_fn.name() == ALL[name]
+    assert getattr(x, name)(dim=1).grad_fn.name() == SOME[name]
+    assert x.amax().grad_fn.name() == "AmaxBackward0" or x.amax().grad_fn.name().startswith("Max")
+
+
+def test_the_gradient_of_hypot_is_zero_at_the_origin() -> None:
+    a, b = (torch.zeros(2, requires_grad=True) for _ in range(2))
+    torch.hypot(a, b).sum().backward()
+    assert a.grad.tolist() == [0, 0] and b.grad.tolist() == [0, 0]
+    a, b = torch.tensor([3.0], requires_grad=True), torch.tensor([4.0], requires_grad=True)
+    torch.hypot(a, b).sum().backward()
+    numpy.testing.assert_allclose([a.grad.item(), b.grad.item()], [0.6, 0.8], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_the_median_is_a_method_too(name: str) -> None:
+    x = torch.tensor([[4.0, 1.0, 3.0], [9.0, 7.0, 8.0]])
+    assert getattr(x, name)().item() == 4.0
+    values, indices = getattr(x, name)(1)
+    assert values.tolist() == [3.0, 8.0] and indices.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_powers_of_a_vector(count: int) -> None:
+    x = numpy.array([2.0, 3.0])
+    found = torch.linalg.vander(torch.tensor(x), N=count)
+    numpy.testing.assert_array_equal(found.numpy(), numpy.vander(x, count, increasing=True))
+    with pytest.raises((RuntimeError, ValueError)):
+        torch.linalg.vander(torch.tensor(x), N=0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 40, 70, 130])
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+def test_triangular_systems_of_every_block(size: int, upper: bool, unit: bool) -> None:
+    generator = numpy.random.default_rng(size)
+    a = generator.normal(size=(2, size, size)) / size + 2 * numpy.eye(size)
+    b = generator.normal(size=(2, size, 3))
+    wanted = [scipy.linalg.solve_triangular(m, r, lower=not upper, unit_diagonal=unit) for m, r in zip(a, b)]
+    found = torch.linalg.solve_triangular(torch.tensor(a), torch.tensor(b), upper=upper, unitriangular=unit)
+    numpy.testing.assert_allclose(found.numpy(), wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 2), (4, 2, 3), (3, 2, 2)])
+def test_the_gradient_of_batched_singular_values(shape: tuple[int, ...]) -> None:
+    generator = numpy.random.default_rng(1)
+    x = torch.tensor(generator.normal(size=shape), requires_grad=True)
+
+    def reconstructed(x: torch.Tensor) -> torch.Tensor:
+        u, s, vh = torch.linalg.svd(x, full_matrices=False)
+        return (u * (s.unsqueeze(-2) ** 2)) @ vh
+
+    assert torch.autograd.gradcheck(reconstructed, (x,))
+    z = torch.tensor(generator.normal(size=shape) + 1j * generator.normal(size=shape), requires_grad=True)
+    assert torch.autograd.gradcheck(reconstructed, (z,))

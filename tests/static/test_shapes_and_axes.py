@@ -1,0 +1,58 @@
+"""Shapes that variables accept, axes of batch normalisation, and shapes of functions of strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+
+def test_a_variable_takes_a_shape_that_fits() -> None:
+    variable = tf.Variable(numpy.zeros((2, 3), numpy.float32))
+    for shape in ([2, 3], [None, 3], None):
+        variable.set_shape(shape)
+    assert variable.shape.as_list() == [2, 3]
+    for shape in ([3, 3], [2], [2, 3, 1]):
+        with pytest.raises(ValueError):
+            variable.set_shape(shape)
+
+
+@pytest.mark.parametrize("axis", [[1, 2], [], 7, -5, (0, 3)])
+def test_batch_normalisation_keeps_one_axis_of_its_input(axis: Any) -> None:
+    x = tf.placeholder(tf.float32, [2, 3, 4, 5])
+    with pytest.raises((ValueError, IndexError, RuntimeError)):
+        tf.layers.batch_normalization(x, axis=axis)
+
+
+@pytest.mark.parametrize("axis", [1, -3, [1], (-1,), 3])
+def test_batch_normalisation_over_the_others(axis: Any) -> None:
+    tf.reset_default_graph()
+    values = numpy.random.default_rng(0).normal(size=(6, 3, 4, 5)).astype(numpy.float32)
+    made = tf.layers.batch_normalization(tf.constant(values), axis=axis, training=True)
+    kept = int(numpy.ravel(axis)[0]) % 4
+    others = tuple(k for k in range(4) if k != kept)
+    mean, variance = values.mean(others, keepdims=True), values.var(others, keepdims=True)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(made)
+    numpy.testing.assert_allclose(found, (values - mean) / numpy.sqrt(variance + 1e-3), atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wanted"),
+    [
+        ([None], [3], [3]),
+        ([None], [1], [None]),
+        ([1], [None], [None]),
+        ([3], [None], [3]),
+        ([2, 1], [3], [2, 3]),
+        ([None, 2], [2], [None, 2]),
+        ([None], [None], [None]),
+    ],
+)
+def test_the_shape_of_joined_strings(one: list[Any], other: list[Any], wanted: list[Any]) -> None:
+    made = tf.string_join([tf.placeholder(tf.string, one), tf.placeholder(tf.string, other)])
+    assert made.shape.as_list() == wanted
