@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
-auto& executables = *new Cache<Executable>("executables", 6);
+auto& executables = *new Cache<Executable>("executables", 5);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace

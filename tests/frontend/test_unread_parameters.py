@@ -22,6 +22,7 @@ NOT_NEEDED = "part of the interface; this class computes the result from its oth
 CHECKED = "numbers of rows are always checked"
 NO_SUMMARIES = "summaries record nothing yet, which the first use of each warns of"
 
+RUNS_PYTHON = "the function runs as Python in every call"
 REASONS: dict[tuple[str, str], str] = {
     # ("function of the package, without the module", "parameter"): why it has no effect on the result
     ("argsort", "stable"): ALWAYS,
@@ -107,6 +108,20 @@ REASONS: dict[tuple[str, str], str] = {
     ("Saver.save", "strip_default_attrs"): "the graph is written without attributes",
     ("is_gpu_available", "cuda_only"): NO_DEVICE,
     ("is_gpu_available", "min_cuda_compute_capability"): NO_DEVICE,
+    ("Message.SerializeToString", "deterministic"): "equal messages always give the same bytes",
+    ("Message.WhichOneof", "group"): "a message has one group of alternatives",
+    ("Done.run", "feed_dict"): "computed before, from values",
+    ("Done.run", "session"): "computed before, without a session",
+    ("function", "autograph"): RUNS_PYTHON,
+    ("function", "experimental_attributes"): RUNS_PYTHON,
+    ("function", "experimental_autograph_options"): RUNS_PYTHON,
+    ("function", "experimental_compile"): ONLY_SPEED,
+    ("function", "experimental_follow_type_hints"): RUNS_PYTHON,
+    ("function", "experimental_implements"): RUNS_PYTHON,
+    ("function", "experimental_relax_shapes"): ONLY_SPEED,
+    ("function", "jit_compile"): ONLY_SPEED,
+    ("function", "reduce_retracing"): ONLY_SPEED,
+    ("import_graph_def", "producer_op_list"): "defaults of attributes are those of the published schema",
     ("image", "tensor"): NO_SUMMARIES,
     ("image", "max_outputs"): NO_SUMMARIES,
     ("histogram", "values"): NO_SUMMARIES,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -15,6 +16,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
+from tests.core.in_child import run
 from twofold import _core
 from twofold.config import config
 from twofold.ir.types import tensor_type
@@ -32,6 +34,23 @@ def caches() -> dict[str, dict[str, int]]:
 def small() -> Iterator[None]:
     with config.scoped(cache_bytes=SMALL):
         yield
+
+
+BODIES: dict[str, Callable[[], None]] = {}
+
+
+def in_a_process_of_its_own(body: Callable[[], None]) -> Callable[[], None]:
+    """A test where nothing that other tests keep alive holds entries of the caches."""
+    BODIES[body.__name__] = body
+
+    @functools.wraps(body)
+    def test() -> None:
+        run(
+            "from tests.runtime.test_cache_budget import BODIES, SMALL, config\n"
+            f"with config.scoped(cache_bytes=SMALL):\n    BODIES[{body.__name__!r}]()"
+        )
+
+    return test
 
 
 def chain(pattern: list[int], x: Any) -> Any:
@@ -53,7 +72,8 @@ def patterns(count: int, seed: int = 0) -> list[list[int]]:
     return [[chosen.randrange(4) for _ in range(chosen.randint(20, 60))] for _ in range(count)]
 
 
-def test_traces_of_always_new_programs_stay_within_the_budget(small: None) -> None:
+@in_a_process_of_its_own
+def test_traces_of_always_new_programs_stay_within_the_budget() -> None:
     before = caches()
     for pattern in patterns(400):
         computed(pattern)
@@ -140,7 +160,8 @@ def sized(rows: int) -> Any:
     return w.grad.numpy()
 
 
-def test_calls_of_always_new_sizes_stay_within_the_budget(small: None) -> None:
+@in_a_process_of_its_own
+def test_calls_of_always_new_sizes_stay_within_the_budget() -> None:
     before = caches()
     for rows in range(2, 250):
         sized(rows)
@@ -183,7 +204,8 @@ def fed(shapes: list[tuple[int, int]]) -> list[Any]:
         return [session.run([y, slope], {x: numpy.ones(shape, "float32") / 3}) for shape in shapes]
 
 
-def test_declared_graphs_fed_with_always_new_shapes_stay_within_the_budget(small: None) -> None:
+@in_a_process_of_its_own
+def test_declared_graphs_fed_with_always_new_shapes_stay_within_the_budget() -> None:
     shapes = [(1 + k % 11, 1 + k % 37) for k in range(200)]
     before = caches()["specialisations"]
     first = fed(shapes)
@@ -221,7 +243,8 @@ def test_templates_that_were_dropped_are_made_again() -> None:
     assert after["bytes"] < 1 << 20
 
 
-def test_bodies_of_loops_of_always_new_sizes_stay_within_the_budget(small: None) -> None:
+@in_a_process_of_its_own
+def test_bodies_of_loops_of_always_new_sizes_stay_within_the_budget() -> None:
     def total(rows: int) -> float:
         x = torch.ones(rows, 3)
         _, found = torch.while_loop(

@@ -162,13 +162,12 @@ class _LoopGradient:
             pairs = [Factors(next(stacked), next(stacked)) for _ in terms]
             if pairs:
                 total = shares[spec.first + k] = Cotangent(computed.get(k))
-                for kind in (False, True):
-                    group = [pair for pair, term in zip(pairs, terms) if (term.shape is not None) is kind]
-                    if group:
-                        total.keep(0, self._all_rows(group, primal[k].shape if kind else None))
+                for kind in sorted({term.kind for term in terms}):
+                    group = [pair for pair, term in zip(pairs, terms) if term.kind == kind]
+                    total.keep(0, self._all_rows(group, primal[k].shape if kind[0] else None, kind[1]))
         return shares
 
-    def _all_rows(self, pairs: list[Factors], shape: Shape | None) -> Factors:
+    def _all_rows(self, pairs: list[Factors], shape: Shape | None, block: bool) -> Factors:
         """The factors of all iterations, stacked for each call of the body, as those of one call, in order."""
 
         def joined(sides: list[Node]) -> Node:
@@ -178,7 +177,8 @@ class _LoopGradient:
             rows: Node = ops.reshape(whole, (whole.shape[0] * whole.shape[1], whole.shape[2]))
             return rows
 
-        return Factors(joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs]), shape)
+        left, right = joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs])
+        return Factors(left, right, shape, block=block)
 
     def _run(
         self,

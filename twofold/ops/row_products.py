@@ -118,13 +118,20 @@ class Factors(NamedTuple):
     """A contribution told by two matrices with as many rows, of which several contributions make one.
 
     Without a shape it is ``left`` transposed times ``right``. With one it is zeros of this shape with the rows of
-    ``right`` added at the numbers in ``left`` along the first axis. ``alone`` is the contribution by itself, if known.
+    ``right`` added at the numbers in ``left`` along the first axis; of a ``block`` ``[1, rows, width]`` the second.
+    ``alone`` is the contribution by itself, if known.
     """
 
     left: Node
     right: Node
     shape: Shape | None = None
     alone: Node | None = None
+    block: bool = False
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """What contributions must agree in to make one."""
+        return self.shape is not None, self.block
 
 
 class Cotangent:
@@ -163,40 +170,43 @@ class Cotangent:
     def total(self) -> Node | None:
         """The sum; None if nothing arrived."""
         factors, whole = self.in_order(), Cotangent(self.plain)
-        for group in (
-            [one for one in factors if one.shape is None],
-            [one for one in factors if one.shape is not None],
-        ):
+        for kind in sorted({one.kind for one in factors}):
+            group = [one for one in factors if one.kind == kind]
             if len(group) == 1 and group[0].alone is not None:
                 whole.add(group[0].alone)
-            elif group:
-                whole.add(_sum_of([one.left for one in group], [one.right for one in group], group[0].shape))
+            else:
+                whole.add(_sum_of(group))
         return whole.plain
 
     def through_view(self, node: Node, above: Cotangent) -> Cotangent:
         """Of the cotangent of a view, give to that of its input what the factors tell of it; returns the rest."""
-        products, rows, rest = transposes(node), _numbers_rows(node), Cotangent(self.plain)
+        products, same, rows = transposes(node), _is_identity(node), _numbers_rows(node)
+        rest = Cotangent(self.plain)
         for position, one in self.terms:
             if products and one.shape is None:
                 above.keep(position, Factors(one.right, one.left))
-            elif rows and one.shape is not None:
-                alone = None if one.alone is None else _viewed(node, one.alone)
-                above.keep(position, one._replace(shape=node.inputs[0].shape, alone=alone))
+            elif same and one.shape is not None:
+                above.keep(position, one)
+            elif rows and one.block:
+                alone = None if one.alone is None else ops.reshape(one.alone, node.inputs[0].shape)
+                above.keep(position, one._replace(shape=node.inputs[0].shape, alone=alone, block=False))
             else:
                 rest.keep(position, one)
         return rest
 
 
-def _sum_of(left: list[Node], right: list[Node], shape: Shape | None) -> Node:
-    whole = [
-        side[0] if len(side) == 1 else apply("concatenate_rows", *side, attrs=(1,)) for side in (left, right)
-    ]
-    made: Node = (
-        apply("product_over_rows", *whole)
-        if shape is None
-        else apply("rows_added_at", *whole, attrs=tuple(shape))
+def _sum_of(group: list[Factors]) -> Node:
+    left, right = (
+        side[0] if len(side) == 1 else apply("concatenate_rows", *side, attrs=(1,))
+        for side in ([one.left for one in group], [one.right for one in group])
     )
-    return made
+    shape, block = group[0].shape, group[0].block
+    made: Node
+    if shape is None:
+        made = apply("product_over_rows", left, right)
+    else:
+        made = apply("rows_added_at", left, right, attrs=tuple(shape[1:] if block else shape))
+    return ops.reshape(made, shape) if block else made
 
 
 def transposes(node: Node) -> bool:
@@ -204,20 +214,15 @@ def transposes(node: Node) -> bool:
     return node.op.name == "permute" and node.attrs[0] == (1, 0)
 
 
+def _is_identity(node: Node) -> bool:
+    return node.op.name == "permute" and node.attrs[0] == tuple(range(node.ndim))
+
+
 def _numbers_rows(node: Node) -> bool:
-    """Whether a node shows a table as one block of rows ``[1, rows, width]``, or as it is."""
-    if node.op.name == "permute":
-        return node.attrs[0] == tuple(range(node.ndim))
+    """Whether a node shows a table as one block of rows ``[1, rows, width]``."""
     if node.op.name != "reshape" or node.ndim != 3 or not node.inputs[0].ndim:
         return False
     return is_one(node.shape[0]) and same_size(node.shape[1], node.inputs[0].shape[0])
-
-
-def _viewed(node: Node, cotangent: Node) -> Node:
-    if node.op.name == "permute":
-        return cotangent
-    made: Node = ops.reshape(cotangent, node.inputs[0].shape)
-    return made
 
 
 def is_column(node: Node) -> bool:
@@ -261,7 +266,7 @@ def table_share(cotangent: Node, share: Share, node: Node, table: Node, index: N
             return share
         count, width = index.shape[1], table.shape[2]
         places, rows = ops.reshape(index, (count, 1)), ops.reshape(cotangent, (count, width))
-        kept.keep(0, Factors(places, rows, table.shape, share))
+        kept.keep(0, Factors(places, rows, table.shape, share, block=True))
         return kept
     sizes, steps, axes = node.attrs
     if axes != (0,) or sizes[0] != 1 or any(step != 1 for step in steps):

@@ -39,13 +39,15 @@ class RegisterGradient:
     The function returns a gradient, or None, for each input of the operation. ``Graph.gradient_override_map`` says for
     which operations it is used. Raises KeyError for a name that is taken.
 
+    >>> import uuid
     >>> import twofold.static as tf
-    >>> @tf.RegisterGradient("Reversed")
+    >>> name = f"Reversed{uuid.uuid4()}"  # one that nobody else has entered
+    >>> @tf.RegisterGradient(name)
     ... def reversed(op, gradient):
     ...     return -gradient
     >>> with tf.Graph().as_default() as graph, tf.Session() as session:
     ...     x = tf.constant(3.0)
-    ...     with graph.gradient_override_map({"Identity": "Reversed"}):
+    ...     with graph.gradient_override_map({"Identity": name}):
     ...         y = tf.identity(x)
     ...     print(session.run(tf.gradients(y, x)[0]))
     -1.0
@@ -73,11 +75,13 @@ def _register(name: str, function: Gradient | None) -> None:
 def NotDifferentiable(op_type: str) -> None:
     """Say that no gradient passes through operations of the type, or those that are given this name for one.
 
+    >>> import uuid
     >>> import twofold.static as tf
-    >>> tf.NotDifferentiable("Counted")
+    >>> name = f"Counted{uuid.uuid4()}"  # one that nobody else has entered
+    >>> tf.NotDifferentiable(name)
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.constant(3.0)
-    ...     with graph.gradient_override_map({"Identity": "Counted"}):
+    ...     with graph.gradient_override_map({"Identity": name}):
     ...         y = tf.identity(x)
     ...     print(tf.gradients(y, x))
     [None]
