@@ -230,6 +230,7 @@ def test_specialisations_go_with_their_function() -> None:
     assert caches()["specialisations"]["count"] == before
 
 
+@in_a_process_of_its_own
 def test_templates_that_were_dropped_are_made_again() -> None:
     wanted = [sized(rows) for rows in range(2, 30)]
     with config.scoped(cache_bytes=1 << 17):
