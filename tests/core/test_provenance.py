@@ -168,6 +168,7 @@ def test_lines_after_a_run_by_budget() -> None:
         for call, line in ((one_more, "y + 1"), (one_more_elsewhere, "# elsewhere")) * 3:
             made = [call(y) for _ in range(10)]
             assert {value._where for value in made} == {line_in(call, line)}
+        assert taken(y, torch.tensor([1])) == [1]  # another caller: else the message need not name one
         with pytest.raises(IndexError) as caught:
             for _ in range(10):
                 taken(y, torch.tensor([3]))
