@@ -32,20 +32,26 @@ bool is_number(PyObject* object) { return PyLong_CheckExact(object) || PyFloat_C
 
 }  // namespace
 
+CallKey::~CallKey() {
+  for (PyObject* object : named_) Py_DECREF(object);
+  for (PyObject* object : tensors_) Py_DECREF(object);
+}
+
 bool CallKey::name(uint64_t kind, PyObject* object) {
   add(kind);
   add(reinterpret_cast<uint64_t>(object));
-  named_.push_back(object);
+  named_.push_back(Py_NewRef(object));
   return true;
 }
 
 bool CallKey::read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count, int depth) {
+  if (depth >= kMostLevels) return false;  // a list may hold itself
   add(kind);
   add(static_cast<uint64_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!read_one(items[i], depth + 1)) return false;
+    if (bytes_.size() > kMostBytes || !read_one(items[i], depth + 1)) return false;
   }
-  return bytes_.size() <= kMostBytes && depth < kMostLevels;
+  return true;
 }
 
 bool CallKey::read_one(PyObject* object, int depth) {
@@ -60,7 +66,7 @@ bool CallKey::read_one(PyObject* object, int depth) {
     }
     add(reinterpret_cast<PyTensor*>(object)->view ? Word::kView : Word::kTensor);
     add(reinterpret_cast<uint64_t>(value->type));
-    tensors_.push_back(object);
+    tensors_.push_back(Py_NewRef(object));
     return true;
   }
   if (PyBool_Check(object)) {

@@ -19,13 +19,17 @@ namespace twofold {
 // The arguments of a call: types of tensors and whether they are views, values of everything else.
 class CallKey {
  public:
+  CallKey() = default;
+  CallKey(const CallKey&) = delete;
+  ~CallKey();
   // False where an argument is of a kind whose value no key can hold, or a tensor stands for one that is not known yet.
   bool read(PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
 
   const std::string& bytes() const { return bytes_; }
-  // Objects that the key names by their addresses; borrowed.
+  // Objects that the key names by their addresses.
   const std::vector<PyObject*>& named() const { return named_; }
   const std::vector<PyObject*>& tensors() const { return tensors_; }
+
  private:
   bool read_one(PyObject* object, int depth);
   bool read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count, int depth);
@@ -34,7 +38,7 @@ class CallKey {
   void add(uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
 
   std::string bytes_;
-  std::vector<PyObject*> named_, tensors_;
+  std::vector<PyObject*> named_, tensors_;  // owned: a list that holds them may change while the call runs
 };
 
 // The calls of operations that a Python function made, from its arguments to its result.

@@ -249,6 +249,13 @@ def test_a_view_is_written_through() -> None:
         assert x.tolist() == [[1, 0], [k + 1, k]]
 
 
+def test_a_list_that_holds_itself_is_refused() -> None:
+    axes: list[Any] = [0]
+    axes.append(axes)
+    with pytest.raises((RuntimeError, TypeError, ValueError)):
+        torch.sum(A, axes)  # type: ignore[arg-type]
+
+
 def test_functions_that_can_never_be_repeated_are_watched_seldom() -> None:
     for _ in range(200):
         F.dropout(A, 0.5)
