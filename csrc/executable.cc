@@ -2,7 +2,6 @@
 
 #include "executable.h"
 
-#include <bit>
 #include <new>
 
 #include "cache.h"
@@ -109,42 +108,45 @@ size_t Executable::memory() const {
   return sizeof *this + canonical.memory() + memory_of(uses_) + (fused_ ? fused_->memory() : 0);
 }
 
-void Executable::set_fused(ProgramRef program) {
+void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
   fused_ = std::move(program);
+  choice_.compiled(nanoseconds);
   executables.charge(fused_->memory());
   executables.bound();
 }
 
 bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {
-  asked_ = true;
+  choice_.asked();
   PyObject* capsule = executable_capsule(shared_from_this());
   const size_t count = canonical.trace.entries.size();
   const uint32_t first = count ? provenance[0].origin() : 0, last = count ? provenance[count - 1].location : 0;
   PyObject* result = capsule ? PyObject_CallFunction(hooks.compile_trace, "OOII", capsule, wait ? Py_True : Py_False, first, last) : nullptr;
   Py_XDECREF(capsule);
-  if (!result) {
-    asked_ = false;
-    note_interrupted_compile(interrupts);
-    return false;
-  }
-  asked_ = result == Py_True;
-  Py_DECREF(result);
-  return true;
+  if (result != Py_True) choice_.ask_again();
+  if (!result) note_interrupted_compile(interrupts);
+  Py_XDECREF(result);
+  return result != nullptr;
 }
 
 bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
                      Interrupts& interrupts) {
   try {
-    ++runs;
     used = next_use();
-    Tier tier = settings.tier;
-    if (!fused_ && !asked_ && tier == Tier::kAuto && runs >= 2 && std::has_single_bit(runs) && !ask_for_fused(false, provenance, interrupts)) return false;
+    const Tier tier = settings.tier;
     if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, provenance, interrupts)) return false;
-    if (fused_ && tier != Tier::kFirstSight) {
+    const bool fused = fused_ && (tier == Tier::kFused || (tier == Tier::kAuto && choice_.runs_program()));
+    TierChoice::Run timed(choice_, fused);
+    bool alone = !fused;
+    if (fused) {
       ProgramRef program = fused_;
-      return run_fused(*program, inputs, spare, outputs, provenance, interrupts);
+      if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts)) return false;
+    } else if (!run_first_sight(inputs, outputs, provenance, interrupts)) {
+      return false;
     }
-    return run_first_sight(inputs, outputs, provenance, interrupts);
+    if (tier != Tier::kAuto || alone == fused) return true;
+    timed.done();
+    if (choice_.is_rejected()) fused_ = nullptr;
+    return !choice_.should_compile(canonical) || ask_for_fused(false, provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();
@@ -152,7 +154,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
   return false;
 }
 
-bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
+bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                            RunProvenance provenance, Interrupts& interrupts) {
   constexpr size_t kOnStack = 64;
   void* on_stack[kOnStack];
@@ -190,6 +192,7 @@ bool Executable::run_fused(Program& program, void* const* inputs, Buffer* const*
     PyErr_Clear();
   }
   outputs.clear();
+  alone = true;
   return run_first_sight(inputs, outputs, provenance, interrupts);
 }
 

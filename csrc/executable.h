@@ -7,6 +7,7 @@
 
 #include "buffer.h"
 #include "location.h"
+#include "tier_choice.h"
 #include "trace.h"
 
 namespace twofold {
@@ -32,7 +33,6 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ~Executable();
 
   const CanonicalTrace canonical;
-  uint64_t runs = 0;
   uint64_t used = 0;  // when, see Cache
   size_t memory() const;
 
@@ -40,21 +40,22 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
   // Returns false with a Python error set; then the inputs are as they were.
   bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
-  // Called under the interpreter lock, from any thread.
-  void set_fused(ProgramRef program);
+  // Called under the interpreter lock, from any thread, with the nanoseconds that it took to make the program.
+  void set_fused(ProgramRef program, int64_t nanoseconds);
   bool is_fused() const { return fused_ != nullptr; }
   // The program that was asked for does not come.
-  void ask_again() { asked_ = false; }
+  void ask_again() { choice_.ask_again(); }
 
  private:
-  bool run_fused(Program& program, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
+  // `alone` is set where operations had to run one by one after all.
+  bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
   bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
   void plan_first_sight();
 
   ProgramRef fused_;
-  bool asked_ = false;
+  TierChoice choice_;
   std::vector<uint32_t> uses_;   // by entry, outputs counted
 };
 

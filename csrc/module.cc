@@ -301,6 +301,7 @@ nb::dict statistics() {
   out["template_programs"] = templates.programs;
   out["template_uses"] = templates.uses;
   out["templates_refused"] = templates.refused;
+  out["fused_dropped"] = dropped_programs();
   out["predicted_flushes"] = recorder.predicted_flushes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
@@ -414,7 +415,9 @@ void bind_functions(nb::module_& m) {
     if (!capsule) throw nb::python_error();
     return nb::object(nb::steal(capsule));
   });
-  m.def("set_fused", [](nb::handle capsule, PyProgram& program) { executable_in(capsule)->set_fused(program.program); });
+  m.def("set_fused", [](nb::handle capsule, PyProgram& program, int64_t nanoseconds) {
+    executable_in(capsule)->set_fused(program.program, nanoseconds);
+  });
   m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);

@@ -296,7 +296,7 @@ Operation* operation_of(PyObject* op) {
 
 namespace {
 
-CacheAccount& attributes_account = *new CacheAccount("attributes", 4);
+CacheAccount& attributes_account = *new CacheAccount("attributes", 3);
 size_t attributes_pinned = 0;
 
 std::unordered_map<std::string, std::unique_ptr<Attributes>>& known_attributes() {

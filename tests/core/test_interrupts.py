@@ -118,7 +118,7 @@ caught = 0
 for attempt in range(60):
     model, optimizer = start()
     armed = True
-    signal.setitimer(signal.ITIMER_REAL, 0.001 + attempt * 0.0007)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005 + attempt * 0.0002)
     try:
         losses(model, optimizer, 12)
     except Alarm:

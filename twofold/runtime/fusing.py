@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from twofold import _core
@@ -28,8 +29,10 @@ def inline_trace(executable: Any) -> Graph:
 
 
 def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
+    start = time.thread_time_ns()
     program = compile_graph(inline_trace(executable))
-    _core.set_fused(executable, program.program())
+    made = program.program()
+    _core.set_fused(executable, made, time.thread_time_ns() - start)
     SPENT.fused += 1
     if "compile" in config.log:
         from twofold.runtime.compile_log import log_compile

@@ -40,6 +40,7 @@ class Stats:
         plans: Graphs planned, of single calls and of traces.
         plan_seconds: Time in passes, schedule and kernel texts.
         fused: Traces compiled as one program.
+        fused_dropped: Those of them that measured slower than operations one by one.
         families: Calls that differ in numbers alone, as one each.
         templates: Plans for symbolic sizes.
         template_programs: Programs for symbolic sizes.
@@ -63,6 +64,7 @@ class Stats:
     plans: int
     plan_seconds: float
     fused: int
+    fused_dropped: int
     families: int
     templates: int
     template_programs: int
@@ -127,6 +129,7 @@ def stats() -> Stats:
         plans=SPENT.plans,
         plan_seconds=SPENT.plan_seconds,
         fused=SPENT.fused,
+        fused_dropped=core["fused_dropped"],
         families=core["families"],
         templates=core["templates"],
         template_programs=core["template_programs"],

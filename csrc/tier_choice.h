@@ -1,0 +1,67 @@
+// When a trace is worth compiling as one program, and whether that program is kept. Neither changes a bit of a result.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "trace.h"
+
+namespace twofold {
+
+// Programs of traces that were slower than operations one by one.
+uint64_t dropped_programs();
+
+// Traces that differ in numbers alone.
+struct TraceFamily;
+
+class TierChoice {
+ public:
+  // After a run: whether the compiler is to be asked for one program now. It is when the trace comes back, unless other
+  // sizes of it have been compiled; then only once its runs took as long as compiling takes.
+  bool should_compile(const CanonicalTrace& trace);
+  void asked();
+  // There may be memory, or a thread, later.
+  void ask_again();
+  // The program is there, which took so long to make.
+  void compiled(int64_t nanoseconds);
+
+  // Of a trace that has a program: whether the next run uses it. Where that is not clearly faster than operations one by
+  // one were, some runs in turn decide.
+  bool runs_program() const { return state_ == State::kKept || (state_ == State::kTried && runs_[kFused] <= runs_[kSingle] + 1); }
+  bool is_rejected() const { return state_ == State::kRejected; }
+
+  // Times a run, by whichever tier, until it is known which to use.
+  class Run {
+   public:
+    Run(TierChoice& choice, bool fused) : choice_(choice), fused_(fused), measures_(choice.state_ < State::kKept) {
+      if (measures_) start_ = std::chrono::steady_clock::now();
+    }
+    // It ended as it should.
+    void done() {
+      if (measures_) choice_.took(fused_, (std::chrono::steady_clock::now() - start_) / std::chrono::nanoseconds(1));
+    }
+
+   private:
+    TierChoice& choice_;
+    bool fused_, measures_;
+    std::chrono::steady_clock::time_point start_;
+  };
+
+ private:
+  enum class State : uint8_t { kSingle, kAsked, kTried, kKept, kRejected };
+  enum Tier { kSingle, kFused };
+
+  void took(bool fused, int64_t nanoseconds);
+  void compare(Tier tier, int64_t nanoseconds);
+
+  State state_ = State::kSingle;
+  uint32_t ended_ = 0, next_ask_ = 2;  // runs op by op
+  uint32_t runs_[2] = {0, 0};                    // of the comparison, by tier
+  int64_t fastest_[2] = {INT64_MAX, INT64_MAX};  // of these
+  int64_t spent_ = 0;                            // on runs op by op but the first, before the program was there
+  int64_t before_ = 0;                           // the fastest of these
+  std::shared_ptr<TraceFamily> family_;
+};
+
+}  // namespace twofold

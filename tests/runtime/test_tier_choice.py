@@ -1,0 +1,52 @@
+"""When a trace is compiled as one program, and when that program is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold.ir.graph import Graph
+from twofold.runtime import fusing
+from twofold.runtime.compile import CompiledProgram, compile_graph
+
+
+def total(x: torch.Tensor, scale: float) -> float:
+    return float((torch.tanh(x * scale) + torch.sigmoid(x) * 0.375).sum().item())
+
+
+def test_other_sizes_of_a_trace_are_compiled_once_they_earned_it() -> None:
+    sizes = [torch.ones(rows, 11) for rows in range(2, 42)]
+    before = torch.stats().fused
+    for x in sizes:
+        for _ in range(3):
+            total(x, 0.5)
+        torch.wait_for_compiler()
+    assert 1 <= torch.stats().fused - before <= 4  # a run that the machine holds up may count for many
+    many = torch.stats().fused
+    for _ in range(200_000):
+        total(sizes[-1], 0.5)
+        if torch.stats().fused > many:
+            break
+    torch.wait_for_compiler()
+    assert torch.stats().fused > many
+
+
+def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_a_kernel_for_each_node(graph: Graph, **options: Any) -> CompiledProgram:
+        return compile_graph(graph, fuse=False, **options)
+
+    monkeypatch.setattr(fusing, "compile_graph", with_a_kernel_for_each_node)
+    x = torch.ones(700, 1000)
+    before = torch.stats()
+    found = []
+    for _ in range(14):
+        found.append(torch.nn.functional.gelu(torch.softmax(x, 1), approximate="tanh").numpy().copy())
+        torch.wait_for_compiler()
+    after = torch.stats()
+    assert after.fused - before.fused == 1
+    assert after.fused_dropped - before.fused_dropped == 1
+    for other in found[1:]:
+        numpy.testing.assert_array_equal(found[0], other)
