@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
-auto& executables = *new Cache<Executable>("executables", 5);
+auto& executables = *new Cache<Executable>("executables", 4);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace
@@ -110,19 +110,56 @@ size_t Executable::memory() const {
 
 void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
   fused_ = std::move(program);
-  choice_.compiled(nanoseconds);
+  choice_.compiled(nanoseconds, family_.lock().get());
   executables.charge(fused_->memory());
   executables.bound();
 }
 
+bool Executable::add_plan(PyObject* encoded) {
+  const TraceFamilyRef family = family_.lock();
+  if (!family) return true;  // dropped meanwhile
+  if (!family->add_plan(canonical, encoded)) return false;
+  if (ProgramRef program = family->program_for(canonical)) set_fused(std::move(program), 0);
+  return true;
+}
+
+bool Executable::find_program(bool wait, RunProvenance provenance, Interrupts& interrupts) {
+  if (!met_) family_ = family_of(canonical);
+  met_ = true;
+  const TraceFamilyRef family = family_.lock();
+  if (family && !choice_.is_rejected()) {
+    if (ProgramRef program = family->program_for(canonical)) {
+      set_fused(std::move(program), 0);
+      return true;
+    }
+    if (family->wants_plan() && !ask_for_plan(*family, wait, provenance, interrupts)) return false;
+  }
+  return !wait || fused_ || ask_for_fused(true, provenance, interrupts);
+}
+
+bool Executable::ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts) {
+  const size_t count = canonical.trace.entries.size();
+  const uint32_t first = count ? provenance[0].origin() : 0, last = count ? provenance[count - 1].location : 0;
+  PyObject* capsule = executable_capsule(shared_from_this());
+  PyObject* varies = capsule ? family.ask() : nullptr;
+  PyObject* result =
+      varies ? PyObject_CallFunction(hooks.plan_trace, "OOOII", capsule, varies, wait ? Py_True : Py_False, first, last) : nullptr;
+  Py_XDECREF(varies);
+  Py_XDECREF(capsule);
+  if (result != Py_True) family.planning = false;
+  if (!result) note_interrupted_compile(interrupts);
+  Py_XDECREF(result);
+  return result != nullptr;
+}
+
 bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {
-  choice_.asked();
+  choice_.asked(family_.lock().get());
   PyObject* capsule = executable_capsule(shared_from_this());
   const size_t count = canonical.trace.entries.size();
   const uint32_t first = count ? provenance[0].origin() : 0, last = count ? provenance[count - 1].location : 0;
   PyObject* result = capsule ? PyObject_CallFunction(hooks.compile_trace, "OOII", capsule, wait ? Py_True : Py_False, first, last) : nullptr;
   Py_XDECREF(capsule);
-  if (result != Py_True) choice_.ask_again();
+  if (result != Py_True) ask_again();
   if (!result) note_interrupted_compile(interrupts);
   Py_XDECREF(result);
   return result != nullptr;
@@ -133,7 +170,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
   try {
     used = next_use();
     const Tier tier = settings.tier;
-    if (!fused_ && tier == Tier::kFused && !ask_for_fused(true, provenance, interrupts)) return false;
+    if (!fused_ && tier != Tier::kFirstSight && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
     const bool fused = fused_ && (tier == Tier::kFused || (tier == Tier::kAuto && choice_.runs_program()));
     TierChoice::Run timed(choice_, fused);
     bool alone = !fused;
@@ -144,9 +181,12 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
       return false;
     }
     if (tier != Tier::kAuto || alone == fused) return true;
+    const TraceFamilyRef family = family_.lock();
     timed.done();
+    choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
-    return !choice_.should_compile(canonical) || ask_for_fused(false, provenance, interrupts);
+    const bool several = canonical.trace.entries.size() > 1;  // one alone has its program
+    return !several || !choice_.should_compile(family.get()) || ask_for_fused(false, provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();

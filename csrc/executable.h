@@ -9,6 +9,7 @@
 #include "location.h"
 #include "tier_choice.h"
 #include "trace.h"
+#include "trace_family.h"
 
 namespace twofold {
 
@@ -44,18 +45,25 @@ class Executable : public std::enable_shared_from_this<Executable> {
   void set_fused(ProgramRef program, int64_t nanoseconds);
   bool is_fused() const { return fused_ != nullptr; }
   // The program that was asked for does not come.
-  void ask_again() { choice_.ask_again(); }
+  void ask_again() { choice_.ask_again(family_.lock().get()); }
+  // What Python planned for the symbols it was asked for, or None; false with a Python error set.
+  bool add_plan(PyObject* encoded);
 
  private:
   // `alone` is set where operations had to run one by one after all.
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
   bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.
+  bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
+  bool ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
   void plan_first_sight();
 
   ProgramRef fused_;
   TierChoice choice_;
+  std::weak_ptr<TraceFamily> family_;
+  bool met_ = false;  // its family has been looked for
   std::vector<uint32_t> uses_;   // by entry, outputs counted
 };
 

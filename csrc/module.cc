@@ -70,6 +70,7 @@ const HookSlot kHooks[] = {
     {"template_of", &hooks.template_of},
     {"template_gradient", &hooks.template_gradient},
     {"template_program", &hooks.template_program},
+    {"plan_trace", &hooks.plan_trace},
     {"anomaly", &hooks.anomaly},
 };
 
@@ -302,6 +303,8 @@ nb::dict statistics() {
   out["template_uses"] = templates.uses;
   out["templates_refused"] = templates.refused;
   out["fused_dropped"] = dropped_programs();
+  out["trace_plans"] = trace_family_counts.plans;
+  out["trace_plan_uses"] = trace_family_counts.uses;
   out["predicted_flushes"] = recorder.predicted_flushes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
@@ -418,6 +421,9 @@ void bind_functions(nb::module_& m) {
   m.def("set_fused", [](nb::handle capsule, PyProgram& program, int64_t nanoseconds) {
     executable_in(capsule)->set_fused(program.program, nanoseconds);
   });
+  m.def("add_trace_plan", [](nb::handle capsule, nb::handle encoded) {
+    if (!executable_in(capsule)->add_plan(encoded.ptr())) throw nb::python_error();
+  }, nb::arg("executable"), nb::arg("encoded").none());
   m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);

@@ -3,6 +3,7 @@
 #include "signature.h"
 
 #include "cache.h"
+#include "trace.h"
 #include "executable.h"
 #include "template.h"
 #include "tensor.h"
@@ -360,6 +361,7 @@ AttributesRef attributes_of(PyObject* tuple) {
   made->used = next_use();
   made->bytes = bytes;
   made->skeleton = skeleton_of(bytes, numbers);
+  made->skeleton_hash = hash_bytes(made->skeleton.data(), made->skeleton.size());
   for (size_t place : numbers) {
     long long number;
     std::memcpy(&number, bytes.data() + place, sizeof number);

@@ -36,6 +36,7 @@ struct Attributes {
   PyObject* tuple;               // owned
   std::string bytes;
   std::string skeleton;          // the same for attributes that differ in integers alone
+  uint64_t skeleton_hash;
   std::vector<int64_t> numbers;  // the integers in order
 };
 using AttributesRef = Held<Attributes>;
@@ -122,6 +123,7 @@ struct Hooks {
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradient = nullptr;  // (template, index, values) -> plan of a gradient or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
+  PyObject* plan_trace = nullptr;         // (executable, which numbers are symbols, wait, locations of its first and last entry) -> whether a plan comes
   PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
   PyObject* size_class = nullptr;         // of shapes, a tuple
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor

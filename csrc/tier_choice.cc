@@ -1,19 +1,10 @@
 #include "tier_choice.h"
 
 #include <algorithm>
-#include <string>
 
-#include "cache.h"
+#include "trace_family.h"
 
 namespace twofold {
-
-struct TraceFamily {
-  uint64_t used = 0;  // when, see Cache
-  bool asked = false;
-  int64_t nanoseconds = 0;  // that its last program took to make; 0: none is there yet
-
-  size_t memory() const { return sizeof *this; }
-};
 
 namespace {
 
@@ -24,61 +15,41 @@ constexpr double kClear = 0.7;               // of the time of operations one by
 
 uint64_t dropped = 0;
 
-auto& families = *new Cache<TraceFamily>("trace families", 1);
-
-// What a trace computes, whatever the numbers in its types and attributes.
-std::shared_ptr<TraceFamily> family_of(const CanonicalTrace& canonical) {
-  std::string key;
-  auto append = [&key](const void* data, size_t size) { key.append(static_cast<const char*>(data), size); };
-  const Trace& trace = canonical.trace;
-  for (const Type* type : trace.leaves) {
-    key.push_back(static_cast<char>(type->dtype));
-    key.push_back(static_cast<char>(type->weak));
-    const auto rank = static_cast<uint32_t>(type->shape.size());
-    append(&rank, sizeof rank);
-  }
-  for (const Entry& entry : trace.entries) {
-    const std::string& skeleton = entry.signature->attributes->skeleton;
-    const uint64_t hash = hash_bytes(skeleton.data(), skeleton.size());
-    append(&entry.signature->operation->id, sizeof entry.signature->operation->id);
-    append(&hash, sizeof hash);
-    append(trace.inputs(entry), entry.count * sizeof(Ref));
-  }
-  append(canonical.outputs.data(), canonical.outputs.size() * sizeof(Ref));
-  const uint64_t hashes[2] = {hash_bytes(key.data(), key.size()), trace.entries.size()};
-  std::string short_key(reinterpret_cast<const char*>(hashes), sizeof hashes);
-  if (auto found = families.find(short_key)) return found;
-  auto made = std::make_shared<TraceFamily>();
-  families.insert(std::move(short_key), made);
-  families.bound();
-  return made;
-}
-
 }  // namespace
 
 uint64_t dropped_programs() { return dropped; }
 
-bool TierChoice::should_compile(const CanonicalTrace& trace) {
+bool TierChoice::should_compile(const TraceFamily* family) const {
   if (state_ != State::kSingle || ended_ < next_ask_) return false;
-  if (!family_) family_ = family_of(trace);
-  return !family_->asked || spent_ >= (family_->nanoseconds ? family_->nanoseconds : kUnknown);
+  if (!family) return true;
+  if (family->planning) return false;
+  return !family->asked || spent_ >= (family->nanoseconds ? family->nanoseconds : kUnknown);
 }
 
-void TierChoice::asked() {
+void TierChoice::asked(TraceFamily* family) {
   state_ = State::kAsked;
-  if (family_) family_->asked = true;
+  if (family) family->asked = true;
 }
 
-void TierChoice::ask_again() {
+void TierChoice::ask_again(TraceFamily* family) {
   if (state_ != State::kAsked) return;
   state_ = State::kSingle;
   next_ask_ = 2 * std::max(ended_, 1u);
-  if (family_ && !family_->nanoseconds) family_->asked = false;
+  if (family && !family->nanoseconds) family->asked = false;
 }
 
-void TierChoice::compiled(int64_t nanoseconds) {
+void TierChoice::compiled(int64_t nanoseconds, TraceFamily* family) {
+  using Verdict = TraceFamily::Verdict;
   state_ = State::kTried;
-  if (family_) family_->nanoseconds = std::max<int64_t>(nanoseconds, 1);
+  by_plan_ = nanoseconds == 0;
+  if (!family) return;
+  if (nanoseconds) family->nanoseconds = nanoseconds;
+  else if (family->verdict != Verdict::kUnknown) state_ = family->verdict == Verdict::kFaster ? State::kKept : State::kRejected;
+}
+
+void TierChoice::tell(TraceFamily* family) const {
+  if (!family || !by_plan_ || state_ < State::kKept) return;
+  family->verdict = is_rejected() ? TraceFamily::Verdict::kSlower : TraceFamily::Verdict::kFaster;
 }
 
 void TierChoice::took(bool fused, int64_t nanoseconds) {

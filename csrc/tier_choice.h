@@ -3,32 +3,30 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
-
-#include "trace.h"
 
 namespace twofold {
 
 // Programs of traces that were slower than operations one by one.
 uint64_t dropped_programs();
 
-// Traces that differ in numbers alone.
-struct TraceFamily;
+class TraceFamily;
 
 class TierChoice {
  public:
   // After a run: whether the compiler is to be asked for one program now. It is when the trace comes back, unless other
   // sizes of it have been compiled; then only once its runs took as long as compiling takes.
-  bool should_compile(const CanonicalTrace& trace);
-  void asked();
+  bool should_compile(const TraceFamily* family) const;
+  void asked(TraceFamily* family);
   // There may be memory, or a thread, later.
-  void ask_again();
-  // The program is there, which took so long to make.
-  void compiled(int64_t nanoseconds);
+  void ask_again(TraceFamily* family);
+  // The program is there, which took so long to make; 0 for one by a plan made before.
+  void compiled(int64_t nanoseconds, TraceFamily* family);
 
   // Of a trace that has a program: whether the next run uses it. Where that is not clearly faster than operations one by
   // one were, some runs in turn decide.
   bool runs_program() const { return state_ == State::kKept || (state_ == State::kTried && runs_[kFused] <= runs_[kSingle] + 1); }
+  // What was measured of a program by plan holds for all members of the family.
+  void tell(TraceFamily* family) const;
   bool is_rejected() const { return state_ == State::kRejected; }
 
   // Times a run, by whichever tier, until it is known which to use.
@@ -56,12 +54,12 @@ class TierChoice {
   void compare(Tier tier, int64_t nanoseconds);
 
   State state_ = State::kSingle;
+  bool by_plan_ = false;
   uint32_t ended_ = 0, next_ask_ = 2;  // runs op by op
   uint32_t runs_[2] = {0, 0};                    // of the comparison, by tier
   int64_t fastest_[2] = {INT64_MAX, INT64_MAX};  // of these
   int64_t spent_ = 0;                            // on runs op by op but the first, before the program was there
   int64_t before_ = 0;                           // the fastest of these
-  std::shared_ptr<TraceFamily> family_;
 };
 
 }  // namespace twofold

@@ -24,6 +24,7 @@ PYTHON = (
     "template_of",
     "template_gradient",
     "template_program",
+    "plan_trace",
 )
 
 

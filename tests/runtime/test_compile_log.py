@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 LINE = re.compile(
-    r"twofold\.compile: (?P<place>.*?): (?P<count>\d+) operations? in (?P<kernels>\d+) kernels? \(\d+ new\);"
-    r" (?P<why>.*); plan (?P<plan>[\d.]+) ms, LLVM (?P<llvm>[\d.]+) ms(?P<background>, in the background)?$"
+    r"twofold\.compile: (?P<place>.*?): (?P<count>\d+) operations? in (?P<kernels>\d+) kernels?"
+    r"(?P<sizes> for all sizes)? \(\d+ new\); (?P<why>.*);"
+    r" plan (?P<plan>[\d.]+) ms, LLVM (?P<llvm>[\d.]+) ms(?P<background>, in the background)?$"
 )
 
 STEP = """
@@ -76,9 +77,10 @@ often(5)
 often(5, torch.float64)
 often(5, f=torch.relu)
 often(5, axis=1)
-often(torch.ones(2, 7))
-often(torch.ones(2, 8))
-often(torch.ones(2, 8, dtype=torch.float64))
+for width, dtype in ((7, torch.float32), (8, torch.float32), (8, torch.float64)):
+    x = torch.ones(2, width, dtype=dtype)
+    x.tolist()
+    often(x)
 """
     found = [line["why"] for line in parsed(logged(tmp_path, STEP + program))]
     assert found == [

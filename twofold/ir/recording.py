@@ -19,6 +19,8 @@ _OF_FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
     "least": minimum,
 }
 
+_SLACK = 1.3
+
 Formula = tuple[tuple[int, tuple[Any, ...]], ...]
 """A polynomial apart from any recording: factors with atoms, each ``("input", position)`` or an operation on two."""
 
@@ -207,9 +209,18 @@ class Recording:
             if self.strict and holds and name in ("same", "real_same"):
                 raise Narrowed(self._equality(a, b))
             self._decided[key] = holds
+            if name == "real_below" and not self.strict:
+                a, b = self._with_slack(a, b, holds)
             self.guards.append((name, a, b, holds))
             self._learn(name, a, b, holds)
         return holds
+
+    def _with_slack(self, a: Any, b: Any, holds: bool) -> tuple[Any, Any]:
+        """What a choice between costs is guarded by: a plan is kept as long as another costs little less.
+
+        Without, every pair of kernels of a program would divide its sizes at another point.
+        """
+        return (a, b * _SLACK) if holds else (a * _SLACK, b)
 
     def _inputs_of(self, value: Any) -> frozenset[int]:
         """The positions of all inputs that a number depends on."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.dtypes import DType
+from twofold.ir.sizes import is_symbolic
 from twofold.ir.types import TensorType, type_from_code
 
 _MOST_EARLIER = 256
@@ -161,9 +162,10 @@ def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: b
     """The line of a trace that was compiled."""
     trace = described(executable)
     count, kernels = len(trace.operations), len(program.instructions)
+    sizes = " for all sizes" if any(is_symbolic(made[2:5]) for made in program.instructions) else ""
     log(
         "compile",
         f"{place_of(*place)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"
-        f" ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
+        f"{sizes} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
         f" LLVM {1000 * program.kernel_seconds:.1f} ms{'' if waited else ', in the background'}",
     )

@@ -12,7 +12,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.types import type_from_code
 from twofold.runtime.background import Background
-from twofold.runtime.compile import SPENT, compile_graph
+from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
 from twofold.runtime.tracing import graph_of_entry
 
 
@@ -33,6 +33,24 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
     program = compile_graph(inline_trace(executable))
     made = program.program()
     _core.set_fused(executable, made, time.thread_time_ns() - start)
+    _note(executable, place, program, waited)
+
+
+def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], waited: bool) -> bool:
+    """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
+    from twofold.runtime.templates import template_trace
+
+    found = None
+    try:
+        found = template_trace(_core.describe_executable(executable), varies)
+    finally:
+        _core.add_trace_plan(executable, None if found is None else found[0])
+    if found is not None:
+        _note(executable, place, found[1], waited)
+    return found is not None
+
+
+def _note(executable: Any, place: tuple[int, int], program: CompiledProgram, waited: bool) -> None:
     SPENT.fused += 1
     if "compile" in config.log:
         from twofold.runtime.compile_log import log_compile
@@ -40,10 +58,13 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
         log_compile(executable, place, program, waited)
 
 
-def _fuse_later(item: tuple[Any, tuple[int, int]]) -> None:
-    executable, place = item
+def _work(item: tuple[Any, tuple[bool, ...] | None, tuple[int, int]]) -> None:
+    executable, varies, place = item
     try:
-        _fuse(executable, place, False)
+        if varies is None:
+            _fuse(executable, place, False)
+        else:
+            _plan(executable, varies, place, False)
     except MemoryError:
         _core.ask_again(executable)  # there may be memory later; until then operations run one by one
     except BaseException as error:
@@ -54,7 +75,7 @@ def _fuse_later(item: tuple[Any, tuple[int, int]]) -> None:
         raise
 
 
-_background = Background(_fuse_later, "twofold-compile")
+_background = Background(_work, "twofold-compile")
 
 
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
@@ -66,7 +87,17 @@ def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
     if wait or not config.background_compile:
         _fuse(executable, (first, last), True)
         return True
-    return _background.submit((executable, (first, last)))
+    return _background.submit((executable, None, (first, last)))
+
+
+def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int, last: int) -> bool:
+    """Plan a trace for symbols in place of the numbers that vary, in the background unless ``wait``.
+
+    False if no plan comes.
+    """
+    if wait or not config.background_compile:
+        return _plan(executable, varies, (first, last), True)
+    return _background.submit((executable, varies, (first, last)))
 
 
 def wait_for_compiler() -> None:

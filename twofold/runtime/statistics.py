@@ -46,6 +46,8 @@ class Stats:
         template_programs: Programs for symbolic sizes.
         template_uses: Calls that a template served.
         templates_refused: Calls that have no plan for symbolic sizes.
+        trace_plans: Whole traces planned for symbolic sizes.
+        trace_plan_uses: Traces that such a plan served.
         kernels: Kernels whose machine code is in memory.
         kernels_compiled: Kernels that LLVM compiled.
         compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
@@ -70,6 +72,8 @@ class Stats:
     template_programs: int
     template_uses: int
     templates_refused: int
+    trace_plans: int
+    trace_plan_uses: int
     kernels: int
     kernels_compiled: int
     compile_seconds: float
@@ -135,6 +139,8 @@ def stats() -> Stats:
         template_programs=core["template_programs"],
         template_uses=core["template_uses"],
         templates_refused=core["templates_refused"],
+        trace_plans=core["trace_plans"],
+        trace_plan_uses=core["trace_plan_uses"],
         kernels=compiler.known,
         kernels_compiled=compiler.compiled,
         compile_seconds=SPENT.kernel_seconds,

@@ -13,12 +13,14 @@ from typing import Any
 
 from twofold.autodiff.factors import PLAIN, Form
 from twofold.config import config
+from twofold.dtypes import BY_CODE
+from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
-from twofold.ir.node import Attributes
+from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
 from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
-from twofold.ir.sizes import Symbol, is_symbolic
+from twofold.ir.sizes import Symbol, identity, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
@@ -194,13 +196,13 @@ def template_program(template: Template, values: tuple[int, ...]) -> Any:
     def make(facts: Facts) -> Any:
         same = values == template.recording.values and facts == Facts()
         made = template if same else template.made_for(values, facts)
-        return planned(made.recording, made.graph, made.known if same else 0)
+        return planned(made.recording, made.graph, made.known if same else 0)[0]
 
     return _attempt(lambda: _narrowing(make, Facts()))
 
 
-def planned(recording: Recording, graph: Graph, known: int) -> Any:
-    """A graph over symbols as a program whose numbers are expressions: what the core takes.
+def planned(recording: Recording, graph: Graph, known: int) -> tuple[Any, CompiledProgram]:
+    """A graph over symbols as a program whose numbers are expressions: what the core takes, and what it was made from.
 
     Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
     as what they computed may have been found again here.
@@ -217,4 +219,45 @@ def planned(recording: Recording, graph: Graph, known: int) -> Any:
     if any(is_symbolic(part) for step in steps for part in step):
         raise NotImplementedError("a step depends on a size")
     sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
-    return sizes, steps, len(program.output_types), len(program.buffer_sizes), program.donations
+    return (sizes, steps, len(program.output_types), len(program.buffer_sizes), program.donations), program
+
+
+def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
+    """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
+    written, entries, _ = described
+    numbers = [size for _, shape, _ in written for size in shape]
+    lowest: list[int | None] = [0] * len(numbers)
+    for entry in entries:
+        own = numbers_in(entry[3])
+        numbers += own
+        lowest += [None] * len(own)
+    free_numbers = [value for value, own in zip(numbers, varies, strict=True) if own]
+    free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
+
+    def make(facts: Facts) -> Any:
+        recording = Recording(free_numbers, free_lowest, facts, strict=True)
+        free = iter(recording.inputs)
+        given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
+        return planned(recording, _declared_trace(described, given), 0)
+
+    return _attempt(lambda: _narrowing(make, Facts()))
+
+
+def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Graph:
+    """All calls of a trace as one closed primitive graph, with ``numbers`` as those of its leaves and attributes."""
+    written, entries, outputs = described
+    types = [
+        tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
+        for code, shape, weak in written
+    ]
+    leaves = [input_node(k, type) for k, type in enumerate(types)]
+    values: list[Node] = []
+    graphs: dict[Any, Graph] = {}
+    for _, refs, op, attrs, _, _ in entries:
+        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
+        own = replaced(attrs, numbers)
+        key = op, id(attrs), identity(own), tuple([node.type for node in arguments])  # 1 and True are equal
+        if key not in graphs:
+            graphs[key] = stable_graph(op, own, [node.type for node in arguments])
+        values.append(graphs[key].inline(arguments)[0])
+    return Graph(types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])

@@ -1,0 +1,144 @@
+#include <Python.h>
+
+#include "trace_family.h"
+
+#include "cache.h"
+
+namespace twofold {
+
+TraceFamilyCounts trace_family_counts{};
+
+namespace {
+
+constexpr size_t kMostEntries = 4096;  // a longer trace seldom comes again in other sizes, and takes long to plan
+
+auto& families = *new Cache<TraceFamily>("trace families", 1);
+const bool holds = (add_holder([] { return families.drop_oldest(); }), true);
+
+std::vector<int64_t> numbers_of(const CanonicalTrace& canonical) {
+  std::vector<int64_t> numbers;
+  for (const Type* type : canonical.trace.leaves) numbers.insert(numbers.end(), type->shape.begin(), type->shape.end());
+  for (const Entry& entry : canonical.trace.entries) {
+    const auto& own = entry.signature->attributes->numbers;
+    numbers.insert(numbers.end(), own.begin(), own.end());
+  }
+  return numbers;
+}
+
+// Equal for traces of one family.
+uint64_t family_hash(const CanonicalTrace& canonical) {
+  uint64_t hash = hash_bytes(canonical.trace.refs.data(), canonical.trace.refs.size() * sizeof(Ref));
+  for (const Entry& entry : canonical.trace.entries) {
+    hash = (hash ^ entry.signature->operation->id) * 0x9E3779B97F4A7C15ull;
+    hash = (hash ^ (hash >> 32) ^ entry.signature->attributes->skeleton_hash) * 0x9E3779B97F4A7C15ull;
+  }
+  for (const Type* type : canonical.trace.leaves) {
+    hash = (hash ^ (type->shape.size() * 512 + type->dtype * 2 + type->weak)) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 32;
+  }
+  return hash ^ hash_bytes(canonical.outputs.data(), canonical.outputs.size() * sizeof(Ref));
+}
+
+bool same_kind(const Type* a, const Type* b) {
+  return a->dtype == b->dtype && a->weak == b->weak && a->shape.size() == b->shape.size();
+}
+
+}  // namespace
+
+TraceFamily::TraceFamily(const CanonicalTrace& first)
+    : first_(first), numbers_(numbers_of(first)), varies_(numbers_.size(), template_mode == Templates::kAtOnce) {
+  varies_any_ = template_mode == Templates::kAtOnce && !numbers_.empty();
+}
+
+size_t TraceFamily::memory() const {
+  size_t total = sizeof *this + first_.memory() + memory_of(numbers_);
+  for (const auto& plan : plans_.list) total += sizeof(Plan) + memory_of(plan->numbers) + plan->program.memory();
+  return total;
+}
+
+bool TraceFamily::is_like(const CanonicalTrace& other) const {
+  const Trace &a = first_.trace, &b = other.trace;
+  if (a.entries.size() != b.entries.size() || a.refs != b.refs || first_.outputs != other.outputs) return false;
+  if (!std::equal(a.leaves.begin(), a.leaves.end(), b.leaves.begin(), b.leaves.end(), same_kind)) return false;
+  return std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), [](const Entry& x, const Entry& y) {
+    if (x.signature == y.signature) return true;
+    return x.count == y.count && x.signature->operation == y.signature->operation &&
+           x.signature->attributes->skeleton == y.signature->attributes->skeleton;
+  });
+}
+
+void TraceFamily::meet(const CanonicalTrace& member) {
+  const std::vector<int64_t> numbers = numbers_of(member);
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    if (numbers[k] == numbers_[k] || varies_[k]) continue;
+    varies_[k] = varies_any_ = true;
+  }
+}
+
+ProgramRef TraceFamily::program_for(const CanonicalTrace& member) {
+  if (plans_.list.empty()) return nullptr;
+  const std::vector<int64_t> numbers = numbers_of(member);
+  std::vector<int64_t> given;
+  for (size_t i = 0; i < plans_.list.size(); ++i) {
+    const Plan& plan = *plans_.list[i];
+    given.clear();
+    bool fits = true;
+    for (size_t k = 0; k < numbers.size() && fits; ++k) {
+      if (plan.varies[k]) given.push_back(numbers[k]);
+      else fits = numbers[k] == plan.numbers[k];
+    }
+    ProgramRef found = fits ? plan.program.instantiate(given.data()) : nullptr;
+    if (!found) continue;
+    plans_.used(i);
+    ++trace_family_counts.uses;
+    return found;
+  }
+  return nullptr;
+}
+
+PyObject* TraceFamily::ask() {
+  PyObject* mask = PyTuple_New(static_cast<Py_ssize_t>(varies_.size()));
+  for (size_t k = 0; mask && k < varies_.size(); ++k) {
+    PyTuple_SET_ITEM(mask, static_cast<Py_ssize_t>(k), Py_NewRef(varies_[k] ? Py_True : Py_False));
+  }
+  asked_ = varies_;
+  ++plans_.attempts;
+  planning = mask != nullptr;
+  return mask;
+}
+
+bool TraceFamily::add_plan(const CanonicalTrace& member, PyObject* encoded) {
+  planning = false;
+  if (encoded == Py_None) return true;
+  auto made = std::make_shared<Plan>();
+  made->varies = asked_;
+  made->numbers = numbers_of(member);
+  if (!made->program.read(encoded)) return false;
+  families.charge(made->program.memory() + memory_of(made->numbers));
+  plans_.list.insert(plans_.list.begin(), std::move(made));
+  ++trace_family_counts.plans;
+  families.bound();
+  return true;
+}
+
+TraceFamilyRef family_of(const CanonicalTrace& canonical) {
+  const size_t entries = canonical.trace.entries.size();
+  if (template_mode == Templates::kOff || entries < 2 || entries > kMostEntries) return nullptr;
+  for (const Type* type : canonical.trace.leaves) {
+    if (type->unknown) return nullptr;
+  }
+  // Traces that differ but share a hash have no family but the first one's.
+  const uint64_t hash = family_hash(canonical);
+  std::string key(reinterpret_cast<const char*>(&hash), sizeof hash);
+  if (TraceFamilyRef found = families.find(key)) {
+    if (!found->is_like(canonical)) return nullptr;
+    found->meet(canonical);
+    return found;
+  }
+  auto made = std::make_shared<TraceFamily>(canonical);
+  families.insert(std::move(key), made);
+  families.bound();
+  return made;
+}
+
+}  // namespace twofold

@@ -1,0 +1,120 @@
+"""Traces in new sizes: planned for symbols as a whole, with the bits of running one operation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+from tests.core.in_child import run
+from twofold import _core, nn
+from twofold.config import config
+
+F = nn.functional
+
+
+@contextmanager
+def tier(name: str, templates: str = "second_size") -> Iterator[None]:
+    _core.flush()
+    _core.set_tier(name)
+    _core.set_templates(templates)
+    try:
+        yield
+        _core.flush()
+    finally:
+        _core.set_tier("auto")
+        _core.set_templates("second_size")
+
+
+def normal(*shape: int) -> Any:
+    return torch.from_numpy(
+        numpy.random.default_rng(sum(shape)).normal(size=shape).astype(numpy.float32)
+    ).requires_grad_(True)
+
+
+def perceptron(n: int) -> list[Any]:
+    x, w, v = normal(n, 13), normal(17, 13), normal(5, 17)
+    loss = F.cross_entropy(F.linear(torch.relu(F.linear(x, w)), v), torch.arange(n) % 5)
+    loss.backward()
+    return [loss, x.grad, w.grad, v.grad]
+
+
+def attention(n: int) -> list[Any]:
+    q, k, v = normal(2, n, 8), normal(2, n + 3, 8), normal(2, n + 3, 8)
+    result = torch.softmax(q @ k.transpose(1, 2) / 8**0.5, -1) @ v
+    (F.layer_norm(result, (8,)) * q).sum().backward()
+    return [result, q.grad, k.grad, v.grad]
+
+
+def image(n: int) -> list[Any]:
+    x, w = normal(2, 3, n + 1, n + 2), normal(4, 3, 3, 3)
+    y = F.avg_pool2d(torch.tanh(F.conv2d(x, w, padding=1)), 2)
+    y.square().mean().backward()
+    return [y, x.grad, w.grad]
+
+
+def pieces(n: int) -> list[Any]:
+    x = normal(n + 1, 6)
+    y = torch.cat([x[1:], x[:-1] * 2, torch.ones(n, 6)], 1).cumsum(0)
+    z = torch.stack([y.sum(0), y.max(0).values]).reshape(-1)
+    (z * torch.arange(z.shape[0])).sum().backward()
+    return [z, x.grad]
+
+
+PROGRAMS: dict[str, Callable[[int], list[Any]]] = {
+    f.__name__: f for f in (perceptron, attention, image, pieces)
+}
+
+
+def bits(values: list[Any]) -> list[bytes]:
+    return [value.detach().numpy().tobytes() for value in values]
+
+
+@pytest.mark.parametrize("templates", ["second_size", "at_once"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_bits_are_those_of_operations_run_one_by_one(name: str, templates: str) -> None:
+    program = PROGRAMS[name]
+    sizes = [4, 9, 16, 1, 2, 33, 4]
+    with tier("first_sight", "off"):
+        expected = [bits(program(n)) for n in sizes]
+    with tier("fused", templates):
+        for n, wanted in zip(sizes, expected):
+            assert bits(program(n)) == wanted, n
+
+
+def a_few_plans_serve_many_sizes() -> None:
+    """A few plans serve a range of sizes; nothing is fused for one size alone."""
+    config.background_compile = False
+    for n in range(40, 100):
+        perceptron(n)[0].item()
+    found = torch.stats()
+    assert 1 <= found.trace_plans <= 6
+    assert found.fused == found.trace_plans
+    assert found.trace_plan_uses >= 50
+
+
+def test_a_few_plans_serve_many_sizes() -> None:
+    run("from tests.core.test_trace_plans import *; a_few_plans_serve_many_sizes()")
+
+
+def a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes() -> None:
+    from twofold.runtime import templates
+
+    def refuse(*_: Any) -> Any:
+        raise NotImplementedError
+
+    config.background_compile = False
+    templates.planned = refuse
+    found = [bits(attention(n)) for n in (5, 6, 7, 5, 6, 7, 5, 6, 7)]
+    assert found[:3] == found[3:6] == found[6:]
+    assert torch.stats().trace_plans == 0 and torch.stats().fused >= 1
+
+
+def test_a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes() -> None:
+    run(
+        "from tests.core.test_trace_plans import *; a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes()"
+    )
