@@ -18,6 +18,17 @@ bool raise(const char* text) {
   return false;
 }
 
+// Whether gradients of a call read values beside the cotangent; -1 with a Python error set.
+int reads_values(const GradientPlan& plan, size_t count) {
+  bool found = false;
+  for (size_t k = 0; k < std::min(count, plan.gradients.size()); ++k) {
+    const Gradient* gradient = plan.at(k);
+    if (!gradient) return -1;
+    found = found || std::any_of(gradient->reads.begin(), gradient->reads.end(), [](int32_t read) { return read != -1; });
+  }
+  return found;
+}
+
 }  // namespace
 
 bool Walker::requires_grad(Ref ref) const {
@@ -99,32 +110,62 @@ bool Walker::give(Scope& scope, Ref target, Ref cotangent) {
   return find_place(scope, target, &place) && give(place, cotangent);
 }
 
-bool Walker::cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint32_t k) {
-  const Gradient* gradient = gradient_of(entry.signature, k);
-  if (!gradient) return false;
-  if (gradient->state != Gradient::kKnown) return true;
-  std::vector<Ref> refs(gradient->used.size());
-  std::vector<ValueRef> unpacked(refs.size());
-  if (scope.history && !scope.history->packed.empty() && !unpack(scope, index, inputs, *gradient, unpacked)) return false;
-  uint64_t mask = 0;
+// What a gradient reads as references of the open trace, and to which of them gradients flow.
+bool Walker::read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask) {
+  refs.resize(gradient.used.size());
+  *mask = 0;
   for (size_t i = 0; i < refs.size(); ++i) {
-    int32_t used = gradient->used[i];
-    if (used == -1) {
-      refs[i] = scope.cotangents[index];
-    } else if (unpacked[i]) {
-      refs[i] = recorder_.leaf_reference(unpacked[i].get());
-    } else if (!read(scope, used == -2 ? static_cast<Ref>(index) : inputs[used], &refs[i])) {
-      return false;
-    }
-    if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
+    if (!read_one(visit, gradient.used[i], &refs[i])) return false;
+    if (request_.create && requires_grad(refs[i])) *mask |= Entry::mask_bit(i);
   }
+  return true;
+}
+
+bool Walker::read_one(const Visit& visit, int32_t slot, Ref* out) {
+  if (slot == -1) {
+    *out = visit.scope.cotangents[visit.index];
+    return true;
+  }
+  if (slot >= 0 && static_cast<size_t>(slot) >= visit.entry.count) return read_shared(visit, static_cast<size_t>(slot), out);
+  for (const auto& [unpacked, value] : visit.unpacked) {
+    if (unpacked != slot) continue;
+    *out = recorder_.leaf_reference(value.get());
+    return !PyErr_Occurred();
+  }
+  return read(visit.scope, slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot], out);
+}
+
+// A value that several gradients of the call read, recorded when the first does.
+bool Walker::read_shared(const Visit& visit, size_t slot, Ref* out) {
+  const size_t number = slot - visit.entry.count;
+  if (shared_.size() <= number) shared_.resize(number + 1, kNoRef);
+  if (shared_[number] == kNoRef) {
+    const Gradient& gradient = visit.plan.gradients[slot];
+    std::vector<Ref> refs;
+    uint64_t mask;
+    Ref made;
+    if (!read_all(visit, gradient, refs, &mask)) return false;
+    record(gradient.signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
+    shared_[number] = made;
+  }
+  *out = shared_[number];
+  return true;
+}
+
+bool Walker::cotangent_of(const Visit& visit, uint32_t k) {
+  const Gradient* gradient = visit.plan.at(k);
+  if (!gradient) return false;
+  if (!gradient->signature) return true;
+  std::vector<Ref> refs;
+  uint64_t mask;
+  if (!read_all(visit, *gradient, refs, &mask)) return false;
   const bool factored = gradient->form.kind == Form::kProduct || gradient->form.kind == Form::kTable;
-  if (factored && !keep_factors(scope, index, entry, k, inputs[k], refs)) return false;
+  if (factored && !keep_factors(visit, *gradient, k, refs)) return false;
   if (factored && !hooks.anomaly) return true;
   Ref made;
-  record(gradient->signature, refs.data(), refs.size(), mask, origin_of(scope, static_cast<Ref>(index)), &made);
-  if (hooks.anomaly && !examine(scope, index, entry, k, &made)) return false;
-  return factored || give(scope, inputs[k], made);
+  record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
+  if (hooks.anomaly && !examine(visit.scope, visit.index, visit.entry, k, &made)) return false;
+  return factored || give(visit.scope, visit.inputs[k], made);
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
@@ -144,6 +185,10 @@ bool Walker::capture(Scope& scope, size_t index) {
   return true;
 }
 
+bool Walker::is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k) {
+  return entry.flows_to(k) && (scope.needed.empty() || leads_to_target(scope, inputs[k]));
+}
+
 bool Walker::visit(Scope& scope, size_t index) {
   const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
   Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
@@ -152,33 +197,30 @@ bool Walker::visit(Scope& scope, size_t index) {
   if (!scope.needed.empty() && !scope.needed[index]) return true;
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
   std::vector<Ref> inputs(source, source + entry.count);
-  int reading = reads(scope, entry, inputs.data(), false);
+  uint64_t wanted = 0;
+  for (uint32_t k = 0; k < entry.count; ++k) wanted |= is_wanted(scope, entry, inputs.data(), k) ? Entry::mask_bit(k) : 0;
+  const GradientPlan* plan = gradient_plan_of(entry.signature, wanted);
+  int reading = plan ? reads_values(*plan, entry.count) : -1;
   if (reading < 0) return false;
   if (reading && (scope.history ? scope.history->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
+  Visit visit{scope, index, entry, inputs.data(), *plan};
+  shared_.clear();
+  if (scope.history && !scope.history->packed.empty() && !unpack(visit)) return false;
   for (uint32_t k = 0; k < entry.count; ++k) {
-    bool wanted = entry.flows_to(k) && (scope.needed.empty() || leads_to_target(scope, inputs[k]));
-    if (wanted && !cotangent_of(scope, index, entry, inputs.data(), k)) return false;
+    if (is_wanted(scope, entry, inputs.data(), k) && !cotangent_of(visit, k)) return false;
   }
+  shared_.clear();
   if (!scope.history && reading) reading_.push_back(static_cast<uint32_t>(index));
   if (request_.retain) return true;
-  if (!reading && (reading = reads(scope, entry, inputs.data(), true)) < 0) PyErr_Clear();  // of an input that nobody asks for
+  if (!reading) {  // of an input that nobody asks for
+    plan = gradient_plan_of(entry.signature, entry.gradient_mask);
+    reading = plan ? reads_values(*plan, entry.count) : -1;
+    if (reading < 0) PyErr_Clear();
+  }
   if (!reading) return true;
   if (scope.history) scope.history->consumed[index] = 1;
   else recorder_.mark_consumed(index);
   return true;
-}
-
-// Whether the gradients of an entry read values: all of them, or those that this pass computes; -1 with an error set.
-int Walker::reads(const Scope& scope, const Entry& entry, const Ref* inputs, bool all) {
-  for (uint32_t k = 0; k < entry.count; ++k) {
-    if (!entry.flows_to(k)) continue;
-    if (!all && !scope.needed.empty() && !leads_to_target(const_cast<Scope&>(scope), inputs[k])) continue;
-    const Gradient* gradient = gradient_of(entry.signature, k);
-    if (!gradient) return -1;
-    if (gradient->state != Gradient::kKnown) continue;
-    if (std::any_of(gradient->used.begin(), gradient->used.end(), [](int32_t used) { return used != -1; })) return 1;
-  }
-  return 0;
 }
 
 // What a pass for the gradients of some values only comes to: first all that stands above the roots ...

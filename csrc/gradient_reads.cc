@@ -134,6 +134,7 @@ std::vector<Walker::HeldRef> Walker::hold(Scope& scope) {
     for (auto& [index, terms] : one.terms) hold_terms(terms);
   };
   hold_all(scope);
+  for (Ref& ref : shared_) hold_one(ref);
   for (auto& [order, other] : histories_) hold_all(other);
   for (Sum& sum : sums_) {
     hold_one(sum.cotangent);
@@ -157,41 +158,43 @@ bool Walker::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
   return true;
 }
 
-// What hooks kept of the values that a gradient reads, made tensors again.
-bool Walker::unpack(Scope& scope, size_t index, const Ref* inputs, const Gradient& gradient, std::vector<ValueRef>& found) {
+// What hooks kept of the values that the gradients of a call read, made tensors again.
+bool Walker::unpack(Visit& visit) {
+  const History& history = *visit.scope.history;
   uint64_t stamp = recorder_.stamp();
-  auto held = hold(scope);
-  for (size_t i = 0; i < found.size(); ++i) {
-    for (const Packed& packed : scope.history->packed) {
-      if (packed.entry != static_cast<int32_t>(index) || packed.used != gradient.used[i]) continue;
-      Ref ref = packed.used == -2 ? static_cast<Ref>(index) : inputs[packed.used];
-      Type* type = scope.history->trace->trace.type_of_ref(ref);
-      PyObject* tensor = PyObject_CallOneArg(packed.unpack, packed.object);
-      Value* value = tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
-      if (tensor && !value && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
-                     Py_TYPE(tensor)->tp_name);
-      } else if (value && (value->type->dtype != type->dtype || value->type->shape != type->shape)) {
-        PyErr_Format(PyExc_RuntimeError, "saved_tensors_hooks: %s was packed and %s was unpacked. Return the like of what was packed.",
-                     type->text().c_str(), value->type->text().c_str());
-      } else if (value && realise(value)) {
-        ValueRef place(new_value(type));
-        if (ref >= 0 && scope.history->trace->trace.entries[static_cast<size_t>(ref)].requires_grad()) {
-          place->requires_grad = true;
-          place->is_leaf = false;
-          place->index = ref;
-          place->history = scope.history;
-        } else if (ref < 0 && scope.history->leaves[static_cast<size_t>(~ref)].value) {
-          place = scope.history->leaves[static_cast<size_t>(~ref)].value;
-        }
-        found[i] = at_place_of(place.get(), type, value->buffer);
+  auto held = hold(visit.scope);
+  for (const Packed& packed : history.packed) {
+    if (packed.entry != static_cast<int32_t>(visit.index)) continue;
+    auto reads = [&](const Gradient& gradient) { return std::binary_search(gradient.reads.begin(), gradient.reads.end(), packed.used); };
+    if (std::none_of(visit.plan.gradients.begin(), visit.plan.gradients.end(), reads)) continue;
+    Ref ref = packed.used == -2 ? static_cast<Ref>(visit.index) : visit.inputs[packed.used];
+    Type* type = history.trace->trace.type_of_ref(ref);
+    PyObject* tensor = PyObject_CallOneArg(packed.unpack, packed.object);
+    Value* value = tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
+    ValueRef found;
+    if (tensor && !value && !PyErr_Occurred()) {
+      PyErr_Format(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
+                   Py_TYPE(tensor)->tp_name);
+    } else if (value && (value->type->dtype != type->dtype || value->type->shape != type->shape)) {
+      PyErr_Format(PyExc_RuntimeError, "saved_tensors_hooks: %s was packed and %s was unpacked. Return the like of what was packed.",
+                   type->text().c_str(), value->type->text().c_str());
+    } else if (value && realise(value)) {
+      ValueRef place(new_value(type));
+      if (ref >= 0 && history.trace->trace.entries[static_cast<size_t>(ref)].requires_grad()) {
+        place->requires_grad = true;
+        place->is_leaf = false;
+        place->index = ref;
+        place->history = visit.scope.history;
+      } else if (ref < 0 && history.leaves[static_cast<size_t>(~ref)].value) {
+        place = history.leaves[static_cast<size_t>(~ref)].value;
       }
-      Py_XDECREF(tensor);
-      if (!found[i]) return false;
-      break;
+      found = at_place_of(place.get(), type, value->buffer);
     }
+    Py_XDECREF(tensor);
+    if (!found) return false;
+    visit.unpacked.emplace_back(packed.used, std::move(found));
   }
-  return recorder_.stamp() == stamp || refer_again(scope, held);
+  return recorder_.stamp() == stamp || refer_again(visit.scope, held);
 }
 
 // Computes a gradient at once, to find the first that holds NaN.

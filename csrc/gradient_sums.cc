@@ -29,19 +29,20 @@ bool Walker::find_place(Scope& scope, Ref target, Place* place) {
 std::vector<Term>& Walker::terms_of(const Place& place) { return place.scope ? place.scope->terms[place.index] : sum_of(place).terms; }
 
 // Keeps the gradient of an input as its factors.
-bool Walker::keep_factors(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref target, const std::vector<Ref>& refs) {
-  const Gradient& gradient = entry.signature->gradients[k];
+bool Walker::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {
   Term term;
-  term.call = entry.signature;
+  term.call = visit.entry.signature;
   term.input = k;
-  term.order = {scope.history ? scope.history->order : UINT64_MAX, static_cast<uint32_t>(index)};
-  term.origin = origin_of(scope, static_cast<Ref>(index));
+  term.gradient = &gradient;
+  const History* history = visit.scope.history.get();
+  term.order = {history ? history->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
+  term.origin = origin_of(visit.scope, static_cast<Ref>(visit.index));
   for (size_t i = 0; i < refs.size(); ++i) {
     if (gradient.used[i] == gradient.form.left) term.left = refs[i];
     if (gradient.used[i] == gradient.form.right) term.right = refs[i];
   }
   Place place;
-  if (!find_place(scope, target, &place)) return false;
+  if (!find_place(visit.scope, visit.inputs[k], &place)) return false;
   if (place.reached()) terms_of(place).push_back(term);
   return true;
 }
@@ -61,9 +62,10 @@ bool Walker::pass_through_transpose(Scope& scope, size_t index, std::vector<Term
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
   const Ref input = (scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
   if (!scope.needed.empty() && !(scope.needed[index] && leads_to_target(scope, input))) return true;
-  const Gradient* gradient = gradient_of(entry.signature, 0);
+  const GradientPlan* plan = gradient_plan_of(entry.signature, entry.gradient_mask);
+  const Gradient* gradient = plan ? plan->at(0) : nullptr;
   if (!gradient) return false;
-  if (gradient->state != Gradient::kKnown || gradient->form.kind != Form::kTranspose) return true;
+  if (gradient->form.kind != Form::kTranspose) return true;
   auto rest = std::stable_partition(terms.begin(), terms.end(), [](const Term& term) { return term.kind() != Form::kProduct; });
   std::vector<Term> passed(rest, terms.end());
   terms.erase(rest, terms.end());
@@ -127,7 +129,7 @@ bool Walker::add_group(Ref* sum, const std::vector<Term>& terms) {
 }
 
 bool Walker::record_alone(const Term& term, Ref* out) {
-  const Gradient& gradient = term.call->gradients[term.input];
+  const Gradient& gradient = *term.gradient;
   std::vector<Ref> refs;
   uint64_t mask = 0;
   for (size_t i = 0; i < gradient.used.size(); ++i) {

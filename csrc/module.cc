@@ -34,7 +34,7 @@ struct HookSlot {
 };
 const HookSlot kHooks[] = {
     {"expand", &hooks.expand},
-    {"expand_gradient", &hooks.expand_gradient},
+    {"expand_gradients", &hooks.expand_gradients},
     {"compile_signature", &hooks.compile_signature},
     {"compile_trace", &hooks.compile_trace},
     {"kernel_error", &hooks.kernel_error},
@@ -68,7 +68,7 @@ const HookSlot kHooks[] = {
     {"size_class", &hooks.size_class},
     {"listed_operand", &hooks.listed_operand},
     {"template_of", &hooks.template_of},
-    {"template_gradient", &hooks.template_gradient},
+    {"template_gradients", &hooks.template_gradients},
     {"template_program", &hooks.template_program},
     {"plan_trace", &hooks.plan_trace},
     {"anomaly", &hooks.anomaly},

@@ -240,19 +240,20 @@ bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
     const Entry& e = trace.entries[i];
     if (!on_path[i] || !e.requires_grad()) continue;
     const Ref* in = trace.inputs(e);
+    const GradientPlan* plan = gradient_plan_of(e.signature, e.gradient_mask);
+    if (!plan) return false;
     for (uint32_t k = 0; k < e.count; ++k) {
       if (!e.flows_to(k)) continue;
       if (in[k] >= 0) on_path[static_cast<size_t>(in[k])] = 1;
-      const Gradient* gradient = gradient_of(e.signature, k);
+      const Gradient* gradient = plan->at(k);
       if (!gradient) {
         // A gradient that has no formula is an error of the backward pass that asks for it, not of the value.
         if (!PyErr_ExceptionMatches(PyExc_NotImplementedError)) return false;
         PyErr_Clear();
         continue;
       }
-      if (gradient->state != Gradient::kKnown) continue;
-      for (int32_t used : gradient->used) {
-        Ref ref = used == -2 ? static_cast<Ref>(i) : used >= 0 ? in[used] : -1;
+      for (int32_t read : gradient->reads) {
+        Ref ref = read == -2 ? static_cast<Ref>(i) : read >= 0 ? in[read] : -1;
         if (ref >= 0) kept[static_cast<size_t>(ref)] = 1;
       }
     }

@@ -19,12 +19,13 @@ ValueRef plain(Type* type, const BufferRef& buffer, uint32_t location) {
 // Which of its inputs, or its output (-2), the gradients of an entry read.
 bool used_by(const Entry& entry, std::vector<int32_t>& used) {
   used.clear();
+  const GradientPlan* plan = gradient_plan_of(entry.signature, entry.gradient_mask);
+  if (!plan) return false;
   for (uint32_t k = 0; k < entry.count; ++k) {
     if (!entry.flows_to(k)) continue;
-    const Gradient* gradient = gradient_of(entry.signature, k);
+    const Gradient* gradient = plan->at(k);
     if (!gradient) return false;
-    if (gradient->state != Gradient::kKnown) continue;
-    for (int32_t one : gradient->used) {
+    for (int32_t one : gradient->reads) {
       if (one != -1 && std::find(used.begin(), used.end(), one) == used.end()) used.push_back(one);
     }
   }

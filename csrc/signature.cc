@@ -220,7 +220,10 @@ Signature::~Signature() { Py_XDECREF(graph); }
 
 size_t Signature::memory() const {
   size_t total = sizeof *this + memory_of(inputs) + memory_of(gradients) + (graph ? kGraph : 0) + (program ? program->memory() : 0);
-  for (const Gradient& gradient : gradients) total += memory_of(gradient.used);
+  for (const auto& plan : gradients) {
+    total += sizeof *plan + memory_of(plan->gradients);
+    for (const Gradient& gradient : plan->gradients) total += memory_of(gradient.used) + memory_of(gradient.reads);
+  }
   return total + (values ? memory_of(*values) : 0);
 }
 
@@ -237,7 +240,6 @@ SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const
   s->operation = op;
   s->attributes = attributes;
   s->inputs.assign(inputs, inputs + count);
-  s->gradients.resize(count);
   s->hash = hash;
   *table.find(hash, op, attributes, inputs, count) = s;
   account.count = ++table.count;
@@ -411,60 +413,6 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   std::swap(s->graph, probe.graph);
   s->differentiable = probe.differentiable;
   return s;
-}
-
-bool Form::read(PyObject* tuple) { return PyArg_ParseTuple(tuple, "iii", &kind, &left, &right); }
-
-const Gradient* gradient_of(Signature* s, size_t index) {
-  Gradient& gradient = s->gradients[index];
-  if (gradient.state != Gradient::kUnknown) return &gradient;
-  if (!is_differentiable(s->inputs[index]->dtype) || !s->differentiable || (!s->graph && !s->plan)) {
-    gradient.state = Gradient::kNone;
-    return &gradient;
-  }
-  if (s->plan) {
-    if (gradient_by_template(s, index)) return &s->gradients[index];
-    if (PyErr_Occurred()) return nullptr;
-  }
-  PyObject* own = graph_of(s);
-  if (!own) return nullptr;
-  Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
-  if (!types) return nullptr;
-  Owned result(PyObject_CallFunction(hooks.expand_gradient, "OOOOn", s->operation->python, s->attributes->tuple, types.object,
-                                     own, static_cast<Py_ssize_t>(index)));
-  if (!result) return nullptr;
-  if (result.object == Py_None) {
-    gradient.state = Gradient::kNone;
-    return &gradient;
-  }
-  PyObject *op, *attrs, *graph, *type, *used, *written;
-  Form form;
-  if (!PyArg_ParseTuple(result.object, "OOOOOO", &op, &attrs, &graph, &type, &used, &written) || !form.read(written)) return nullptr;
-  Operation* operation = operation_of(op);
-  const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
-  if (!attributes) return nullptr;
-  std::vector<Type*> inputs;
-  std::vector<int32_t> slots;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); ++i) {
-    long slot = PyLong_AsLong(PyTuple_GET_ITEM(used, i));
-    slots.push_back(static_cast<int32_t>(slot));
-    inputs.push_back(slot < 0 ? s->output : s->inputs[static_cast<size_t>(slot)]);
-  }
-  SignatureRef made = find_signature(operation, attributes, inputs.data(), inputs.size());
-  if (!made) {
-    Type* output = type_from_python(type);
-    if (!output) return nullptr;
-    made = insert_signature(operation, attributes, inputs.data(), inputs.size());
-    made->output = output;
-    Py_XSETREF(made->graph, Py_NewRef(graph));
-    made->differentiable = is_differentiable(output->dtype);
-  }
-  Gradient& slot = s->gradients[index];
-  slot.signature = made;
-  slot.used = slots;
-  slot.form = form;
-  slot.state = Gradient::kKnown;
-  return &slot;
 }
 
 namespace {

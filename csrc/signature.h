@@ -54,13 +54,21 @@ struct Form {
   bool read(PyObject* tuple);  // false with a Python error set
 };
 
-// The cotangent of one input as an operation of its own.
+// The cotangent of one input as an operation of its own, or a value that several of them read.
 struct Gradient {
-  enum State : uint8_t { kUnknown, kNone, kKnown };
-  State state = kUnknown;
-  SignatureRef signature;  // held from one side only: the gradient has longer attributes
-  std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k
+  SignatureRef signature;      // null where no gradient flows; held from one side only: the gradient has longer attributes
+  std::vector<int32_t> used;   // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k, then the shared values
+  std::vector<int32_t> reads;  // the same with what the shared values read in their place, in ascending order
   Form form;
+  std::shared_ptr<PyObject> error;  // of one that has no formula: raised when it is asked for
+};
+
+// The gradients of those inputs of a call that are wanted together, by input, and behind them what they share.
+struct GradientPlan {
+  uint64_t wanted = 0;  // as Entry::gradient_mask
+  std::vector<Gradient> gradients;
+
+  const Gradient* at(size_t index) const;  // null with a Python error set
 };
 
 struct Signature {
@@ -80,7 +88,7 @@ struct Signature {
   bool differentiable = false;
   int8_t worth_delaying = -1;  // -1 until Python has been asked
   int8_t checks_values = -1;   // -1 until Python has been asked
-  std::vector<Gradient> gradients;
+  std::vector<std::unique_ptr<GradientPlan>> gradients;  // by what is wanted
   ProgramRef program;
   uint64_t hash;
 };
@@ -88,7 +96,8 @@ struct Signature {
 // Python callables that fill the memo; set once by the frontend.
 struct Hooks {
   PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (graph or None, dtype code, shape, differentiable)
-  PyObject* expand_gradient = nullptr;  // (signature key, graph, index) -> None or (op, attrs, graph, type, used, form)
+  PyObject* expand_gradients = nullptr;  // (op, attrs, input types, graph, inputs) -> [(number, (op, attrs, graph, type, used, form)
+                                         // or exception)], shared values in front of what reads them
   PyObject* compile_signature = nullptr;  // (graph) -> Program
   PyObject* compile_trace = nullptr;    // (executable, wait, locations of its first and last entry) -> whether it will be
   PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
@@ -121,7 +130,7 @@ struct Hooks {
                                         // where it is NaN; null: no search
   PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
-  PyObject* template_gradient = nullptr;  // (template, index, values) -> plan of a gradient or None
+  PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
   PyObject* plan_trace = nullptr;         // (executable, which numbers are symbols, wait, locations of its first and last entry) -> whether a plan comes
   PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
@@ -138,8 +147,13 @@ Attributes* no_attributes();
 SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 // As find_signature, but asks Python on a miss; arguments are only for messages. Null with a Python error set.
 SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
-// The gradient of input `index`; null with a Python error set.
-const Gradient* gradient_of(Signature* signature, size_t index);
+// The gradients of the inputs whose bits are set; null with a Python error set.
+const GradientPlan* gradient_plan_of(Signature* signature, uint64_t wanted);
+// Enters a gradient, behind the shared values that it uses.
+void add_gradient(GradientPlan& plan, const Signature* signature, size_t index, SignatureRef gradient, std::vector<int32_t> used, Form form);
+// The types of what a gradient uses.
+std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);
+bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set
 // 1 where the inputs of a call are kept rather than its result, else 0; -1 with a Python error set.
 int worth_delaying(Signature* signature);
 // 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.

@@ -141,28 +141,36 @@ PyObject* tuple_of(const Values& values) {
   return tuple;
 }
 
-bool read_gradient(GradientTemplate& gradient, PyObject* found) {
-  PyObject *numbers, *op, *attributes, *used, *python, *form;
+bool read_piece(GradientTemplate& gradients, PyObject* item) {
+  PyObject *op, *attributes, *used, *python, *form;
   int dtype, worth_delaying, checks_values;
-  if (!PyArg_ParseTuple(found, "OOOiOOppO", &numbers, &op, &attributes, &dtype, &used, &python, &worth_delaying, &checks_values, &form)) {
+  Py_ssize_t index, numbers;
+  if (!PyArg_ParseTuple(item, "nOOinOOppO", &index, &op, &attributes, &dtype, &numbers, &used, &python, &worth_delaying, &checks_values,
+                        &form)) {
     return false;
   }
-  if (!gradient.numbers.read(numbers) || !gradient.form.read(form)) return false;
-  gradient.none = op == Py_None;
-  if (!gradient.none) {
-    gradient.operation = operation_of(op);
-    if (!gradient.operation) return false;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); ++i) {
-      gradient.used.push_back(static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(used, i))));
-    }
-    gradient.made = std::make_shared<Template>(Py_NewRef(python));
-    gradient.made->dtype = static_cast<uint8_t>(dtype);
-    gradient.made->differentiable = is_differentiable(gradient.made->dtype);
-    gradient.made->worth_delaying = static_cast<int8_t>(worth_delaying);
-    gradient.made->checks_values = static_cast<int8_t>(checks_values);
-    gradient.attributes = Py_NewRef(attributes);
+  GradientTemplate::Piece piece;
+  piece.operation = operation_of(op);
+  if (!piece.operation || !piece.form.read(form) || !read_slots(used, piece.used)) return false;
+  piece.index = static_cast<size_t>(index);
+  piece.numbers = static_cast<size_t>(numbers);
+  piece.attributes = std::shared_ptr<PyObject>(Py_NewRef(attributes), [](PyObject* tuple) { Py_DECREF(tuple); });
+  piece.made = std::make_shared<Template>(Py_NewRef(python));
+  piece.made->dtype = static_cast<uint8_t>(dtype);
+  piece.made->differentiable = is_differentiable(piece.made->dtype);
+  piece.made->worth_delaying = static_cast<int8_t>(worth_delaying);
+  piece.made->checks_values = static_cast<int8_t>(checks_values);
+  gradients.pieces.push_back(std::move(piece));
+  return true;
+}
+
+bool read_gradients(GradientTemplate& gradients, PyObject* found) {
+  PyObject *numbers, *pieces;
+  if (!PyArg_ParseTuple(found, "OO!", &numbers, &PyList_Type, &pieces) || !gradients.numbers.read(numbers)) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pieces); ++i) {
+    if (!read_piece(gradients, PyList_GET_ITEM(pieces, i))) return false;
   }
-  return PyErr_Occurred() == nullptr;
+  return true;
 }
 
 }  // namespace
@@ -208,10 +216,10 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
 
 namespace {
 
-// The plan of a gradient that holds for a signature, and its numbers; null where there is none.
-std::shared_ptr<const GradientTemplate> gradient_for(Signature* signature, size_t index, Values& numbers) {
+// The plan of gradients that holds for a signature, and its numbers; null where there is none.
+std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint64_t wanted, PyObject* inputs, Values& numbers) {
   const Template& plan = *signature->plan;
-  auto& plans = signature->plan->gradients[index];
+  auto& plans = signature->plan->gradients[wanted];
   for (size_t k = 0; k < plans.list.size(); ++k) {
     if (!plans.list[k]->numbers.run(signature->values->data(), numbers)) continue;
     plans.used(k);
@@ -221,43 +229,37 @@ std::shared_ptr<const GradientTemplate> gradient_for(Signature* signature, size_
   ++plans.attempts;
   Owned values(tuple_of(*signature->values));
   if (!values) return nullptr;
-  Owned found(PyObject_CallFunction(hooks.template_gradient, "OnO", plan.python, static_cast<Py_ssize_t>(index), values.object));
+  Owned found(PyObject_CallFunctionObjArgs(hooks.template_gradients, plan.python, inputs, values.object, nullptr));
   auto made = std::make_shared<GradientTemplate>();
-  if (!found || found.object == Py_None || !read_gradient(*made, found.object)) return nullptr;
-  auto& list = signature->plan->gradients[index].list;
+  if (!found || found.object == Py_None || !read_gradients(*made, found.object)) return nullptr;
+  auto& list = signature->plan->gradients[wanted].list;
   list.insert(list.begin(), made);
-  if (made->made) families.charge(made->made->memory());
+  for (const auto& piece : made->pieces) families.charge(piece.made->memory());
   families.bound();
   return made->numbers.run(signature->values->data(), numbers) ? made : nullptr;
 }
 
 }  // namespace
 
-bool gradient_by_template(Signature* signature, size_t index) {
+bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* wanted) {
   Values numbers;
-  std::shared_ptr<const GradientTemplate> held = gradient_for(signature, index, numbers);
+  std::shared_ptr<const GradientTemplate> held = gradients_for(signature, plan.wanted, wanted, numbers);
   if (!held) return false;
-  const GradientTemplate& gradient = *held;
-  Gradient& slot = signature->gradients[index];
-  if (gradient.none) {
-    slot.state = Gradient::kNone;
-    return true;
-  }
   const int64_t* next = numbers.data();
-  Owned tuple(with_numbers(gradient.attributes, next));
-  const AttributesRef attributes = tuple ? attributes_of(tuple.object) : nullptr;
-  if (!attributes) return false;
-  std::vector<Type*> inputs;
-  for (int32_t used : gradient.used) inputs.push_back(used < 0 ? signature->output : signature->inputs[static_cast<size_t>(used)]);
-  SignatureRef made = find_signature(gradient.operation, attributes, inputs.data(), inputs.size());
-  if (!made) {
-    const size_t rank = numbers.size() - static_cast<size_t>(next - numbers.data());
-    made = member(gradient.made, gradient.operation, attributes, inputs.data(), inputs.size(), signature->values, next, rank);
+  for (const auto& piece : held->pieces) {
+    const int64_t* end = next + piece.numbers;
+    Owned tuple(with_numbers(piece.attributes.get(), next));
+    const AttributesRef attributes = tuple ? attributes_of(tuple.object) : nullptr;
+    if (!attributes) return false;
+    const std::vector<Type*> inputs = types_read(plan, signature, piece.used);
+    SignatureRef made = find_signature(piece.operation, attributes, inputs.data(), inputs.size());
+    if (!made) {
+      made = member(piece.made, piece.operation, attributes, inputs.data(), inputs.size(), signature->values, next,
+                    static_cast<size_t>(end - next));
+    }
+    next = end;
+    add_gradient(plan, signature, piece.index, std::move(made), piece.used, piece.form);
   }
-  slot.signature = made;
-  slot.used = gradient.used;
-  slot.form = gradient.form;
-  slot.state = Gradient::kKnown;
   return true;
 }
 
@@ -294,8 +296,11 @@ size_t Template::memory() const {
   constexpr size_t kInPython = 16384;  // graph, symbols and what is known of them, roughly
   size_t total = kInPython + sizeof *this + result.memory() + memory_of(fixed);
   for (const ProgramTemplate& program : programs.list) total += program.memory();
-  for (const auto& [index, plans] : gradients) {
-    for (const auto& gradient : plans.list) total += gradient->numbers.memory() + (gradient->made ? gradient->made->memory() : 0);
+  for (const auto& [wanted, plans] : gradients) {
+    for (const auto& list : plans.list) {
+      total += list->numbers.memory();
+      for (const auto& piece : list->pieces) total += piece.made->memory();
+    }
   }
   return total;
 }

@@ -69,22 +69,23 @@ struct Template {
   uint8_t dtype = 0;
   bool differentiable = false;
   int8_t worth_delaying = 0, checks_values = 0;
-  std::unordered_map<size_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by number of the input
+  std::unordered_map<uint64_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by what is wanted
   Plans<ProgramTemplate> programs;
 };
 
 struct GradientTemplate {
-  GradientTemplate() = default;
-  GradientTemplate(const GradientTemplate&) = delete;
-  ~GradientTemplate() { Py_XDECREF(attributes); }
+  struct Piece {
+    size_t index = 0;  // of the input, or behind them of the shared value
+    Operation* operation = nullptr;
+    std::shared_ptr<PyObject> attributes;  // of the example; their integers are replaced in order
+    size_t numbers = 0;                    // those of the attributes, then the shape
+    std::vector<int32_t> used;
+    Form form;
+    std::shared_ptr<Template> made;
+  };
 
-  bool none = false;  // no gradient flows there
-  SizeProgram numbers;     // those of the attributes, then the shape
-  Operation* operation = nullptr;
-  PyObject* attributes = nullptr;  // of the example, owned; their integers are replaced in order
-  std::vector<int32_t> used;
-  Form form;
-  std::shared_ptr<Template> made;
+  SizeProgram numbers;  // of all pieces
+  std::vector<Piece> pieces;
 };
 
 enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce };
@@ -92,8 +93,8 @@ extern Templates template_mode;  // kAtOnce makes everything symbolic at first s
 
 // The signature of a call by a template, one that Python makes now if it is time; null without an error if there is none.
 SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
-// Fills in a gradient by template; false if there is none for it, or with a Python error set.
-bool gradient_by_template(Signature* signature, size_t index);
+// Fills in gradients by template; false if there is none for them, or with a Python error set.
+bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* inputs);
 // The program by template; null, perhaps with a Python error set.
 ProgramRef program_by_template(Signature* signature);
 

@@ -23,12 +23,13 @@ struct Origin {
 struct Term {
   SignatureRef call;  // whose gradient of this input it is
   uint32_t input = 0;
+  const Gradient* gradient = nullptr;  // lives as long as the call
   Ref left = kNoRef, right = kNoRef;
   bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
   std::pair<uint64_t, uint32_t> order;  // of the call in all traces
   Origin origin;
 
-  int32_t kind() const { return call->gradients[input].form.kind; }
+  int32_t kind() const { return gradient->form.kind; }
 };
 
 // One trace that the cotangents pass through: the open one, or one that has run.
@@ -64,6 +65,16 @@ class Walker {
     uint64_t scalar;
   };
 
+  // A call while its gradients are recorded.
+  struct Visit {
+    Scope& scope;
+    size_t index;
+    const Entry& entry;
+    const Ref* inputs;
+    const GradientPlan& plan;
+    std::vector<std::pair<int32_t, ValueRef>> unpacked = {};  // what hooks gave back, by what it is (see Gradient::used)
+  };
+
   bool seed(Value* root, Value* given, Ref* out);
   bool start(Value* root, Ref cotangent);
   bool replay(std::vector<FoundGradient>* found, Ref seed);
@@ -75,12 +86,15 @@ class Walker {
   bool leads_to_target(Scope& scope, Ref ref);
   void keep_leading(Scope& scope);
   bool mark_needed();
-  int reads(const Scope& scope, const Entry& entry, const Ref* inputs, bool all);
+  bool is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k);
   bool visit(Scope& scope, size_t index);
-  bool cotangent_of(Scope& scope, size_t index, const Entry& entry, const Ref* inputs, uint32_t k);
+  bool cotangent_of(const Visit& visit, uint32_t k);
+  bool read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask);
+  bool read_one(const Visit& visit, int32_t slot, Ref* out);
+  bool read_shared(const Visit& visit, size_t slot, Ref* out);
   bool translate(Scope& scope, Ref ref, Ref* out);
   bool read(Scope& scope, Ref ref, Ref* out);
-  bool unpack(Scope& scope, size_t index, const Ref* inputs, const Gradient& gradient, std::vector<ValueRef>& found);
+  bool unpack(Visit& visit);
   bool examine(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref* made);
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
@@ -89,7 +103,7 @@ class Walker {
   bool give(Scope& scope, Ref target, Ref cotangent);
   bool give(const Place& place, Ref cotangent);
   std::vector<Term>& terms_of(const Place& place);
-  bool keep_factors(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref target, const std::vector<Ref>& refs);
+  bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs);
   bool is_captured(const Scope& scope, size_t index) const;
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
   bool settle(Scope& scope, size_t index);
@@ -127,6 +141,7 @@ class Walker {
   std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
   bool dead_end_ = false;                            // what stands above a root was used up and forgotten
   std::vector<uint32_t> reading_;
+  std::vector<Ref> shared_;  // what gradients of the visited call share, by number behind its inputs; kNoRef until recorded
   std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
   uint32_t begin_ = 0;        // where the pass starts in the open trace
   std::vector<Ref> read_;

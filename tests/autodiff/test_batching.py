@@ -22,7 +22,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ir.verify import verify
 from twofold.ops.samples import Sample
-from twofold.runtime.derived import EACH_SAMPLE, pullback_of, stable_graph
+from twofold.runtime.derived import EACH_SAMPLE, Pullback, pullbacks_of, stable_graph
 
 NAMES = sampled.operations_with_samples()
 SIZE = 3
@@ -140,11 +140,12 @@ def test_gradients_of_a_batch(name: str) -> None:
             for index, flag in enumerate(flags):
                 if index in op.without_gradient:
                     continue
-                own = pullback_of(op, sample.attrs, sample.types, index, single)
-                whole = pullback_of(EACH_SAMPLE, attrs, types, index, graph)
+                own = pullbacks_of(op, sample.attrs, sample.types, (index,), single).get(index)
+                whole = pullbacks_of(EACH_SAMPLE, attrs, types, (index,), graph).get(index)
                 assert (own is None) == (whole is None)
                 if own is None or whole is None:
                     continue
+                assert isinstance(own, Pullback) and isinstance(whole, Pullback)
                 found = gradient(whole, graph, arrays, cotangents)
                 parts = [gradient(own, single, one(arrays, flags, k), cotangents[k]) for k in range(SIZE)]
                 wanted = numpy.stack(parts) if flag else sum(parts)

@@ -9,7 +9,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core
-from twofold.runtime.tracing import expand_gradient
+from twofold.runtime.tracing import expand_gradients
 
 
 def test_a_repeated_trace_is_predicted():
@@ -292,9 +292,9 @@ def test_handles_may_die_while_a_run_is_planned():
 
     def drop(*arguments):
         kept.clear()
-        return expand_gradient(*arguments)
+        return expand_gradients(*arguments)
 
-    _core.set_hook("expand_gradient", drop)
+    _core.set_hook("expand_gradients", drop)
     _core.set_templates("off")  # other sizes of these calls may have been planned, and Python not be asked
     try:
         w = torch.ones(7, 5, requires_grad=True)
@@ -303,7 +303,7 @@ def test_handles_may_die_while_a_run_is_planned():
         assert result.item() == pytest.approx(35 * numpy.sinh(1.0))
     finally:
         _core.set_templates("second_size")
-        _core.set_hook("expand_gradient", expand_gradient)
+        _core.set_hook("expand_gradients", expand_gradients)
     assert not kept
 
 

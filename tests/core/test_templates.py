@@ -19,10 +19,10 @@ from twofold.frontend import install
 
 PYTHON = (
     "expand",
-    "expand_gradient",
+    "expand_gradients",
     "compile_signature",
     "template_of",
-    "template_gradient",
+    "template_gradients",
     "template_program",
     "plan_trace",
 )

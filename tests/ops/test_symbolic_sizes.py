@@ -23,7 +23,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ops.samples import Sample
 from twofold.runtime import templates
 from twofold.runtime.compile import compile_graph
-from twofold.runtime.derived import pullback_of, stable_graph
+from twofold.runtime.derived import Pullback, pullbacks_of, stable_graph
 
 NAMES = sampled.operations_with_samples()
 MOST = 4
@@ -112,30 +112,38 @@ def check_result(op: Any, made: Any, sample: Sample) -> Graph | None:
 
 def gradients(op: Any, made: Any, sample: Sample, graph: Graph) -> Iterator[tuple[Any, Graph, list[Any]]]:
     """Plans of the gradients that hold for a sample, with their graphs of that size and their operands."""
-    for index, type in enumerate(sample.types):
-        if not (type.dtype.is_differentiable and getattr(op, "differentiable", True)):
-            continue
-        planned = templates.template_gradient(made[0], index, made[0].recording.values)
+    if not getattr(op, "differentiable", True):
+        return
+    floating = [k for k, type in enumerate(sample.types) if type.dtype.is_differentiable]
+    for wanted in [(k,) for k in floating] + ([tuple(floating)] if len(floating) > 1 else []):
+        planned = templates.template_gradients(made[0], wanted, made[0].recording.values)
         numbers = None if planned is None else _core.run_size_program(planned[0], values_of(sample))
         if numbers is None:
             continue
-        found = pullback_of(op, sample.attrs, sample.types, index, graph)
-        assert (found is None) == (planned[1] is None)
-        if found is None:
-            continue
+        known = pullbacks_of(op, sample.attrs, sample.types, wanted, graph)
+        assert [piece[0] for piece in planned[1]] == list(known)
         left = iter(numbers)
-        assert templates.replaced(planned[2], left) == found.attrs
-        assert tuple(left) == found.graph.outputs[0].type.shape
-        assert planned[4] == found.slots
-        if -2 not in found.slots:
-            cotangent = (
-                numpy.resize(sample.arrays[index].ravel(), graph.outputs[0].shape)
-                if sample.arrays[index].size
-                else None
-            )
-            if cotangent is None or cotangent.dtype != graph.outputs[0].dtype.numpy:
-                continue
-            yield planned[5], found.graph, [cotangent if k < 0 else sample.arrays[k] for k in found.slots]
+        for (index, _, attrs, _, _, slots, template, *_), found in zip(
+            planned[1], known.values(), strict=True
+        ):
+            assert isinstance(found, Pullback)
+            assert templates.replaced(attrs, left) == found.attrs
+            shape = found.graph.outputs[0].type.shape
+            assert tuple(next(left) for _ in shape) == shape
+            assert slots == found.slots
+            if len(wanted) == 1:
+                yield from operands_of(template, found, sample, index, graph.outputs[0].type)
+
+
+def operands_of(
+    template: Any, found: Pullback, sample: Sample, index: int, output: Any
+) -> Iterator[tuple[Any, Graph, list[Any]]]:
+    """A plan of a gradient that reads no result, with its graph and its operands."""
+    if -2 in found.slots or not sample.arrays[index].size:
+        return
+    cotangent = numpy.resize(sample.arrays[index].ravel(), output.shape)
+    if cotangent.dtype == output.dtype.numpy:
+        yield template, found.graph, [cotangent if k < 0 else sample.arrays[k] for k in found.slots]
 
 
 @pytest.mark.parametrize("name", NAMES)

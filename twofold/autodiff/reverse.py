@@ -8,9 +8,9 @@ bits however the graph was declared. A structural zero is None and never becomes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
+from twofold.autodiff.sharing import divided
 from twofold.errors import GradientError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, rewrite
@@ -21,7 +21,8 @@ from twofold.ops.base import convert, filled, strong
 from twofold.ops.row_products import Cotangent, Share, matrix_shares, table_share
 
 Used = list[int | str]
-"""What each input of a gradient graph is: "cotangent", "output", or the number of an original input."""
+"""What each input of a gradient graph is: "cotangent", "output", or the number of an original input or
+of a shared value."""
 
 
 def backward(
@@ -156,41 +157,73 @@ def vjp_of(
     op: Op, attrs: Attributes, graph: Graph, index: int | tuple[int, ...]
 ) -> tuple[Graph, Used] | None:
     """``vjp_graph`` of the call that ``graph`` computes; a composite may have its own rule."""
+    return _vjp(graph, index, _own_rule(op, graph), attrs)
+
+
+Pieces = dict[int, "tuple[Graph, Used] | NotImplementedError"]
+"""Graphs by what they compute: the cotangent of an input, by its number, or a shared value, numbered behind them."""
+
+
+def vjp_pieces(op: Op, attrs: Attributes, graph: Graph, indices: Sequence[int]) -> Pieces:
+    """The graphs of ``vjp_of`` for several inputs, without what they have in common.
+
+    That is values of graphs of their own, which the others read: in ``Used`` they are numbers from the number of
+    inputs on, and stand in front of what reads them. An input to which no gradient flows is left out; one whose
+    gradient has no formula has the error instead.
+    """
+    own, count = _own_rule(op, graph), len(graph.input_types)
+    try:
+        found = _cotangents_of(graph, indices, own, attrs)
+    except NotImplementedError as error:
+        if len(indices) == 1:
+            return {indices[0]: error}
+        alone = [vjp_pieces(op, attrs, graph, (index,)) for index in indices]
+        return {index: made for pieces in alone for index, made in pieces.items()}
+    outputs, shared = divided([node for node in found if node is not None], count + 2)
+    reached = [index for index, node in zip(indices, found, strict=True) if node is not None]
+    numbers = [*range(count, count + len(shared)), *reached]
+    return {k: _pruned([node], count) for k, node in zip(numbers, [*shared, *outputs], strict=True)}
+
+
+def _own_rule(op: Op, graph: Graph) -> Op | None:
+    """``op`` where it is a composite with a rule of its own that holds for the result."""
     own: Any = op if op.kind == "composite" and getattr(op, "rule_vjp", None) is not None else None
-    if own is not None and graph.outputs[0].dtype.kind == "c" and not own.complex_rule:
-        own = None  # its rule holds for real results
-    return _vjp(graph, index, own, attrs)
+    return None if own is not None and graph.outputs[0].dtype.kind == "c" and not own.complex_rule else own
 
 
 def _vjp(
     graph: Graph, index: int | tuple[int, ...], op: Op | None, attrs: Attributes
 ) -> tuple[Graph, Used] | None:
     indices = (index,) if isinstance(index, int) else index
-    if not graph.outputs[0].dtype.is_differentiable:
-        return None
-    if op is None and len(graph.input_types) >= _MANY:
-        inputs, output, every = _all_cotangents(graph)
-        found = [every[k] for k in indices]
-    else:
-        inputs, output = _shifted(graph, 1)
-        found = (
-            _cotangents(inputs, output, indices)
-            if op is None
-            else _by_rule(op, attrs, inputs, output, indices)
-        )
-    wrt = [inputs[k] for k in indices]
+    found = _cotangents_of(graph, indices, op, attrs)
     if all(node is None for node in found):
         return None
-    outputs = [filled(0, node.dtype, node.shape) if ct is None else ct for node, ct in zip(wrt, found)]
-    if op is None and output.op.kind != "source":
-        known = _given(inputs, output)[1]
-        # a rule may have rebuilt the very node that computes the output
-        outputs = list(rewrite(outputs, lambda node: known if node is output else None))
-    return _pruned(outputs, len(inputs))
+    types = [graph.input_types[k] for k in indices]
+    outputs = [
+        filled(0, type.dtype, type.shape) if node is None else node
+        for type, node in zip(types, found, strict=True)
+    ]
+    return _pruned(outputs, len(graph.input_types))
 
 
-_MANY = 8
-"""Inputs from which on a rule, which gives the cotangents of all of them, runs once for all."""
+def _cotangents_of(
+    graph: Graph, indices: Sequence[int], op: Op | None, attrs: Attributes
+) -> list[Node | None]:
+    """Cotangents of inputs in terms of inputs: the cotangent of the output, those of ``graph``, and the output."""
+    if not graph.outputs[0].dtype.is_differentiable:
+        return [None] * len(indices)
+    inputs, output = _shifted(graph, 1)
+    if op is not None:
+        return _by_rule(op, attrs, inputs, output, indices)
+    found = _cotangents(inputs, output, indices)
+    if output.op.kind == "source":
+        return found
+    # a rule may have rebuilt the very node that computes the output
+    known = _given(inputs, output)[1]
+    replaced = iter(
+        rewrite([node for node in found if node is not None], lambda node: known if node is output else None)
+    )
+    return [None if node is None else next(replaced) for node in found]
 
 
 def _given(inputs: Sequence[Node], output: Node) -> tuple[Node, Node]:
@@ -216,32 +249,28 @@ def _cotangents(inputs: Sequence[Node], output: Node, indices: Sequence[int]) ->
     return [by_node.get(node.id) for node in wrt]
 
 
-@lru_cache(16)
-def _all_cotangents(graph: Graph) -> tuple[list[Node], Node, list[Node | None]]:
-    """The inputs and the output of a graph, shifted by one, and the cotangents of all inputs."""
-    inputs, output = _shifted(graph, 1)
-    return inputs, output, _cotangents(inputs, output, range(len(inputs)))
-
-
 def _fitting(share: Node | None, value: Node) -> Node | None:
     return None if share is None or not value.dtype.is_differentiable else convert(share, value.dtype)
 
 
 def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
-    """Renumber the inputs read: 0 was the cotangent, 1 to ``count`` the inputs, the next the output."""
-    numbers = sorted({node.attrs[0] for node in topological(outputs) if node.op.name == "input"})
-    types: dict[int, TensorType] = {
-        node.attrs[0]: node.type for node in topological(outputs) if node.op.name == "input"
-    }
+    """Renumber the inputs read: 0 was the cotangent, 1 to ``count`` the inputs, then the output and what is shared."""
+    read = {node.attrs[0]: node.type for node in topological(outputs) if node.op.name == "input"}
+    numbers = sorted(read)
     place = {number: position for position, number in enumerate(numbers)}
 
     def replace(node: Node) -> Node | None:
         return input_node(place[node.attrs[0]], node.type) if node.op.name == "input" else None
 
     used: Used = [
-        "cotangent" if number == 0 else "output" if number == count + 1 else number - 1 for number in numbers
+        "cotangent"
+        if number == 0
+        else "output"
+        if number == count + 1
+        else number - (1 if number <= count else 2)
+        for number in numbers
     ]
-    return Graph([types[number] for number in numbers], rewrite(outputs, replace)), used
+    return Graph([read[number] for number in numbers], rewrite(outputs, replace)), used
 
 
 def grad_graph(graph: Graph, wrt: Sequence[int], output: int = 0) -> Graph:

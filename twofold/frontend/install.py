@@ -110,7 +110,7 @@ def wide_array(tensor: Tensor) -> numpy.ndarray:
 _HOOKS: dict[str, Any] = {
     "construct": construct,
     "expand": tracing.expand,
-    "expand_gradient": tracing.expand_gradient,
+    "expand_gradients": tracing.expand_gradients,
     "compile_signature": tracing.compile_signature,
     "compile_trace": tracing.compile_trace,
     "kernel_error": kernel_error,
@@ -146,7 +146,7 @@ _LATE_HOOKS = {
     "display": "twofold.frontend.display",
     "locate_error": "twofold.runtime.misuse",
     "plan_trace": "twofold.runtime.fusing",
-    "template_gradient": "twofold.runtime.templates",
+    "template_gradients": "twofold.runtime.templates",
     "template_of": "twofold.runtime.templates",
     "template_program": "twofold.runtime.templates",
 }

@@ -18,7 +18,7 @@ from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
-from twofold.runtime.derived import EACH_SAMPLE, PULLBACK, Pullback, pullback_of
+from twofold.runtime.derived import EACH_SAMPLE, PULLBACK, Pullback, Pullbacks, pullbacks_of
 
 Tensor = _core.Tensor
 
@@ -78,11 +78,8 @@ def pull(
         if call.key not in waiting:
             continue
         arrived = waiting[call.key]
-        shares = {
-            place: found
-            for place, key in enumerate(call.keys)
-            if key in reaching and call.flows_to(place) and (found := _pullback(call, place)) is not None
-        }
+        places = [place for place, key in enumerate(call.keys) if key in reaching and call.flows_to(place)]
+        shares = _pullbacks(call, places)
         transposes = len(call.keys) == 1 and shares and shares[0].form[0] == Kind.TRANSPOSE
         if transposes and call.key not in wanted:
             products = [term for term in arrived.terms if term.kind == Kind.PRODUCT]
@@ -91,9 +88,10 @@ def pull(
         cotangent = arrived.total()
         if cotangent is None:
             continue
-        for place, found in shares.items():
-            values = _operands(found, call, cotangent, create)
-            waiting[call.keys[place]].take(position, found, values)
+        read = _Read(call, shares, cotangent, create)
+        for place in places:
+            if (found := shares.get(place)) is not None:
+                waiting[call.keys[place]].take(position, found, read.operands(found))
     return [waiting[key].total() if key in waiting else None for key in wanted]
 
 
@@ -166,24 +164,42 @@ def _joined(values: list[Any], axes: int) -> Any:
     return values[0]
 
 
-def _pullback(call: Call, place: int) -> Pullback | None:
-    """What a call passes on to one of its inputs."""
-    if not call.types[place].dtype.is_differentiable:
-        return None
+def _pullbacks(call: Call, places: Sequence[int]) -> dict[int, Pullback]:
+    """What a call passes on to some of its inputs, and the values that they share."""
+    wanted = tuple(place for place in places if call.types[place].dtype.is_differentiable)
+    if not wanted:
+        return {}
     assert call.op is not None
-    return pullback_of(call.op, call.attrs, call.types, place)
+    found: Pullbacks = pullbacks_of(call.op, call.attrs, call.types, wanted)
+    for one in found.values():
+        if isinstance(one, NotImplementedError):
+            raise one
+    return {place: one for place, one in found.items() if isinstance(one, Pullback)}
 
 
-def _operands(found: Pullback, call: Call, cotangent: Tensor, create: bool) -> list[Any]:
-    """What a pullback reads."""
-    values: list[Any] = []
-    for slot in found.slots:
-        value = cotangent if slot == -1 else call.result if slot == -2 else call.inputs[slot]
+class _Read:
+    """What the pullbacks of one call read; values that they share are computed when the first reads them."""
+
+    def __init__(self, call: Call, pullbacks: dict[int, Pullback], cotangent: Tensor, create: bool) -> None:
+        self.call, self.pullbacks, self.cotangent, self.create = call, pullbacks, cotangent, create
+        self.shared: dict[int, Any] = {}
+
+    def operands(self, found: Pullback) -> list[Any]:
+        """The operands of a pullback."""
+        return [self._operand(slot) for slot in found.slots]
+
+    def _operand(self, slot: int) -> Any:
+        if slot == -1:
+            return self.cotangent
+        if slot >= len(self.call.types):
+            if slot not in self.shared:
+                made = self.pullbacks[slot]
+                self.shared[slot] = _core.record(PULLBACK, made.attrs, self.operands(made))
+            return self.shared[slot]
+        value = self.call.result if slot == -2 else self.call.inputs[slot]
         if value is None:
             raise RuntimeError("backward: a value that the gradient reads was not kept")
-        cut = slot != -1 and not create and isinstance(value, Tensor)
-        values.append(value.detach() if cut else value)
-    return values
+        return value.detach() if not self.create and isinstance(value, Tensor) else value
 
 
 def derivatives(

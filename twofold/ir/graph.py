@@ -53,13 +53,24 @@ def graph_bytes(graph: Graph) -> int:
     return _NODE_BYTES * (1 + len(graph.nodes()))
 
 
-def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> tuple[Node, ...]:
-    """Rebuild ``outputs`` bottom-up; ``replace`` gives a leaf's or node's substitute, or None to keep its operation."""
+def rebuild(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Node]) -> tuple[Node, ...]:
+    """``outputs`` rebuilt bottom-up: ``make(node, inputs)`` gives what stands for a node on its new inputs."""
     done: dict[int, Node] = {}
     for node in topological(outputs):
+        done[node.id] = make(node, tuple([done[value.id] for value in node.inputs]))
+    return tuple([done[output.id] for output in outputs])
+
+
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The operation of ``node`` on other inputs of the same types."""
+    return node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+
+
+def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> tuple[Node, ...]:
+    """Rebuild ``outputs`` bottom-up; ``replace`` gives a leaf's or node's substitute, or None to keep its operation."""
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
         substitute = replace(node)
-        if substitute is None:
-            inputs = tuple(done[value.id] for value in node.inputs)
-            substitute = node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
-        done[node.id] = substitute
-    return tuple(done[output.id] for output in outputs)
+        return with_inputs(node, inputs) if substitute is None else substitute
+
+    return rebuild(outputs, make)

@@ -1,4 +1,4 @@
-"""Operations derived from other operations: the pullback of one input, and a call for every sample.
+"""Operations derived from other operations: the pullbacks of its inputs, and a call for every sample.
 
 Both name the operation that they come from in their attributes, so one entry serves all operations, and both
 may be derived again: a pullback has a pullback, and a call for every sample of samples is one, too.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from twofold.autodiff.factors import Form, form_of
-from twofold.autodiff.reverse import closed_graph, vjp_of
+from twofold.autodiff.factors import PLAIN, Form, form_of
+from twofold.autodiff.reverse import closed_graph, vjp_pieces
 from twofold.cache import Cache
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
@@ -20,7 +20,7 @@ from twofold.passes.stabilize import stabilize
 
 _USED = {"cotangent": -1, "output": -2}
 
-__all__ = ["EACH_SAMPLE", "PULLBACK", "Pullback", "pullback_of", "stable_graph"]
+__all__ = ["EACH_SAMPLE", "PULLBACK", "Pullback", "Pullbacks", "pullbacks_of", "stable_graph"]
 
 
 def stable_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
@@ -33,10 +33,10 @@ def stable_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Grap
 
 
 class Pullback(NamedTuple):
-    """The cotangent of one input of a call as a call itself.
+    """The cotangent of one input of a call as a call itself, or a value that several of them read.
 
-    ``slots`` says what its inputs are: -1 the cotangent of the result, -2 the result, k the k-th input. ``form`` is how
-    a backward pass may combine it with others.
+    ``slots`` says what its inputs are: -1 the cotangent of the result, -2 the result, k the k-th input, and from the
+    number of inputs on the values that are shared. ``form`` is how a backward pass may combine it with others.
     """
 
     attrs: Attributes
@@ -45,43 +45,58 @@ class Pullback(NamedTuple):
     form: Form
 
 
-def _cost(key: Any, found: tuple[Pullback | None]) -> int:
-    return 1024 if found[0] is None else 1024 + graph_bytes(found[0].graph)
+Pullbacks = dict[int, "Pullback | NotImplementedError"]
+"""Calls by what they give: the cotangent of an input, by its number, or a shared value, numbered after the inputs."""
 
 
-_pullbacks: Cache[tuple[Pullback | None]] = Cache("pullbacks", 1, _cost)
+def _cost(key: Any, found: Pullbacks) -> int:
+    return 1024 + sum(1024 + graph_bytes(one.graph) for one in found.values() if isinstance(one, Pullback))
 
 
-def _pullback(name: str, attrs: Attributes, types: tuple[TensorType, ...], index: int) -> Pullback | None:
-    key = name, attrs, types, index
+_pullbacks: Cache[Pullbacks] = Cache("pullbacks", 1, _cost)
+
+
+def pullbacks_of(
+    op: Op,
+    attrs: Attributes,
+    types: tuple[TensorType, ...],
+    wanted: tuple[int, ...],
+    graph: Graph | None = None,
+) -> Pullbacks:
+    """The pullbacks of the inputs ``wanted`` of a call on inputs of ``types``; none where no gradient flows.
+
+    What several of them need is computed once. An input whose gradient has no formula has the error in its place.
+    """
+    if graph is not None:
+        return _made_pullbacks(op, attrs, types, wanted, graph)
+    if not getattr(op, "differentiable", True):
+        return {}
+    key = op.name, _Exactly(attrs), types, wanted
     found = _pullbacks.get(key)
     if found is None:
-        found = _pullbacks.keep(key, (_made_pullback(*key),))
-    return found[0]
+        found = _pullbacks.keep(
+            key, _made_pullbacks(op, attrs, types, wanted, stable_graph(op, attrs, types))
+        )
+    return found
 
 
-def _made_pullback(
-    name: str, attrs: Attributes, types: tuple[TensorType, ...], index: int
-) -> Pullback | None:
-    op = REGISTRY[name]
-    if not getattr(op, "differentiable", True):
-        return None
-    return pullback_of(op, attrs, types, index, stable_graph(op, attrs, types))
-
-
-def pullback_of(
-    op: Op, attrs: Attributes, types: tuple[TensorType, ...], index: int, graph: Graph | None = None
-) -> Pullback | None:
-    """The pullback of input ``index`` of a call on inputs of ``types``; None if no gradient flows there."""
-    if graph is None:
-        return _pullback(op.name, _Exactly(attrs), types, index)
-    found = vjp_of(op, attrs, graph, index)
-    if found is None:
-        return None
-    gradient, used = found
-    slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
+def _made_pullbacks(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], wanted: tuple[int, ...], graph: Graph
+) -> Pullbacks:
+    pieces, count = vjp_pieces(op, attrs, graph, wanted), len(types)
     written = tuple((type.dtype, type.shape, type.weak) for type in types)
-    return Pullback((op.name, tuple(attrs), written, index), gradient, slots, form_of(gradient, slots))
+    flags = tuple(k in wanted for k in range(count))
+    made: Pullbacks = {}
+    for index, piece in pieces.items():
+        if isinstance(piece, NotImplementedError):
+            made[index] = piece
+            continue
+        gradient, used = piece
+        slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
+        alone = index < count and all(slot < count for slot in slots)
+        own = (op.name, tuple(attrs), written, index, () if alone else flags)
+        made[index] = Pullback(own, gradient, slots, form_of(gradient, slots) if alone else PLAIN)
+    return made
 
 
 class _Exactly(tuple[Any, ...]):
@@ -105,17 +120,21 @@ class _Derived(Op):
 
 
 class _PullbackOp(_Derived):
-    """Attributes ``(name, attributes, input types, index)`` of the call and its input."""
+    """Attributes ``(name, attributes, input types, index, flags)`` of the call and its input.
+
+    The flags say with which inputs it shares values; there are none where it shares nothing.
+    """
 
     name = "pullback"
     checked_above = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The gradient graph on these inputs, the slots that it uses."""
-        name, inner, written, index = attrs
+        name, inner, written, index, flags = attrs
         types = tuple(tensor_type(*type) for type in written)
-        found = _pullback(name, _Exactly(inner), types, index)
-        assert found is not None
+        wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
+        found = pullbacks_of(REGISTRY[name], _Exactly(inner), types, wanted)[index]
+        assert isinstance(found, Pullback)
         return found.graph.inline(inputs)[0]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from twofold.autodiff.factors import PLAIN, Form
+from twofold.autodiff.factors import Form
 from twofold.config import config
 from twofold.dtypes import BY_CODE
 from twofold.ir.bind import input_node
@@ -23,7 +23,7 @@ from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import Symbol, identity, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.compile import CompiledProgram, compile_graph
-from twofold.runtime.derived import PULLBACK, pullback_of, stable_graph
+from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
 from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
 
 _WIDEST = 63
@@ -153,41 +153,46 @@ def _declared(
     return Template(recording, op, own_attrs, own_types, graph, again)
 
 
-def template_gradient(template: Template, index: int, values: tuple[int, ...]) -> Any:
-    """The gradient of input ``index`` as a call, for ``values`` and all that meet its guards: what the core takes."""
+def template_gradients(template: Template, wanted: tuple[int, ...], values: tuple[int, ...]) -> Any:
+    """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes."""
 
     def make(facts: Facts) -> Any:
         same = values == template.recording.values and facts == Facts()
         whole = template if same else template.made_for(values, facts)
         recording, known = whole.recording, template.known if same else 0
-        made, slots, form = _differentiated(whole, index)
-        if made is None:
-            program = SizeProgram(recording, (), recording.guards[known:]).encoded()
-            return program, None, (), 0, (), None, False, False, form
-        flags = made.flags()
-        results = [*numbers_in(made.attrs), *made.output.shape]
+        pieces, results = [], []
+        for index, (made, slots, form) in _differentiated(whole, wanted).items():
+            numbers = [*numbers_in(made.attrs), *made.output.shape]
+            attrs = with_examples(made.attrs)
+            head = index, PULLBACK, attrs, made.output.dtype.code, len(numbers)
+            pieces.append((*head, slots, made, *made.flags(), form))
+            results += numbers
         program = SizeProgram(recording, results, recording.guards[known:]).encoded()
-        made.known = len(recording.guards)
-        attrs = with_examples(made.attrs)
-        return program, PULLBACK, attrs, made.output.dtype.code, slots, made, *flags, form
+        for piece in pieces:
+            piece[6].known = len(recording.guards)
+        return program, pieces
 
     return _attempt(lambda: _narrowing(make, Facts()))
 
 
-def _differentiated(template: Template, index: int) -> tuple[Template | None, tuple[int, ...], Form]:
+def _differentiated(
+    template: Template, wanted: tuple[int, ...]
+) -> dict[int, tuple[Template, tuple[int, ...], Form]]:
     recording = template.recording
     recording.strict = True
-    found = pullback_of(template.op, template.attrs, template.types, index, template.graph)
-    if found is None:
-        return None, (), PLAIN
-    types = [template.output if slot < 0 else template.types[slot] for slot in found.slots]
+    pieces = pullbacks_of(template.op, template.attrs, template.types, wanted, template.graph)
+    found = {}
+    for index, one in pieces.items():
+        if isinstance(one, NotImplementedError):
+            raise one
 
-    def again(values: Sequence[int], more: Facts) -> Template:
-        made, _, _ = _differentiated(template.made_for(values, more), index)
-        assert made is not None
-        return made
+        def again(values: Sequence[int], more: Facts, index: int = index) -> Template:
+            return _differentiated(template.made_for(values, more), wanted)[index][0]
 
-    return Template(recording, PULLBACK, found.attrs, types, found.graph, again), found.slots, found.form
+        types = one.graph.input_types
+        made = Template(recording, PULLBACK, one.attrs, types, one.graph, again)
+        found[index] = made, one.slots, one.form
+    return found
 
 
 def template_program(template: Template, values: tuple[int, ...]) -> Any:

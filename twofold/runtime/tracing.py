@@ -89,16 +89,27 @@ def specialise_error(op: Op, where: str) -> None:
     raise RuntimeError(f"{op.name}, declared at {where}: the sizes that were fed do not fit")
 
 
-def expand_gradient(
-    op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, index: int
-) -> tuple[Op, Attributes, Graph, TensorType, tuple[int, ...], tuple[int, ...]] | None:
-    """The cotangent of input ``index`` of a call as an operation: its graph, what its inputs are, and its form."""
-    from twofold.runtime.derived import PULLBACK, pullback_of
+Expanded = tuple[int, "tuple[Op, Attributes, Graph, TensorType, tuple[int, ...], tuple[int, ...]]"]
 
-    found = pullback_of(op, attrs, types, index, graph)
-    if found is None:
-        return None
-    return PULLBACK, found.attrs, found.graph, found.graph.outputs[0].type, found.slots, found.form
+
+def expand_gradients(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, wanted: tuple[int, ...]
+) -> list[Expanded | tuple[int, NotImplementedError]]:
+    """The cotangents of the inputs ``wanted`` of a call as operations, and the values that these share.
+
+    Each with its number: its graph, its result type, what its inputs are, and its form, or the error of one that has no
+    formula. What reads a value stands behind it.
+    """
+    from twofold.runtime.derived import PULLBACK, Pullback, pullbacks_of
+
+    found: list[Any] = []
+    for index, one in pullbacks_of(op, attrs, types, wanted, graph).items():
+        if isinstance(one, Pullback):
+            made = (PULLBACK, one.attrs, one.graph, one.graph.outputs[0].type, one.slots, one.form)
+            found.append((index, made))
+        else:
+            found.append((index, one))
+    return found
 
 
 def compile_signature(graph: Graph) -> Any:

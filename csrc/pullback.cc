@@ -1,0 +1,163 @@
+// The gradients of a call: one call for each input that is wanted, and calls for what several of them read.
+#include <Python.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "signature.h"
+#include "template.h"
+#include "trace.h"
+
+namespace twofold {
+
+namespace {
+
+struct Owned {
+  PyObject* object;
+  explicit Owned(PyObject* o) : object(o) {}
+  Owned(const Owned&) = delete;
+  ~Owned() { Py_XDECREF(object); }
+  explicit operator bool() const { return object != nullptr; }
+};
+
+GradientPlan* find_plan(const Signature* s, uint64_t wanted) {
+  for (const auto& plan : s->gradients) {
+    if (plan->wanted == wanted) return plan.get();
+  }
+  return nullptr;
+}
+
+Gradient& grown(GradientPlan& plan, size_t index) {
+  if (plan.gradients.size() <= index) plan.gradients.resize(index + 1);
+  return plan.gradients[index];
+}
+
+// Reads what Python made of one gradient; false with a Python error set.
+bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
+  Py_ssize_t index;
+  PyObject* made;
+  if (!PyArg_ParseTuple(item, "nO", &index, &made)) return false;
+  const auto place = static_cast<size_t>(index);
+  if (PyExceptionInstance_Check(made)) {
+    Gradient& failed = grown(plan, place);
+    failed.error = std::shared_ptr<PyObject>(Py_NewRef(made), [](PyObject* error) { Py_DECREF(error); });
+    return true;
+  }
+  PyObject *op, *attrs, *graph, *type, *slots, *written;
+  Form form;
+  if (!PyArg_ParseTuple(made, "OOOOOO", &op, &attrs, &graph, &type, &slots, &written) || !form.read(written)) return false;
+  Operation* operation = operation_of(op);
+  const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
+  std::vector<int32_t> used;
+  if (!attributes || !read_slots(slots, used)) return false;
+  const std::vector<Type*> inputs = types_read(plan, s, used);
+  SignatureRef signature = find_signature(operation, attributes, inputs.data(), inputs.size());
+  if (!signature) {
+    Type* output = type_from_python(type);
+    if (!output) return false;
+    signature = insert_signature(operation, attributes, inputs.data(), inputs.size());
+    signature->output = output;
+    Py_XSETREF(signature->graph, Py_NewRef(graph));
+    signature->differentiable = is_differentiable(output->dtype);
+  }
+  add_gradient(plan, s, place, std::move(signature), std::move(used), form);
+  return true;
+}
+
+bool fill_by_python(GradientPlan& plan, Signature* s, PyObject* wanted) {
+  PyObject* own = graph_of(s);
+  if (!own) return false;
+  Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
+  if (!types) return false;
+  Owned found(PyObject_CallFunctionObjArgs(hooks.expand_gradients, s->operation->python, s->attributes->tuple, types.object, own, wanted,
+                                           nullptr));
+  if (!found) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found.object); ++i) {
+    if (!read_gradient(plan, s, PyList_GET_ITEM(found.object, i))) return false;
+  }
+  return true;
+}
+
+PyObject* numbers_tuple(const std::vector<size_t>& numbers) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
+  for (size_t i = 0; tuple && i < numbers.size(); ++i) {
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromSize_t(numbers[i]));
+  }
+  return tuple;
+}
+
+}  // namespace
+
+bool Form::read(PyObject* tuple) { return PyArg_ParseTuple(tuple, "iii", &kind, &left, &right); }
+
+bool read_slots(PyObject* tuple, std::vector<int32_t>& slots) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    slots.push_back(static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(tuple, i))));
+  }
+  return !PyErr_Occurred();
+}
+
+std::vector<Type*> types_read(const GradientPlan& plan, const Signature* s, const std::vector<int32_t>& used) {
+  std::vector<Type*> types;
+  for (int32_t slot : used) {
+    const auto place = static_cast<size_t>(slot);
+    types.push_back(slot < 0 ? s->output : place < s->inputs.size() ? s->inputs[place] : plan.gradients[place].signature->output);
+  }
+  return types;
+}
+
+void add_gradient(GradientPlan& plan, const Signature* s, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
+  std::vector<int32_t> reads;
+  for (int32_t slot : used) {
+    const auto place = static_cast<size_t>(slot);
+    if (slot < 0 || place < s->inputs.size()) {
+      reads.push_back(slot);
+    } else {
+      const std::vector<int32_t>& below = plan.gradients[place].reads;
+      reads.insert(reads.end(), below.begin(), below.end());
+    }
+  }
+  std::sort(reads.begin(), reads.end());
+  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+  Gradient& made = grown(plan, index);
+  made.signature = std::move(signature);
+  made.used = std::move(used);
+  made.reads = std::move(reads);
+  made.form = form;
+}
+
+const Gradient* GradientPlan::at(size_t index) const {
+  static const auto& none = *new Gradient();
+  if (index >= gradients.size()) return &none;
+  const Gradient& found = gradients[index];
+  if (!found.error) return &found;
+  PyObject* error = found.error.get();
+  PyException_SetTraceback(error, Py_None);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+  return nullptr;
+}
+
+const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
+  uint64_t flows = 0;
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < s->inputs.size(); ++i) {
+    if (!(wanted & Entry::mask_bit(i)) || !is_differentiable(s->inputs[i]->dtype)) continue;
+    flows |= Entry::mask_bit(i);
+    numbers.push_back(i);
+  }
+  if (GradientPlan* found = find_plan(s, flows)) return found;
+  auto made = std::make_unique<GradientPlan>();
+  made->wanted = flows;
+  if (flows && s->differentiable && (s->graph || s->plan)) {
+    Owned tuple(numbers_tuple(numbers));
+    if (!tuple) return nullptr;
+    const bool done = s->plan && gradients_by_template(*made, s, tuple.object);
+    if (PyErr_Occurred() || (!done && !fill_by_python(*made, s, tuple.object))) return nullptr;
+    // Python may have come back here meanwhile.
+    if (GradientPlan* found = find_plan(s, flows)) return found;
+  }
+  s->gradients.push_back(std::move(made));
+  return s->gradients.back().get();
+}
+
+}  // namespace twofold
