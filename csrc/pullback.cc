@@ -1,7 +1,6 @@
 // The gradients of a call: one call for each input that is wanted, and calls for what several of them read.
 #include <Python.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "signature.h"
@@ -40,7 +39,7 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
   const auto place = static_cast<size_t>(index);
   if (PyExceptionInstance_Check(made)) {
     Gradient& failed = grown(plan, place);
-    failed.error = std::shared_ptr<PyObject>(Py_NewRef(made), [](PyObject* error) { Py_DECREF(error); });
+    failed.error.reset(Py_NewRef(made));
     return true;
   }
   PyObject *op, *attrs, *graph, *type, *slots, *written;
@@ -60,7 +59,7 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
     Py_XSETREF(signature->graph, Py_NewRef(graph));
     signature->differentiable = is_differentiable(output->dtype);
   }
-  add_gradient(plan, s, place, std::move(signature), std::move(used), form);
+  add_gradient(plan, place, std::move(signature), std::move(used), form);
   return true;
 }
 
@@ -88,6 +87,8 @@ PyObject* numbers_tuple(const std::vector<size_t>& numbers) {
 
 }  // namespace
 
+void Gradient::Release::operator()(PyObject* object) const { Py_DECREF(object); }
+
 bool Form::read(PyObject* tuple) { return PyArg_ParseTuple(tuple, "iii", &kind, &left, &right); }
 
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots) {
@@ -106,23 +107,10 @@ std::vector<Type*> types_read(const GradientPlan& plan, const Signature* s, cons
   return types;
 }
 
-void add_gradient(GradientPlan& plan, const Signature* s, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
-  std::vector<int32_t> reads;
-  for (int32_t slot : used) {
-    const auto place = static_cast<size_t>(slot);
-    if (slot < 0 || place < s->inputs.size()) {
-      reads.push_back(slot);
-    } else {
-      const std::vector<int32_t>& below = plan.gradients[place].reads;
-      reads.insert(reads.end(), below.begin(), below.end());
-    }
-  }
-  std::sort(reads.begin(), reads.end());
-  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+void add_gradient(GradientPlan& plan, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
   Gradient& made = grown(plan, index);
   made.signature = std::move(signature);
   made.used = std::move(used);
-  made.reads = std::move(reads);
   made.form = form;
 }
 
