@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "arena.h"
 #include "autocast.h"
@@ -202,18 +203,20 @@ ExecutableRef& executable_in(nb::handle capsule) {
 nb::tuple written_type(const Type* type) { return nb::make_tuple(type->dtype, nb::tuple(nb::cast(type->shape)), type->weak); }
 
 // (leaf types, [(graph or None, refs, op, attrs, gradient mask, input types)], outputs); what a template made has
-// no graph until it is asked for.
+// no graph until it is asked for, and entries of one signature share the list of its types.
 nb::tuple describe_trace(const CanonicalTrace& canonical) {
   nb::list leaves, entries, outputs;
+  std::unordered_map<const Signature*, nb::list> types_of;
   for (const Type* type : canonical.trace.leaves) leaves.append(written_type(type));
   for (const Entry& entry : canonical.trace.entries) {
-    nb::list refs, types;
+    nb::list refs;
     for (uint32_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
     const Signature& s = *entry.signature;
-    for (const Type* type : s.inputs) types.append(written_type(type));
+    auto [types, added] = types_of.try_emplace(&s);
+    for (size_t k = 0; added && k < s.inputs.size(); ++k) types->second.append(written_type(s.inputs[k]));
     nb::object graph = s.graph ? nb::borrow(s.graph) : nb::none();
     entries.append(nb::make_tuple(graph, refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
-                                  entry.gradient_mask, types));
+                                  entry.gradient_mask, types->second));
   }
   for (Ref ref : canonical.outputs) outputs.append(ref);
   return nb::make_tuple(leaves, entries, outputs);
@@ -406,6 +409,7 @@ void bind_functions(nb::module_& m) {
   });
   m.def("from_array", &from_array, nb::arg("array"), nb::arg("share_memory"), nb::arg("dtype_code") = -1);
   m.def("describe_executable", &describe_executable);
+  m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));
   m.def("declaration_mark", &declaration_mark);
   m.def("one_of", &make_one_of);

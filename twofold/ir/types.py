@@ -45,6 +45,9 @@ class TensorType:
         """Bytes of a dense buffer of this type."""
         return self.size * self.dtype.itemsize
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tensor_type, (self.dtype, self.shape, self.weak)
+
     def __repr__(self) -> str:
         return f"{'weak ' if self.weak else ''}{self.dtype.name}[{','.join(map(str, self.shape))}]"
 

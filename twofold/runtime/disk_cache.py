@@ -60,14 +60,14 @@ class DiskCache:
 
     def __init__(self, directory: str | os.PathLike[str], limit: int = 512 << 20) -> None:
         self.limit = limit
-        self._path = os.fspath(directory)
+        self.path = os.path.abspath(directory)
         self._writable = True
         self._room = 0
 
     def read(self, key: str) -> bytes | None:
         """The payload kept under ``key``, or None."""
         try:
-            with open(os.open(os.path.join(self._path, key), _READ), "rb", buffering=0) as file:
+            with open(os.open(os.path.join(self.path, key), _READ), "rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
                 if not _is_trusted(status):
                     return None
@@ -89,11 +89,11 @@ class DiskCache:
             return
         try:
             if self._room <= 0:
-                os.makedirs(self._path, mode=0o700, exist_ok=True)
+                os.makedirs(self.path, mode=0o700, exist_ok=True)
                 # other processes write too, so this one looks again long before it could have filled the rest
                 self._room = max((self.limit - self._shrink()) // 8, 64 * _BLOCK)
             self._room -= _on_disk(_HEADER + len(payload))
-            path = os.path.join(self._path, key)
+            path = os.path.join(self.path, key)
             with atomic_write(path, private=True, durable=False, clean=False) as file:
                 file.write(_header(key, payload) + payload)
         except OSError:
@@ -102,16 +102,16 @@ class DiskCache:
     def delete(self, key: str) -> None:
         """Forget ``key``."""
         with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self._path, key))
+            os.unlink(os.path.join(self.path, key))
 
     def _shrink(self) -> int:
         """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left.
 
         Returns the bytes that all files take; looking takes long where there are many.
         """
-        remove_stale_in(self._path)
+        remove_stale_in(self.path)
         files: list[tuple[float, int, str]] = []
-        with os.scandir(self._path) as entries:
+        with os.scandir(self.path) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     status = entry.stat(follow_symlinks=False)

@@ -7,28 +7,32 @@ from typing import Any
 
 from twofold import _core
 from twofold.config import config
-from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
-from twofold.ir.node import Node
-from twofold.ir.types import type_from_code
 from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
+from twofold.runtime.compile_process import CompileProcess
+from twofold.runtime.portable import PortableProgram, inlined
 from twofold.runtime.tracing import graph_of_entry
+
+_LONG = 200
+"""Operations in a trace from which on a process to compile it pays: fewer take less time than starting that."""
+
+_process = CompileProcess()
 
 
 def inline_trace(executable: Any) -> Graph:
     """All calls of a trace as one closed primitive graph."""
-    written, entries, outputs = _core.describe_executable(executable)
-    leaf_types = [type_from_code(*type) for type in written]
-    leaves = [input_node(k, type) for k, type in enumerate(leaf_types)]
-    values: list[Node] = []
-    for entry in entries:
-        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in entry[1]]
-        values.append(graph_of_entry(entry).inline(arguments)[0])
-    return Graph(leaf_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+    leaves, entries, outputs = _core.describe_executable(executable)
+    return inlined(leaves, [(entry[1], graph_of_entry(entry)) for entry in entries], outputs)
 
 
 def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
+    if not waited and (_process.runs or _core.entry_count(executable) >= _LONG):
+        elsewhere = _process.compile(executable)
+        if elsewhere is not None:
+            _core.set_fused(executable, elsewhere.program, elsewhere.nanoseconds)
+            _note(executable, place, elsewhere.portable, waited)
+            return
     start = time.thread_time_ns()
     program = compile_graph(inline_trace(executable))
     made = program.program()
@@ -50,7 +54,9 @@ def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], wai
     return found is not None
 
 
-def _note(executable: Any, place: tuple[int, int], program: CompiledProgram, waited: bool) -> None:
+def _note(
+    executable: Any, place: tuple[int, int], program: CompiledProgram | PortableProgram, waited: bool
+) -> None:
     SPENT.fused += 1
     if "compile" in config.log:
         from twofold.runtime.compile_log import log_compile

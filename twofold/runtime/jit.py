@@ -48,12 +48,15 @@ class Kernel(int):
     """The address of a kernel, which stays mapped as long as this object, or a program that has it, lives."""
 
     _code: _Code
+    key: str
+    """The hash of its text."""
 
     @classmethod
     def of(cls, code: _Code, key: str) -> Kernel:
         """The kernel of ``code`` that is known by ``key``."""
         made = cls(code.addresses[key])
         made._code = code
+        made.key = key
         return made
 
     @property
@@ -180,6 +183,7 @@ class Jit:
         self._kernels: Cache[Kernel] = Cache(name, 3, lambda key, kernel: kernel.nbytes)
         self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
         self._generator: _CodeGenerator | None = None
+        self.made: list[bytes] | None = None  # objects compiled from here on, where somebody wants them
         self.compiled = self.disk_hits = self.disk_misses = 0
         self.renew_locks()
 
@@ -279,6 +283,23 @@ class Jit:
             return _Code({key: linked[_symbol(key)] for key in keys}, owner, len(image))
         return _Code({key: owner.address(_symbol(key)) for key in keys}, owner, len(image))
 
+    def adopt(self, payload: bytes) -> None:
+        """Take in an object that the jit of another process has put in its ``made``, and has kept on disk."""
+        keys, _, image = payload.partition(b"\n")
+        names = keys.decode().split(",")
+        code = self._load(image, names)
+        self._objects[hashlib.sha256(self._salt + payload).hexdigest()] = code
+        self.compiled += len(names)
+        for key in names:
+            self._kernels.replace(key, Kernel.of(code, key))
+
+    def known(self, key: str) -> Kernel:
+        """A kernel by the hash of its text; LookupError unless memory or disk holds it."""
+        found = self._find(key)
+        if found is None:
+            raise LookupError(f"no kernel {key}")
+        return found
+
     def _code_generator(self) -> _CodeGenerator:
         if self._generator is None:
             self._generator = _CodeGenerator(self._processor)
@@ -294,6 +315,8 @@ class Jit:
         object_key = hashlib.sha256(self._salt + payload).hexdigest()
         self._objects[object_key] = code
         made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
+        if self.made is not None:
+            self.made.append(payload)
         # an index never names an object that is not there yet
         self.disk.write(object_key, payload)
         for key in keys:
