@@ -12,6 +12,7 @@ from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.portable import PortableProgram, inlined
+from twofold.runtime.templates import template_trace
 from twofold.runtime.tracing import graph_of_entry
 
 _LONG = 200
@@ -42,8 +43,6 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
 
 def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], waited: bool) -> bool:
     """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
-    from twofold.runtime.templates import template_trace
-
     found = None
     try:
         found = template_trace(_core.describe_executable(executable), varies)
