@@ -68,7 +68,7 @@ LATE_IMPORTS = {
     ("runtime/tracing.py", "twofold.runtime"),
     ("runtime/tracing.py", "twofold.runtime.compile"),
     ("runtime/tracing.py", "twofold.runtime.derived"),
-    ("runtime/tracing.py", "twofold.runtime.unknown"),
+    ("runtime/tracing.py", "twofold.ir.unknown"),
     ("schedule/schedule.py", "twofold.lower.convolution"),
     ("schedule/schedule.py", "twofold.lower.epilogue"),
     ("schedule/schedule.py", "twofold.lower.gemm"),

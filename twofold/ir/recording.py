@@ -67,6 +67,8 @@ class Recording:
     [('same', s0, 0, False), ('below', s1, 2*s0, True)]
     """
 
+    is_open = False  # whether nothing is known of the sizes, see ``twofold.ir.unknown``
+
     def __init__(
         self,
         values: Sequence[int],
@@ -201,6 +203,12 @@ class Recording:
                 factor *= low
             total += factor
         return total
+
+    def number(self, symbol: Symbol, whole: bool = True) -> int | float:
+        """The number of a symbol where it is needed itself, as an index or not: the example's, which a guard fixes."""
+        value = symbol.example
+        self.decide("real_same" if symbol.is_real else "same", symbol, value, True)
+        return value
 
     def decide(self, name: str, a: Any, b: Any, holds: bool) -> bool:
         """Take a decision: note that comparison ``name`` of two numbers is ``holds``, as in the example."""

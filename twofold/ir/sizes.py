@@ -49,22 +49,18 @@ class Symbol:
     def __index__(self) -> int:
         if self.is_real:
             raise TypeError("a real number is no index")
-        value = int(self.example)
-        self.recording.decide("same", self, value, True)
-        return value
+        return int(self.recording.number(self))
 
     __int__ = __index__
 
     def __float__(self) -> float:
-        value = self.example
-        self.recording.decide("real_same" if self.is_real else "same", self, value, True)
-        return float(value)
+        return float(self.recording.number(self, False))
 
     def __bool__(self) -> bool:
         return self != 0
 
     def __hash__(self) -> int:
-        if getattr(_keys, "by_identity", False):
+        if self.recording.is_open or getattr(_keys, "by_identity", False):
             return hash((Symbol, self.number))
         # where a table or a set is asked, the number itself decides, as two symbols may be equal
         return hash(float(self) if self.is_real else int(self))
@@ -99,7 +95,7 @@ class Symbol:
         if not (_is_number(a) and _is_number(b)):
             raise TypeError(f"a size is compared with a {type(b if a is self else a).__name__}")
         example: Callable[[Any, Any], bool] = getattr(operator, _COMPARISONS[name])
-        holds = example(_example(a), _example(b))
+        holds = example(example_of(a), example_of(b))
         if _is_real(a) or _is_real(b):
             if any(isinstance(number, float) and not math.isfinite(number) for number in (a, b)):
                 return holds
@@ -127,7 +123,7 @@ class Symbol:
         terms = dict(self.terms)
         for monomial, factor in terms_of(other):
             terms[monomial] = terms.get(monomial, 0) + factor
-        return self.recording.polynomial(terms, self.example + _example(other))
+        return self.recording.polynomial(terms, self.example + example_of(other))
 
     __radd__ = __add__
 
@@ -207,6 +203,8 @@ class Symbol:
         return -math.floor(-self) if self.is_real else self
 
     def __format__(self, spec: str) -> str:
+        if self.recording.is_open:
+            return "?"
         # in a text that may be a key; the name of the symbol would make one of different numbers
         return format(float(self) if self.is_real else int(self), spec)
 
@@ -237,7 +235,8 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, Symbol) and value.is_real)
 
 
-def _example(value: Any) -> Any:
+def example_of(value: Any) -> Any:
+    """A number, or the example of a symbol."""
     return value.example if isinstance(value, Symbol) else value
 
 
@@ -284,7 +283,7 @@ def _real(name: str, a: Any, b: Any) -> Any:
     function = {"real_add": operator.add, "real_multiply": operator.mul, "real_divide": operator.truediv}[
         name
     ]
-    example = float(function(_example(a), _example(b)))
+    example = float(function(example_of(a), example_of(b)))
     return recording.combined(name, real(a), real(b), example)
 
 
@@ -330,7 +329,7 @@ def _exact_quotient(a: Any, b: Symbol) -> Any:
         if left is None or own % factor:
             return None
         terms[left] = own // factor
-    return b.recording.polynomial(terms, _example(a) // b.example)
+    return b.recording.polynomial(terms, example_of(a) // b.example)
 
 
 def _divided_by_symbol(a: Any, b: Symbol, recording: Recording) -> Any:
@@ -339,7 +338,7 @@ def _divided_by_symbol(a: Any, b: Symbol, recording: Recording) -> Any:
     exact = _exact_quotient(a, b)
     if exact is not None:
         return exact
-    return recording.combined("quotient", a, b, _example(a) // b.example, _nonnegative(a, b, recording))
+    return recording.combined("quotient", a, b, example_of(a) // b.example, _nonnegative(a, b, recording))
 
 
 def _nonnegative(a: Any, b: Any, recording: Recording) -> int | None:
@@ -353,7 +352,7 @@ def _remainder(a: Any, b: Any, recording: Recording) -> Any:
     if isinstance(b, Symbol):
         if b != 0 and (_exact_quotient(a, b) is not None or a is b):
             return 0
-        return recording.combined("modulo", a, b, _example(a) % b.example, _nonnegative(a, b, recording))
+        return recording.combined("modulo", a, b, example_of(a) % b.example, _nonnegative(a, b, recording))
     if b == 0:
         raise ZeroDivisionError("integer modulo by zero")
     rest = {monomial: factor % b for monomial, factor in a.terms}
@@ -433,7 +432,7 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
     low = [recording.least(terms_of(number)) for number in (a, b)]
     known = [number for number in low if number is not None]
     bound = max(known, default=None) if name == "most" else min(known) if len(known) == 2 else None
-    return recording.combined(name, a, b, function(_example(a), _example(b)), bound)
+    return recording.combined(name, a, b, function(example_of(a), example_of(b)), bound)
 
 
 def look_up(table: tuple[int, ...], index: Any) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import ArgumentError, AxisError, DTypeError
+from twofold.ir.sizes import index
 
 
 def whole_number(value: Any, what: str) -> int:
     """``value`` as a Python integer; raises DTypeError for what is none, such as 2.0."""
     try:
-        return operator.index(value)
+        return index(value)
     except TypeError:
         shown = value if isinstance(value, (int, float, str)) else type(value).__name__
         raise DTypeError(f"{what} given as {shown!r}", "Use an integer.") from None

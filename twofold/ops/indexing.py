@@ -17,6 +17,8 @@ from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.op import REGISTRY
+from twofold.ir.sizes import index as index_of
+from twofold.ir.sizes import is_symbolic, maximum
 from twofold.ir.types import Shape
 from twofold.ops import shapes
 from twofold.ops.autograd_names import of_basic_index
@@ -291,13 +293,13 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
             order.append(~axis)
         elif isinstance(item, slice):
             begin, stop, step = _bounds(item, shape[axis])
-            count = len(range(begin, stop, step))
+            count = _length(begin, stop, step)
             if step < 0:
                 backwards.append(axis)
                 begin, step = begin + (count - 1) * step, -step
             if count != shape[axis] or step != 1:
                 axes.append(axis)
-                starts.append(max(begin, 0))
+                starts.append(maximum(begin, 0))
                 sizes[axis], steps[axis] = count, step
             order.append(axis)
             axis += 1
@@ -339,12 +341,33 @@ def _mask_array(item: Any, observe: Observe | None) -> Any:
 def _bounds(item: slice, size: int) -> tuple[int, int, int]:
     if item.step is not None and operator.index(item.step) == 0:
         raise ArgumentError("a slice with step 0", "Use another step.")
-    return item.indices(size)
+    if not is_symbolic((item.start, item.stop, size)):
+        return item.indices(size)
+    step = 1 if item.step is None else operator.index(item.step)
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    begin, stop = (low, high) if step > 0 else (high, low)
+    return _inside(item.start, size, low, high, begin), _inside(item.stop, size, low, high, stop), step
+
+
+def _inside(place: Any, size: Any, low: Any, high: Any, default: Any) -> Any:
+    """A bound of a slice, counted from the front, and moved between ``low`` and ``high``."""
+    if place is None:
+        return default
+    if place < 0:
+        place = place + size
+        return place if place >= low else low
+    return place if place <= high else high
+
+
+def _length(begin: Any, stop: Any, step: int) -> Any:
+    """``len(range(begin, stop, step))``, also of symbols."""
+    span = (stop - begin + step - 1) // step if step > 0 else (begin - stop - step - 1) // -step
+    return maximum(span, 0)
 
 
 def _integer(item: Any) -> int:
     try:
-        return operator.index(item)
+        return index_of(item)
     except TypeError:
         what = f"an index of type {type(item).__name__}"
         raise DTypeError(

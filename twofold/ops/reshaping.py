@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from twofold.errors import IndexRangeError, ShapeError
+from twofold.ir.sizes import index as index_of
 from twofold.ops import shapes
 from twofold.ops.base import (
     apply,
@@ -281,7 +281,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """
     axis = normalize_axis(dim, len(input.shape))
     size = input.shape[axis]
-    first = operator.index(start)
+    first = index_of(start)
     first += size if first < 0 else 0
     if not 0 <= first <= size:
         raise IndexRangeError(f"start {start} of axis {axis} with size {size}", "Start inside the axis.")
@@ -303,7 +303,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     """
     shape = tuple(input.shape)
     axis = normalize_axis(dim, len(shape))
-    start = shapes.one_index(operator.index(index), shape[axis] if shape else 0, axis)
+    start = shapes.one_index(index_of(index), shape[axis] if shape else 0, axis)
     return apply("squeeze", slice_axis(input, axis, start, 1), attrs=((axis,),))
 
 

@@ -147,13 +147,13 @@ def one_index(index: int, size: int, axis: int) -> int:
     if not -size <= index < size:
         fix = f"Use an index from {-size} to {size - 1}." if size else "An axis of size 0 has no elements."
         raise IndexRangeError(f"index {index} of axis {axis} with size {size}", fix)
-    return index % size
+    return index if index >= 0 else index + size
 
 
 def split_sizes(size: int, sections: Any, axis: int) -> tuple[int, ...]:
     """The sizes of the pieces of ``split``: pieces of ``sections`` elements, or exactly the sizes in it."""
     if isinstance(sections, (tuple, list)):
-        sizes = tuple(operator.index(section) for section in sections)
+        sizes = tuple([index(section) for section in sections])
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise ShapeError(
                 f"pieces {sizes} do not add up to size {size} of axis {axis}", f"Make their sum {size}."

@@ -61,13 +61,13 @@ def expand(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
 ) -> tuple[Graph | None, TensorType, bool]:
     """The closed graph, result type and differentiability of a call that the core meets for the first time."""
+    from twofold.ir.unknown import result_type
     from twofold.runtime.derived import stable_graph
-    from twofold.runtime.unknown import infer_unknown
 
     differentiable = getattr(op, "differentiable", True)
     try:
         if any(size < 0 for type in types for size in type.shape):
-            return None, infer_unknown(op, attrs, types), differentiable
+            return None, result_type(op, attrs, types), differentiable
         graph = stable_graph(op, attrs, types)
         check_limits(graph.outputs[0].type)
     except TwofoldError as error:

@@ -12,6 +12,7 @@ from twofold.dtypes import float32, int32, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
+from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.ops.indexing import getitem
@@ -33,6 +34,7 @@ from twofold.static.define import (
     numbers,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.filled import (  # noqa: F401
     _check_parts,
@@ -54,6 +56,7 @@ from twofold.static.filled import (  # noqa: F401
 )
 from twofold.static.graph import Slot, at_once, check_same_dtype, get_default_graph, owner_of
 from twofold.static.shapes import sizes_of_shape
+from twofold.static.values import whole_numbers
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
@@ -121,7 +124,7 @@ def reshape(tensor: Any, shape: Number) -> Any:
 
 @operation("Shape")
 def _shape(input: Any, out_type: Any = int32) -> Any:
-    return numpy.array(input.shape, dtype=out_type.numpy)
+    return whole_numbers(input.shape, out_type)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
@@ -137,7 +140,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
 
 @operation("Size")
 def _size(input: Any, out_type: Any = int32) -> Any:
-    return numpy.array(math.prod(input.shape), dtype=out_type.numpy)
+    return whole_numbers(math.prod(input.shape), out_type)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
@@ -236,7 +239,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
 @operation("ConcatV2")
 def _concat(values: Tensors, axis: Number = 0) -> Any:
-    return ops.concat(check_same_dtype(*values), int(numbers(axis)))
+    return ops.concat(check_same_dtype(*values), whole(axis))
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
@@ -254,7 +257,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
 
 @operation("Pack")
 def _stack(values: Tensors, axis: Number = 0) -> Any:
-    return ops.stack(check_same_dtype(*values), int(numbers(axis)))
+    return ops.stack(check_same_dtype(*values), whole(axis))
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
@@ -275,8 +278,8 @@ PACK.append(lambda values: stack(values))
 
 @operation("Unpack", several=True)
 def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
-    place = int(numbers(axis))
-    count = int(value.shape[place])
+    place = whole(axis)
+    count = index(value.shape[place])
     if num is not None and count != num:
         raise ArgumentError(f"axis {place} has size {count}, not {num}", "Give the right num.")
     return [ops.select(value, place, k) for k in range(count)]
@@ -314,8 +317,8 @@ unpack = unstack
 
 @operation("Split", several=True)
 def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
-    place, wanted = int(numbers(axis)), numbers(parts)
-    length = int(value.shape[place])
+    place, wanted = whole(axis), numbers(parts)
+    length = index(value.shape[place])
     if isinstance(wanted, int):
         if length % wanted:
             what = f"axis {place} of size {length} does not divide into {wanted} parts"
@@ -367,13 +370,13 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 def _slice(input_: Any, begin: Number, size: Number) -> Any:
     starts, lengths = sizes(begin), sizes(size)
     for axis, (start, length) in enumerate(zip(starts, lengths)):
-        count = int(input_.shape[axis]) - start if length == -1 else length
+        count = index(input_.shape[axis]) - start if length == -1 else length
         if start < 0 or count < 0 or start + count > input_.shape[axis]:
             raise ShapeError(
                 f"elements {start} to {start + count} of axis {axis}, which has {input_.shape[axis]}",
                 "Slice inside the tensor.",
             )
-        if (start, count) != (0, int(input_.shape[axis])):
+        if (start, count) != (0, index(input_.shape[axis])):
             input_ = ops.narrow(input_, axis, start, count)
     return input_
 
@@ -394,7 +397,7 @@ builtin_slice = type(numpy.s_[:])
 
 
 def _index(value: Any, *parts: Any, form: Any) -> Any:
-    return indexed(value, _restored(form, [int(numbers(part)) for part in parts]))
+    return indexed(value, _restored(form, [whole(part) for part in parts]))
 
 
 def indexed(value: Any, key: Any) -> Any:
@@ -453,7 +456,7 @@ class _Frozen(tuple):
 
 @operation("GatherV2")
 def _gather(params: Any, indices: Any, axis: Number = 0) -> Any:
-    place = int(numbers(axis)) % params.ndim
+    place = whole(axis) % params.ndim
     if isinstance(indices, int):
         return ops.select(params, place, indices)
     flat = ops.index_select(params, place, ops.reshape(indices, (-1,)))
@@ -479,13 +482,13 @@ def _indices(indices: Any) -> Any:
 
 @operation("GatherNd")
 def _gather_nd(params: Any, indices: Any) -> Any:
-    depth = int(indices.shape[-1])
+    depth = index(indices.shape[-1])
     flat_count = math.prod(params.shape[:depth])
     rows = ops.reshape(params, (flat_count, *params.shape[depth:]))
     place: Any = 0
     step = flat_count
     for axis in range(depth):
-        step //= max(int(params.shape[axis]), 1)
+        step //= max(index(params.shape[axis]), 1)
         place = ops.add(ops.multiply(ops.cast(ops.select(indices, -1, axis), int64), step), place)
     found = ops.index_select(rows, 0, ops.reshape(place, (-1,)))
     return ops.reshape(found, (*indices.shape[:-1], *params.shape[depth:]))
@@ -523,7 +526,7 @@ def _one_hot(
     axis: Number = -1,
     dtype: Any = float32,
 ) -> Any:
-    hot = apply("is_class", ops.cast(indices, int64), attrs=(int(numbers(depth)),))
+    hot = apply("is_class", ops.cast(indices, int64), attrs=(whole(depth),))
     made = ops.cast(ops.where(hot, on_value, off_value), dtype)
     return made if axis in (-1, made.ndim - 1) else ops.movedim(made, -1, axis)
 
@@ -581,7 +584,7 @@ reverse_v2 = reverse
 
 @operation("SequenceMask")
 def _sequence_mask(lengths: Any, maxlen: Number, dtype: Any) -> Any:
-    positions = counted(int(numbers(maxlen)), lengths)
+    positions = counted(whole(maxlen), lengths)
     return ops.cast(ops.less(positions, ops.unsqueeze(ops.cast(lengths, int64), -1)), dtype)
 
 

@@ -14,7 +14,7 @@ from twofold.ops.base import apply
 from twofold.ops.observing import Observer
 from twofold.static.define import convert_to_tensor
 from twofold.static.graph import Graph, Operation, Tensor, owner_of
-from twofold.static.infer import Source
+from twofold.static.values import Source
 
 ARGUMENT = "Argument"
 """Type of the operations that stand for what a body is given."""

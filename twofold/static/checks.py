@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.control import Assert, no_op
 from twofold.static.define import as_dtype, convert_to_tensor, define
 from twofold.static.graph import Operation, Tensor, describe

@@ -12,9 +12,9 @@ import numpy
 from twofold.dtypes import bool_
 from twofold.errors import InvalidArgumentError
 from twofold.ir.types import tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import identity, stack
 from twofold.static.at_once import call_python
 from twofold.static.custom_gradients import with_gradient_of
@@ -32,7 +32,7 @@ from twofold.static.graph import (
     operation_of,
     owner_of,
 )
-from twofold.static.infer import Source
+from twofold.static.values import Source
 
 
 def control_dependencies(control_inputs: Any) -> Any:

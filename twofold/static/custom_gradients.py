@@ -24,7 +24,7 @@ from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_tensor, convert_to_tensor, define
 from twofold.static.graph import Operation, Tensor, at_once
-from twofold.static.infer import Source, read_of
+from twofold.static.values import Source, read_of
 
 _COPY = REGISTRY["positive"]
 Gradient = Callable[..., Any]

@@ -18,12 +18,18 @@ import numpy
 from twofold.dtypes import int32, int64, string
 from twofold.errors import ArgumentError, GraphError
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static.array import placeholder
 from twofold.static.bodies import source_of
-from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, numbers
+from twofold.static.define import (
+    array_of,
+    as_dtype,
+    convert_to_tensor,
+    is_tensor_like,
+    whole,
+)
 from twofold.static.flow import common_type, failed
 from twofold.static.graph import Graph, Operation, Tensor, at_once, get_default_graph
 from twofold.static.layer_options import refuse
@@ -132,7 +138,7 @@ class Dataset:
     @staticmethod
     def range(*args: Any) -> Dataset:
         """The int64 numbers of Python's ``range``."""
-        found = range(*[int(numbers(value)) for value in args])
+        found = range(*[whole(value) for value in args])
         types, structure = [tensor_type(int64)], flatten(0, "")[2]
         return Dataset(lambda fed: ([numpy.int64(k)] for k in found), types, structure)
 
@@ -163,7 +169,7 @@ class Dataset:
 
     def repeat(self, count: Any = None) -> Dataset:
         """All elements ``count`` times; without end if it is None or -1."""
-        times = -1 if count is None else int(numbers(count))
+        times = -1 if count is None else whole(count)
 
         def make(fed: Fed) -> Elements[Element]:
             for _ in itertools.count() if times < 0 else range(times):
@@ -178,12 +184,12 @@ class Dataset:
 
     def take(self, count: Any) -> Dataset:
         """The first ``count`` elements."""
-        limit = int(numbers(count))
+        limit = whole(count)
         return self._with(lambda fed: itertools.islice(self._make(fed), None if limit < 0 else limit))
 
     def skip(self, count: Any) -> Dataset:
         """The elements after the first ``count``."""
-        return self._with(lambda fed: itertools.islice(self._make(fed), int(numbers(count)), None))
+        return self._with(lambda fed: itertools.islice(self._make(fed), whole(count), None))
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """Every ``num_shards``-th element from ``index`` on."""
@@ -214,7 +220,7 @@ class Dataset:
         self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
         """Elements in an order drawn anew in each pass: each is drawn from ``buffer_size`` that wait."""
-        size, key = int(numbers(buffer_size)), next_key(seed)
+        size, key = whole(buffer_size), next_key(seed)
         if size < 1:
             raise failed("shuffle", ArgumentError(f"buffer_size is {size}", "Give at least 1."))
         random = numpy.random.default_rng(key)
@@ -233,7 +239,7 @@ class Dataset:
 
     def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
         """``batch_size`` elements at a time, stacked; the last batch may be smaller unless it is dropped."""
-        size = int(numbers(batch_size))
+        size = whole(batch_size)
         types = [_stacked(type, size if drop_remainder else None) for type in self._types]
 
         def make(fed: Fed) -> Elements[Element]:
@@ -256,7 +262,7 @@ class Dataset:
         shapes = [TensorShape(shape).as_list() for shape in _by_structure(self._structure, padded_shapes)]
         blank = [b"" if type.dtype is string else 0 for type in self._types]
         fill = blank if padding_values is None else flatten(padding_values, "")[0]
-        size = int(numbers(batch_size))
+        size = whole(batch_size)
 
         def make(fed: Fed) -> Elements[Element]:
             elements = self._make(fed)

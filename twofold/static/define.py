@@ -20,7 +20,8 @@ from twofold.dtypes import DType, finfo, float32, iinfo, string
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
-from twofold.ops.base import filled, iota, ops
+from twofold.ir.sizes import Symbol, is_symbolic
+from twofold.ops.base import broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.at_once import compute as at_once_compute
 from twofold.static.graph import (
@@ -33,8 +34,9 @@ from twofold.static.graph import (
     local,
     owner_of,
 )
-from twofold.static.infer import Source, infer
+from twofold.static.infer import infer
 from twofold.static.string_table import bytes_array, encode, holds_strings
+from twofold.static.values import Numbers, Source
 
 Number = Any
 """Annotation of a parameter whose numbers the body must know."""
@@ -407,8 +409,10 @@ def numbers(value: Any) -> Any:
     """The numbers of a shape, axis or the like: Python's, NumPy's, those of a bound tensor, or lists of them."""
     if isinstance(value, Tensor):
         return value.detach().numpy().tolist()
-    if isinstance(value, numpy.ndarray):
-        return value.tolist()
+    if isinstance(value, Numbers):
+        return value.array.tolist()
+    if isinstance(value, (numpy.ndarray, Symbol)):
+        return value if isinstance(value, Symbol) else value.tolist()
     if isinstance(value, (list, tuple)):
         return [numbers(item) for item in value]
     if isinstance(value, numpy.generic):
@@ -416,21 +420,29 @@ def numbers(value: Any) -> Any:
     return value.__index__() if hasattr(value, "__index__") and not isinstance(value, int) else value
 
 
+def whole(value: Any) -> Any:
+    """A number as an integer; a symbol stays one."""
+    found = numbers(value)
+    return found if isinstance(found, Symbol) else int(found)
+
+
 def sizes(value: Any) -> tuple[int, ...]:
     """A shape as a tuple of integers."""
     found = numbers(list(value) if hasattr(value, "dims") else value)
-    return (int(found),) if isinstance(found, (int, float)) else tuple(int(size) for size in found)
+    return tuple([whole(size) for size in (found if isinstance(found, list) else [found])])
 
 
 def counted(size: int, beside: Any) -> Any:
     """The int64 vector 0 ... size - 1 for a body that combines it with ``beside``."""
-    return iota((size,)) if isinstance(beside, Node) else ops.arange(size)
+    return iota((size,)) if isinstance(beside, (Node, Symbol)) else ops.arange(size)
 
 
 def full_of(value: Any, shape: Sequence[int], dtype: DType, beside: Any) -> Any:
     """A tensor of ``shape`` that holds ``value`` everywhere, for a body that combines it with ``beside``."""
-    if isinstance(beside, Node):
-        return filled(value, dtype, tuple(shape))
+    if isinstance(value, Node):
+        return broadcast(ops.cast(value, dtype), tuple(shape))
+    if isinstance(beside, Node) or is_symbolic(tuple(shape)):
+        return filled(numbers(value), dtype, tuple(shape))
     return ops.full(tuple(shape), value, dtype=dtype)
 
 

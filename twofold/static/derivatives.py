@@ -10,7 +10,7 @@ from twofold.ops.base import apply
 from twofold.static.bodies import ARGUMENT
 from twofold.static.flows import Flow
 from twofold.static.graph import Operation
-from twofold.static.infer import Source, read_of
+from twofold.static.values import Source, read_of
 
 
 def operations_between(roots: Sequence[Source], stops: set[Source]) -> list[Operation]:

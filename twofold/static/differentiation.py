@@ -15,8 +15,8 @@ from twofold.static.custom_gradients import refuse_rules, rule_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
 from twofold.static.graph import Operation, Slot, Tensor, at_once, describe, owner_of
-from twofold.static.infer import Source
 from twofold.static.loop_gradients import LoopGradient
+from twofold.static.values import Source
 
 _BLOCKING = "StopGradient"
 

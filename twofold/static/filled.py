@@ -8,7 +8,9 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import finfo, float32, int32
-from twofold.ops.base import ops
+from twofold.ir.sizes import is_symbolic
+from twofold.ir.sizes import maximum as larger_size
+from twofold.ops.base import iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
     Number,
@@ -16,10 +18,13 @@ from twofold.static.define import (
     as_dtype,
     as_tensor,
     convert_to_tensor,
+    counted,
+    full_of,
     is_tensor_like,
     numbers,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.graph import Tensor
 
@@ -64,7 +69,7 @@ def _as_tensor_of(value: Any, dtype: Any) -> Any:
 
 @operation("Fill")
 def _fill(value: Any, dims: Number, dtype: Any) -> Any:
-    return ops.full(sizes(dims), _as_tensor_of(value, dtype), dtype=dtype)
+    return full_of(_as_tensor_of(value, dtype), sizes(dims), dtype, None)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
@@ -106,7 +111,11 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 
 @operation("Eye")
 def _eye(rows: Number, columns: Number, batch: Number, dtype: Any) -> Any:
-    made = ops.eye(int(numbers(rows)), int(numbers(columns)), dtype=dtype)
+    height, width = sizes([rows, columns])
+    if is_symbolic((height, width)):
+        made = ops.cast(ops.equal(ops.unsqueeze(counted(height, height), 1), iota((width,))), dtype)
+    else:
+        made = ops.eye(height, width, dtype=dtype)
     return made if batch is None else ops.expand(made, (*sizes(batch), *made.shape))
 
 
@@ -131,7 +140,11 @@ def eye(
 
 @operation("Range")
 def _range(start: Number, limit: Number, delta: Number, dtype: Any) -> Any:
-    return ops.arange(numbers(start), numbers(limit), numbers(delta), dtype=dtype)
+    first, last, step = numbers(start), numbers(limit), numbers(delta)
+    if not is_symbolic((first, last, step)):
+        return ops.arange(first, last, step, dtype=dtype)
+    count = math.ceil((last - first) / step) if dtype.kind == "f" else -((first - last) // step)
+    return ops.cast(ops.add(ops.multiply(iota((larger_size(count, 0),)), step), first), dtype)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
@@ -226,16 +239,16 @@ def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
     [[1 2]
      [0 4]]
     """
-    lower, upper = int(numbers(num_lower)), int(numbers(num_upper))
+    lower, upper = whole(num_lower), whole(num_upper)
     made = input if lower < 0 else ops.triu(input, -lower)
     return made if upper < 0 else ops.tril(made, upper)
 
 
 @operation("Pad")
 def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number = 0) -> Any:
-    flat: list[int] = []
+    flat: list[Any] = []
     for before, after in reversed(numbers(paddings)):
-        flat += [int(before), int(after)]
+        flat += [whole(before), whole(after)]
     return ops.pad(tensor, flat, mode, _as_tensor_of(value, tensor.dtype) if mode == "constant" else None)
 
 
@@ -254,7 +267,7 @@ def pad(
 
 @operation("TopKV2", several=True)
 def _top_k(input: Any, k: Number) -> Any:
-    values, places = ops.topk(input, int(numbers(k)))
+    values, places = ops.topk(input, whole(k))
     return [values, ops.cast(places, int32)]
 
 
@@ -271,7 +284,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
 @operation("Reshape")
 def _counted_parts(parts: Any, num: Number) -> Any:
-    return ops.reshape(parts, (int(numbers(num)),))
+    return ops.reshape(parts, (whole(num),))
 
 
 def _check_parts(parts: Any, num: Any) -> Any:

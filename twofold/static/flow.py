@@ -14,17 +14,17 @@ from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
 from twofold.frontend.control import carried_names
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.ops.base import apply
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static.array import concat, expand_dims, stack
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flows import Choice, Repeat, Sizes, While
 from twofold.static.graph import Graph, Operation, Tensor, at_once, describe, get_default_graph, operation_of
-from twofold.static.infer import Source
 from twofold.static.shapes import TensorShape, shape_text
+from twofold.static.values import Source
 
 
 def failed(operation: str, error: TwofoldError) -> TwofoldError:

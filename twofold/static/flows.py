@@ -10,13 +10,13 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ShapeError
 from twofold.ir.types import TensorType
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closing import close
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.bodies import Body
 from twofold.static.graph import Graph, Operation
-from twofold.static.infer import Source, read_of
+from twofold.static.values import Source, read_of
 
 
 class Record:

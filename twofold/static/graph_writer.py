@@ -14,7 +14,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, int32, int64, string
-from twofold.runtime.unknown import UNKNOWN_RANK
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.static.graph import Operation, Slot
 from twofold.static.graph_def import (
     CODES,
@@ -28,8 +28,8 @@ from twofold.static.graph_def import (
     shape_message,
     tensor_message,
 )
-from twofold.static.infer import Source
 from twofold.static.string_table import decode
+from twofold.static.values import Source
 
 _PRODUCER, _CONSUMER = 134, 12
 """The versions of the schema that TensorFlow 1.15 writes."""

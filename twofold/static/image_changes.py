@@ -7,6 +7,7 @@ whole range. Colour models: Smith 1978.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor
 from typing import Any
 
 from twofold.dtypes import DType, float32, int64
@@ -24,6 +25,7 @@ from twofold.static.define import (
     numbers,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.random import next_key, random_uniform
 from twofold.static.special import saturate_cast
@@ -89,7 +91,7 @@ def rot90(image: Any, k: Number = 1) -> Any:
     [[2 4]
      [1 3]]
     """
-    return ops.rot90(image, int(numbers(k)), (_rows(image), _rows(image) + 1))
+    return ops.rot90(image, whole(k), (_rows(image), _rows(image) + 1))
 
 
 def _at_random(image: Any, changed: Any, seed: int | None) -> Any:
@@ -149,7 +151,7 @@ def crop_to_bounding_box(
     (2, 3, 3)
     """
     given = (offset_height, offset_width, target_height, target_width)
-    return _cut(image, *[int(numbers(value)) for value in given])
+    return _cut(image, *[whole(value) for value in given])
 
 
 def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -173,7 +175,7 @@ def pad_to_bounding_box(
     (4, 5, 3)
     """
     given = (offset_height, offset_width, target_height, target_width)
-    return _surrounded(image, *[int(numbers(value)) for value in given])
+    return _surrounded(image, *[whole(value) for value in given])
 
 
 @operation("ResizeImageWithCropOrPad")
@@ -185,7 +187,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Number, target_widt
     ...     print(tf.image.resize_image_with_crop_or_pad(tf.zeros([2, 6, 3]), 4, 4).shape)
     (4, 4, 3)
     """
-    wanted = (int(numbers(target_height)), int(numbers(target_width)))
+    wanted = (whole(target_height), whole(target_width))
     axis = _rows(image)
     found = tuple(image.shape[axis : axis + 2])
     kept = [min(a, b) for a, b in zip(found, wanted)]
@@ -210,7 +212,7 @@ def central_crop(image: Any, central_fraction: Number) -> Any:
     fraction, axis = float(numbers(central_fraction)), _rows(image)
     if not 0 < fraction <= 1:
         raise ArgumentError(f"a fraction of {fraction}", "Give one above 0 and at most 1.")
-    starts = [int((size - size * fraction) / 2) for size in image.shape[axis : axis + 2]]
+    starts = [floor((size - size * fraction) / 2) for size in image.shape[axis : axis + 2]]
     kept = [size - 2 * start for size, start in zip(image.shape[axis : axis + 2], starts)]
     return _cut(image, *starts, *kept)
 
@@ -496,7 +498,7 @@ def _standardised(image: Any) -> Any:
         count *= size
     mean = ops.mean(image, (-3, -2, -1), True)
     spread = ops.sqrt(ops.mean(ops.square(ops.subtract(image, mean)), (-3, -2, -1), True))
-    return ops.divide(ops.subtract(image, mean), ops.maximum(spread, count**-0.5))
+    return ops.divide(ops.subtract(image, mean), ops.maximum(spread, float(count) ** -0.5))
 
 
 def per_image_standardization(image: Any) -> Any:

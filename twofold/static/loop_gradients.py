@@ -11,7 +11,7 @@ import numpy
 from twofold.errors import GradientError
 from twofold.static.flows import Repeat
 from twofold.static.graph import Operation
-from twofold.static.infer import Source, read_of
+from twofold.static.values import Source, read_of
 
 
 class LoopGradient:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.errors import ShapeError
+from twofold.ir.sizes import index
 from twofold.ops.base import ops
 from twofold.static import array, math, nn
 from twofold.static.array import _indices
 from twofold.static.control import name_scope
-from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation
+from twofold.static.define import (
+    Number,
+    as_tensor,
+    convert_to_tensor,
+    numbers,
+    operation,
+    whole,
+)
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import get_default_graph
 from twofold.static.graph import operation_of as _operation_of
@@ -95,7 +103,7 @@ def compute_weighted_loss(
 def _sparse_mean(labels: Any, logits: Any) -> Any:
     if labels.ndim == logits.ndim:
         labels = ops.squeeze(labels, -1)
-    count = int(logits.shape[-1])
+    count = index(logits.shape[-1])
     flat = logits if logits.ndim == 2 else ops.reshape(logits, (-1, count))
     rows = labels if labels.ndim == 1 else ops.reshape(labels, (-1,))
     return ops.cross_entropy(flat, rows, reduction="mean")
@@ -287,7 +295,7 @@ def log_loss(
 @operation("cosine_distance")
 def _cosine(labels: Any, predictions: Any, axis: Number) -> Any:
     _need_equal(labels, predictions)
-    return ops.subtract(1.0, ops.sum(ops.multiply(labels, predictions), int(numbers(axis)), True))
+    return ops.subtract(1.0, ops.sum(ops.multiply(labels, predictions), whole(axis), True))
 
 
 def cosine_distance(

@@ -10,9 +10,19 @@ from typing import Any
 
 from twofold.dtypes import float32, float64, int32, int64, string
 from twofold.errors import ArgumentError
+from twofold.ir.sizes import index
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
-from twofold.static.define import Number, Tensors, as_dtype, axis_of, convert_to_tensor, numbers, operation
+from twofold.static.define import (
+    Number,
+    Tensors,
+    as_dtype,
+    axis_of,
+    convert_to_tensor,
+    numbers,
+    operation,
+    whole,
+)
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph import describe as _describe
@@ -190,7 +200,7 @@ def _whole_mean(x: Any, axis: Any, keepdims: bool) -> Any:
     if x.dtype.kind in "iu":
         count = 1
         for place in (axis,) if isinstance(axis, int) else axis:
-            count *= int(x.shape[place])
+            count *= index(x.shape[place])
         return ops.cast(ops.floor_divide(ops.sum(x, axis, keepdims), max(count, 1)), x.dtype)
     return ops.mean(x, axis, keepdims)
 
@@ -440,7 +450,7 @@ def _cumulative(
 ) -> Callable[..., Any]:
     @operation(type)
     def body(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
-        place = int(numbers(axis))
+        place = whole(axis)
         value = ops.flip(x, place) if reverse else x
         made = function(value, place)
         size = value.shape[place]
@@ -529,7 +539,7 @@ def to_int64(x: Any, name: str = "ToInt64") -> Any:
 
 @operation("LinSpace")
 def _linspace(start: Number, stop: Number, num: Number) -> Any:
-    return ops.linspace(float(numbers(start)), float(numbers(stop)), int(numbers(num)))
+    return ops.linspace(float(numbers(start)), float(numbers(stop)), whole(num))
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:

@@ -12,7 +12,13 @@ from typing import Any
 from twofold.dtypes import float32, int64
 from twofold.ops.base import ops
 from twofold.static import array, math
-from twofold.static.define import Number, convert_to_tensor, counted, numbers, operation
+from twofold.static.define import (
+    Number,
+    convert_to_tensor,
+    counted,
+    operation,
+    whole,
+)
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
@@ -307,7 +313,7 @@ def recall(
 @operation("Sum", several=True)
 def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: Number) -> Any:
     """True positives, false positives, true labels and false labels at each threshold."""
-    total = int(numbers(count))
+    total = whole(count)
     place = ops.cast(counted(total, predictions), float32)
     # the first and last are outside 0 to 1, so that everything is above the one and below the other
     inner = ops.divide(place, float(total - 1))

@@ -21,9 +21,9 @@ from twofold.static.define import (
     axis_of,
     convert_to_tensor,
     define,
-    numbers,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.math import _unary, clip_by_norm
 from twofold.static.math import log_sigmoid as log_sigmoid
@@ -150,7 +150,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any
 
 @operation("SoftmaxCrossEntropyWithLogits")
 def _soft_cross_entropy(labels: Any, logits: Any, axis: Number = -1) -> Any:
-    return ops.softmax_cross_entropy_with_logits(ops.cast(labels, logits.dtype), logits, int(numbers(axis)))
+    return ops.softmax_cross_entropy_with_logits(ops.cast(labels, logits.dtype), logits, whole(axis))
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -477,7 +477,7 @@ def l2_normalize(
 @operation("InTopK")
 def _in_top_k(predictions: Any, targets: Any, k: Number) -> Any:
     wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
-    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), int(numbers(k)))
+    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:

@@ -13,10 +13,10 @@ from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
-from twofold.static.infer import Source
 from twofold.static.replay import Demand, Replay, Request, Walk
 from twofold.static.shapes import fits, shape_text
 from twofold.static.string_table import decode, encode, holds_strings
+from twofold.static.values import Source
 
 Tensor = _core.Tensor
 

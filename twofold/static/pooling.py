@@ -11,7 +11,12 @@ from twofold.ops.pooling import need_planes
 from twofold.ops.window_loops import Span
 from twofold.ops.windows import INSIDE
 from twofold.runtime.tracing import here
-from twofold.static.define import Number, numbers, operation
+from twofold.static.define import (
+    Number,
+    numbers,
+    operation,
+    whole,
+)
 from twofold.static.docstrings import declared as _declared
 
 
@@ -158,7 +163,7 @@ average_pooling3d = _layer("average_pooling3d", _avg_pool, 3, "The mean over eac
 
 @operation("LRN")
 def _lrn(input: Any, radius: Number, bias: Any, alpha: Any, beta: Any) -> Any:
-    size = 2 * int(numbers(radius)) + 1
+    size = 2 * whole(radius) + 1
     value = ops.movedim(input, -1, 1)
     made = apply("local_response_norm", value, ops.multiply(alpha, float(size)), beta, bias, attrs=(size,))
     return ops.movedim(made, 1, -1)

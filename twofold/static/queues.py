@@ -14,12 +14,16 @@ import numpy
 from twofold.dtypes import int32
 from twofold.errors import ArgumentError
 from twofold.ir.types import TensorType, tensor_type
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static import array
 from twofold.static.bodies import source_of
 from twofold.static.coordination import CancelledError, Coordinator
 from twofold.static.datasets import OutOfRangeError
-from twofold.static.define import as_dtype, convert_to_tensor, numbers
+from twofold.static.define import (
+    as_dtype,
+    convert_to_tensor,
+    whole,
+)
 from twofold.static.flow import failed
 from twofold.static.graph import Operation, Tensor, get_default_graph, need_session
 from twofold.static.layer_options import refuse
@@ -118,11 +122,11 @@ class FIFOQueue:
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """The next ``n`` elements, stacked."""
-        return self._dequeue(int(numbers(n)), False, name)
+        return self._dequeue(whole(n), False, name)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """The next ``n`` elements, stacked; those that are left when the queue is closed."""
-        return self._dequeue(int(numbers(n)), True, name)
+        return self._dequeue(whole(n), True, name)
 
     def _dequeue(self, count: int, fewer: bool, name: str | None) -> Any:
         size = new_unknown_size() if fewer else count

@@ -21,13 +21,14 @@ from twofold.static.define import (
     numbers,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.layer_options import refuse
 
 
 @operation("ReverseSequence")
 def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Number, batch_axis: Number) -> Any:
-    time, batch = (int(numbers(axis)) % input.ndim for axis in (seq_axis, batch_axis))
+    time, batch = (whole(axis) % input.ndim for axis in (seq_axis, batch_axis))
     places, rows = [1] * input.ndim, [1] * input.ndim
     places[time], rows[batch] = input.shape[time], input.shape[batch]
     place = ops.reshape(counted(input.shape[time], input), tuple(places))
@@ -79,7 +80,7 @@ def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC")
     ...     print(session.run(tf.squeeze(tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2))))
     [1 2 3 4]
     """
-    size = int(numbers(block_size))
+    size = whole(block_size)
 
     def change(images: Any) -> Any:
         batch, height, width, depth = images.shape
@@ -102,7 +103,7 @@ def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC")
     [[1 2]
      [3 4]]
     """
-    size = int(numbers(block_size))
+    size = whole(block_size)
 
     def change(images: Any) -> Any:
         batch, height, width, depth = images.shape

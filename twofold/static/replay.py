@@ -23,9 +23,9 @@ from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
-from twofold.static.infer import Source, Unforeseen, call_body, known_value, read_of
 from twofold.static.placement import HERE, trouble
 from twofold.static.shapes import fits, shape_text
+from twofold.static.values import Source, Unforeseen, call_body, known_value, read_of
 
 Tensor = _core.Tensor
 _COPY = REGISTRY["positive"]
@@ -204,7 +204,7 @@ class Walk:
         if source in self.known:
             return self.known[source]
         try:
-            value = known_value(source, {})
+            value = known_value(source)
         except Unforeseen:
             raise Demand(operation, source) from None
         return value.detach().numpy() if isinstance(value, Tensor) else value

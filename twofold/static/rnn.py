@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.structure import flatten, unflatten
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static import array, math, reordering
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.flow import failed, repeat

@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold.dtypes import DType, int64
 from twofold.errors import ArgumentError
+from twofold.ir.sizes import index
 from twofold.ops.base import ops
 from twofold.static.array import _indices
 from twofold.static.define import (
@@ -15,9 +16,9 @@ from twofold.static.define import (
     convert_to_tensor,
     full_of,
     limits_of,
-    numbers,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.docstrings import declared as _declared
 
@@ -92,7 +93,7 @@ def _unsorted(how: str) -> Callable[..., Any]:
 
     @operation(f"UnsortedSegment{title}")
     def body(data: Any, segment_ids: Any, num_segments: Number) -> Any:
-        return combine(data, segment_ids, int(numbers(num_segments)))
+        return combine(data, segment_ids, whole(num_segments))
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         return body(convert_to_tensor(data), _indices(segment_ids), num_segments, name=name)
@@ -111,7 +112,7 @@ def _sorted(how: str) -> Callable[..., Any]:
 
     @operation(f"Segment{how.title()}")
     def body(data: Any, segment_ids: Any, size: Number) -> Any:
-        count = int(numbers(size))
+        count = whole(size)
         found = combine(data, segment_ids, count)
         return ops.where(ops.greater(_members(data, segment_ids, count), 0), found, 1 if how == "prod" else 0)
 
@@ -137,7 +138,7 @@ unsorted_segment_mean, unsorted_segment_sqrt_n = _unsorted("mean"), _unsorted("s
 
 def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
     """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at."""
-    depth = int(indices.shape[-1])
+    depth = index(indices.shape[-1])
     if depth > len(shape):
         raise ArgumentError(
             f"positions of {depth} numbers in shape {shape}", "Give at most one for each axis."
@@ -164,7 +165,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
 
 def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
     """``base`` with slices put at, added at or subtracted at (set, add, sub) the positions ``indices``."""
-    shape, depth = tuple(base.shape), int(indices.shape[-1])
+    shape, depth = tuple(base.shape), index(indices.shape[-1])
     count = 1
     for size in shape[:depth]:
         count *= size
@@ -204,7 +205,7 @@ def _sparse(how: str, type: str) -> Callable[..., Any]:
     @operation(type)
     def body(data: Any, indices: Any, segment_ids: Any, size: Number) -> Any:
         rows = ops.index_select(data, 0, ops.cast(ops.reshape(indices, (-1,)), int64))
-        return combine(rows, segment_ids, int(numbers(size)))
+        return combine(rows, segment_ids, whole(size))
 
     def function(
         data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None

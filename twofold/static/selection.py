@@ -12,8 +12,8 @@ import numpy
 
 from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.array import _indices, chosen, gather, reshape
 from twofold.static.control import name_scope
 from twofold.static.define import (
@@ -25,6 +25,7 @@ from twofold.static.define import (
     full_of,
     numbers,
     operation,
+    whole,
 )
 from twofold.static.flow import failed
 from twofold.static.graph import describe
@@ -184,7 +185,7 @@ def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
     flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
     rest = tuple(data[0].shape[indices[0].ndim :])
     rows = [ops.reshape(values, (-1, *rest)) for values in data]
-    base = full_of(0, (int(numbers(size)), *rest), dtype, rows[0])
+    base = full_of(0, (whole(size), *rest), dtype, rows[0])
     return ops.index_copy(base, 0, ops.concat(flat, 0), ops.concat(rows, 0))
 
 
@@ -252,7 +253,7 @@ def confusion_matrix(
 
 @operation("ConfusionMatrix")
 def _confusion(labels: Any, predictions: Any, weights: Any, count: Number, dtype: Any) -> Any:
-    size = int(numbers(count))
+    size = whole(count)
     places = ops.add(ops.multiply(ops.cast(labels, int64), size), ops.cast(predictions, int64))
     each = ops.broadcast_to(ops.cast(weights, dtype), places.shape) if hasattr(weights, "dtype") else None
     ones = ops.full_like(places, 1, dtype=dtype) if each is None else each
@@ -291,13 +292,13 @@ def bincount(
 
 
 def _limited(count: Any, minlength: Any = None, maxlength: Any = None) -> Any:
-    count = count if minlength is None else ops.maximum(count, int(numbers(minlength)))
-    return count if maxlength is None else ops.minimum(count, int(numbers(maxlength)))
+    count = count if minlength is None else ops.maximum(count, whole(minlength))
+    return count if maxlength is None else ops.minimum(count, whole(maxlength))
 
 
 @operation("Bincount")
 def _bincount(x: Any, weights: Any, size: Number, dtype: Any) -> Any:
-    length = int(numbers(size))
+    length = whole(size)
     places = ops.reshape(ops.cast(x, int64), (-1,))
     inside = ops.less(places, length)
     if hasattr(weights, "dtype"):
@@ -325,7 +326,7 @@ def histogram_fixed_width(
 
 @operation("HistogramFixedWidth")
 def _histogram(values: Any, low: Any, high: Any, nbins: Number, dtype: Any) -> Any:
-    count = int(numbers(nbins))
+    count = whole(nbins)
     part = ops.divide(ops.subtract(values, low), ops.subtract(high, low))
     place = ops.cast(ops.floor(ops.multiply(part, count)), int64)
     place = ops.reshape(ops.clamp(place, 0, count - 1), (-1,))

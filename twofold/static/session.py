@@ -21,12 +21,12 @@ from twofold.static.graph import (
     operation_of,
     owner_of,
 )
-from twofold.static.infer import Source
 from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, repaired
 from twofold.static.replay import Demand, Request
 from twofold.static.staged import PartialRun, Run
+from twofold.static.values import Source
 
 Tensor = _core.Tensor
 _MOST_PLANS = 4096

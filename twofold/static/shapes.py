@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from twofold.ir.types import Shape
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 
 
 class Dimension:

@@ -16,9 +16,9 @@ from twofold.errors import InvalidArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.bodies import source_of
 from twofold.static.graph import Operation
-from twofold.static.infer import Source
 from twofold.static.plan import Plan, call_python
 from twofold.static.replay import Demand, Request
+from twofold.static.values import Source
 
 
 class Run:

@@ -16,12 +16,18 @@ from twofold import _core
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, GraphError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.ops.base import apply, ops
-from twofold.runtime.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static.array import identity
 from twofold.static.at_once import compute
 from twofold.static.bodies import source_of
-from twofold.static.define import Slot, as_dtype, convert_to_tensor, numbers
+from twofold.static.define import (
+    Slot,
+    as_dtype,
+    convert_to_tensor,
+    numbers,
+    whole,
+)
 from twofold.static.flow import failed
 from twofold.static.flows import is_unwritten
 from twofold.static.graph import Tensor, at_once, describe, get_default_graph
@@ -109,11 +115,11 @@ class TensorArray:
         dtype = self.dtype
         given = convert_to_tensor(size)
         if at_once():
-            return ops.zeros((int(numbers(given)), 0), dtype=dtype)
+            return ops.zeros((whole(given), 0), dtype=dtype)
         made = get_default_graph().add(
             "TensorArray", name, [tensor_type(dtype, UNKNOWN_RANK)], [source_of(given)]
         )
-        made.body = lambda size: ops.zeros((int(numbers(size)), 0), dtype=dtype)
+        made.body = lambda size: ops.zeros((whole(size), 0), dtype=dtype)
         made.arguments = (Slot(0),)
         made.host = frozenset({0})
         return made.outputs[0]
@@ -272,7 +278,7 @@ def _grown(flow: Any, value: Any, index: Any) -> Any:
     """A write that makes room first, where the index is known; in a loop that counts, what the size is then."""
     if not flow.shape:
         return ops.maximum(flow, ops.add(ops.reshape(ops.cast(index, int64), ()), 1))
-    last = int(numbers(index)) if _is_known(index) else -1
+    last = whole(index) if _is_known(index) else -1
     return _write(with_room(flow, _type(value), last + 1), value, _bound(index))
 
 

@@ -11,9 +11,9 @@ from twofold import _core
 from twofold.dtypes import DType
 from twofold.errors import GraphError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import METHODS, apply, ops
 from twofold.runtime.tracing import here
-from twofold.runtime.unknown import UNKNOWN_RANK
 from twofold.static.at_once import compute, leaf
 from twofold.static.config import warn_once
 from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define

@@ -1,0 +1,208 @@
+"""Values that are known before anything runs: of constants, and of whole numbers that follow from sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import DType, int64
+from twofold.errors import TwofoldError
+from twofold.ir.bind import input_node
+from twofold.ir.node import Node, topological
+from twofold.ir.sizes import Symbol
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK, OpenSizes, new_unknown_size
+from twofold.static.graph import Operation, Slot, local
+
+Tensor = _core.Tensor
+_FEW = 16
+REFUSED = (TwofoldError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What a body raises for inputs that it does not take."""
+Source = tuple[Operation, int]
+
+
+def read_of(source: Source) -> Any:
+    """The variable that a tensor is a plain read of, or None."""
+    operation = source[0]
+    return None if operation.updates else operation.variable
+
+
+class Unforeseen(Exception):
+    """A number that a body must know is known only when the graph runs."""
+
+
+def fill(template: Any, values: Sequence[Any]) -> Any:
+    """``template`` with every slot replaced by its value."""
+    if isinstance(template, Slot):
+        return values[template.index]
+    if type(template) in (list, tuple):
+        return type(template)(fill(item, values) for item in template)
+    return template
+
+
+def call_body(
+    operation: Operation, values: Sequence[Any], counter: Any = None, states: Sequence[Any] = ()
+) -> list[Any]:
+    """The outputs of a body on its inputs; ``counter`` numbers the run for operations that draw."""
+    assert operation.body is not None
+    arguments = [*states, *[fill(item, values) for item in operation.arguments]]
+    keywords = {key: fill(item, values) for key, item in operation.keywords.items()}
+    if operation.draws:
+        keywords["counter"] = counter
+    local.replaying += 1
+    try:
+        made = operation.body(*arguments, **keywords)
+    finally:
+        local.replaying -= 1
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+class Numbers:
+    """Whole numbers of which some are symbols, as the value of a tensor."""
+
+    def __init__(self, array: Any, dtype: DType) -> None:
+        self.array = array
+        self.dtype = dtype
+        self.shape = array.shape
+        self.ndim = array.ndim
+
+
+def whole_numbers(values: Any, dtype: DType) -> Any:
+    """Numbers as an array, or as Numbers where some are symbols."""
+    array = numpy.array(values, object)
+    if any(isinstance(item, Symbol) for item in array.flat):
+        return Numbers(array, dtype)
+    return array.astype(dtype.numpy)
+
+
+def known_value(source: Source) -> Any:
+    """The value of a tensor that depends on constants and known sizes alone; raises Unforeseen for any other."""
+    found = Values(None).of(source)
+    if isinstance(found, Numbers):
+        raise Unforeseen
+    return found
+
+
+_AT_RUN: WeakKeyDictionary[Operation, dict[int, list[int]]] = WeakKeyDictionary()
+"""Names of numbers that only a run will tell, by the tensors that hold them."""
+
+
+class Values:
+    """Values of tensors over open sizes; without them, only those that are the same in all runs."""
+
+    def __init__(self, sizes: OpenSizes | None) -> None:
+        self.sizes = sizes
+        self._found: dict[Source, Any] = {}
+        self.at_run = False
+        """Whether a number was asked for that only a run will tell."""
+
+    def of(self, source: Source) -> Any:
+        """The value, as a bound tensor or as Numbers; raises Unforeseen."""
+        if source not in self._found:
+            try:
+                self._found[source] = self._computed(source)
+            except Unforeseen:
+                self._found[source] = self._told_by_a_run(source)
+        return self._found[source]
+
+    def _told_by_a_run(self, source: Source) -> Any:
+        owner, index = source
+        type = owner.outputs[index].type_
+        few = len(type.shape) <= 1 and all(0 <= size <= _FEW for size in type.shape)
+        if self.sizes is None or type.dtype.kind not in "iu" or not few:
+            raise Unforeseen
+        self.at_run = True
+        names = _AT_RUN.setdefault(owner, {}).get(index)
+        if names is None:
+            names = [new_unknown_size() for _ in range(type.shape[0] if type.shape else 1)]
+            _AT_RUN[owner][index] = names
+        symbols = numpy.array([self.sizes.number_at_run(name) for name in names], object)
+        return Numbers(symbols.reshape(type.shape), type.dtype)
+
+    def _computed(self, source: Source) -> Any:
+        operation, index = source
+        if operation.constant is not None:
+            return operation.constant
+        if operation.body is None or operation.updates or operation.draws or operation.branches:
+            raise Unforeseen
+        if operation.type in ("Shape", "Size", "Rank", "ShapeN"):
+            values = [self._typed(owner.outputs[k].type_) for owner, k in operation.sources]
+        else:
+            values = [self.of(item) for item in operation.sources]
+            if any(isinstance(value, Numbers) for value in values):
+                return self._evaluated(operation, values, index)
+        made = call_body(operation, values)[index]
+        return made if isinstance(made, (Tensor, Numbers)) else _core.from_array(made, False)
+
+    def _typed(self, type: TensorType) -> Node:
+        """What stands for a tensor of which only the type is asked."""
+        if type.shape == UNKNOWN_RANK or (self.sizes is None and any(size < 0 for size in type.shape)):
+            raise Unforeseen
+        return input_node(0, type if self.sizes is None else self.sizes.type_of(type))
+
+    def _evaluated(self, operation: Operation, values: Sequence[Any], index: int) -> Any:
+        """An output over Numbers: the nodes that the body makes, by their references on arrays of symbols."""
+        given: list[Any] = []
+        arrays = []
+        for k, value in enumerate(values):
+            array = value.array if isinstance(value, Numbers) else value.detach().numpy()
+            arrays.append(array)
+            type = tensor_type(value.dtype, array.shape)
+            given.append(value if k in operation.host else input_node(k, type))
+        try:
+            made = call_body(operation, given)[index]
+            if isinstance(made, Node):
+                made = whole_numbers(_value_of_node(made, arrays), made.dtype)
+        except (*REFUSED, AttributeError, AssertionError):
+            raise Unforeseen from None
+        return made if isinstance(made, (Tensor, Numbers)) else _core.from_array(made, False)
+
+
+def _value_of_node(result: Node, arrays: Sequence[Any]) -> Any:
+    values: dict[int, Any] = {}
+    for node in topological([result]):
+        values[node.id] = _reference_of(node, [values[item.id] for item in node.inputs], arrays)
+    return values[result.id]
+
+
+def _reference_of(node: Node, operands: list[Any], arrays: Sequence[Any]) -> Any:
+    op: Any = node.op
+    if op.name == "input":
+        return arrays[node.attrs[0]]
+    if op.name == "constant":
+        return numpy.array(node.attrs[0], object)
+    if op.kind == "source":
+        return op.materialize(node.attrs, node.type)
+    if node.dtype.kind not in "iub" or op.kind not in ("elementwise", "reduction", "view"):
+        raise Unforeseen
+    if op.name == "cast":
+        return _whole(operands[0]) if node.dtype.kind in "iu" else operands[0] != 0
+    return op.reference(node.attrs, *operands)
+
+
+def _whole(array: Any) -> Any:
+    """Truth values as 0 and 1, whole numbers as they are."""
+    array = numpy.asarray(array)
+    return array.astype(numpy.int64) if array.dtype.kind == "b" else array
+
+
+def type_of(value: Any) -> TensorType:
+    """The type of a node, tensor or number that a body returned."""
+    if isinstance(value, Node):
+        return value.type
+    if isinstance(value, Numbers):
+        return tensor_type(value.dtype, value.shape)
+    if isinstance(value, Tensor):
+        value._realise()
+        return value.type_
+    array = numpy.asarray(value)
+    return _core.from_array(array, False).type_
+
+
+def counter_node(place: int) -> Node:
+    """What stands for the number of a run, as input ``place``."""
+    return input_node(place, tensor_type(int64))
