@@ -36,9 +36,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
-            "matrix_transpose expand_dims squeeze concat stack pack unstack tensor_slice unpack split tile "
-            "slice indexed strided_slice_of gather gather_nd chosen one_hot reverse reverse_v2 "
-            "sequence_mask"
+            "matrix_transpose expand_dims squeeze concat stack pack unstack unpack split tile slice gather "
+            "gather_nd one_hot reverse reverse_v2 sequence_mask"
         ),
         "twofold.static.checks": (
             "assert_positive assert_negative assert_non_negative assert_non_positive assert_near "
@@ -111,15 +110,14 @@ NAMES: dict[str, dict[str, str]] = {
             "AUTO_REUSE VariableScope get_variable get_variable_scope variable_op_scope variable_scope"
         ),
         "twofold.static.segments": (
-            "count_up_to segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
+            "segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
             "unsorted_segment_prod unsorted_segment_max unsorted_segment_min unsorted_segment_mean "
-            "unsorted_segment_sqrt_n flat_places scatter_nd scattered tensor_scatter_update "
-            "tensor_scatter_add tensor_scatter_sub sparse_segment_sum sparse_segment_mean "
-            "sparse_segment_sqrt_n"
+            "unsorted_segment_sqrt_n scatter_nd tensor_scatter_update tensor_scatter_add tensor_scatter_sub "
+            "sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n"
         ),
         "twofold.static.selection": (
-            "where select true_places boolean_mask unique_with_counts unique setdiff1d dynamic_partition "
-            "dynamic_stitch count_nonzero confusion_matrix bincount histogram_fixed_width"
+            "where select boolean_mask unique_with_counts unique setdiff1d dynamic_partition dynamic_stitch "
+            "count_nonzero confusion_matrix bincount histogram_fixed_width"
         ),
         "twofold.static.sparse": (
             "strings SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense "

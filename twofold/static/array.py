@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from twofold.dtypes import float32, int32, int64
 from twofold.errors import ArgumentError, ShapeError
-from twofold.frontend.methods import __getitem__ as _index_tensor
-from twofold.ir.node import Node
 from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
-from twofold.ops.indexing import getitem
 from twofold.runtime.tracing import here
 from twofold.static.define import (
     PACK,
@@ -29,30 +25,11 @@ from twofold.static.define import (
     constant,
     convert_to_tensor,
     counted,
-    define,
     is_tensor_like,
     numbers,
     operation,
     sizes,
     whole,
-)
-from twofold.static.filled import (  # noqa: F401
-    _check_parts,
-    broadcast_to,
-    diag,
-    diag_part,
-    eye,
-    fill,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    ones,
-    ones_like,
-    pad,
-    range,
-    top_k,
-    zeros,
-    zeros_like,
 )
 from twofold.static.graph import Slot, at_once, check_same_dtype, get_default_graph, owner_of
 from twofold.static.shapes import sizes_of_shape
@@ -298,13 +275,8 @@ def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -
     if num is None and known < 0:
         raise ValueError(f"unstack: the size of axis {axis} is unknown, at {here()}. Give num.")
     if num is not None and known < 0:
-        return [tensor_slice(tensor, axis, k) for k in range(num)]
+        return [_select(tensor, axis, k) for k in range(num)]
     return _unstack(tensor, num, axis, name=name)
-
-
-def tensor_slice(tensor: Any, axis: int, index: int) -> Any:
-    """One slice along an axis."""
-    return _select(tensor, axis, index)
 
 
 @operation("Select")
@@ -327,6 +299,26 @@ def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
     if -1 in wanted:
         wanted = [length - sum(wanted) - 1 if size == -1 else size for size in wanted]
     return list(ops.split(value, wanted, place))
+
+
+@operation("Reshape")
+def _counted_parts(parts: Any, num: Number) -> Any:
+    return ops.reshape(parts, (whole(num),))
+
+
+def _check_parts(parts: Any, num: Any) -> Any:
+    """The parts of ``split``; raises ValueError unless there are ``num``, or that is None and they are counted."""
+    shape = as_tensor(parts).type_.shape if is_tensor_like(parts) else numpy.shape(parts) or (parts,)
+    count = shape[0] if len(shape) == 1 else None
+    if count is not None and count < 0:
+        if num is None:
+            raise ValueError(f"split: the number of parts is unknown, at {here()}. Give num.")
+        return _counted_parts(parts, num)
+    if num is not None and count not in (None, int(num)):
+        raise ValueError(
+            f"split: {count} parts, and num is {num}, at {here()}. Leave num out, or make it {count}."
+        )
+    return parts
 
 
 def split(
@@ -393,67 +385,6 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     return _slice(input_, begin, size, name=name)
 
 
-builtin_slice = type(numpy.s_[:])
-
-
-def _index(value: Any, *parts: Any, form: Any) -> Any:
-    return indexed(value, _restored(form, [whole(part) for part in parts]))
-
-
-def indexed(value: Any, key: Any) -> Any:
-    """``value[key]`` inside a body."""
-    if isinstance(value, Node):
-        return getitem(value, key, numpy.asarray, numpy.asarray)
-    return _index_tensor(value, key)
-
-
-def _flattened(key: Any, found: list[Any]) -> Any:
-    if is_tensor_like(key):
-        found.append(as_tensor(key))
-        return ("part", len(found) - 1)
-    if isinstance(key, builtin_slice):
-        return ("slice", *[_flattened(item, found) for item in (key.start, key.stop, key.step)])
-    if isinstance(key, tuple):
-        return ("tuple", *[_flattened(item, found) for item in key])
-    if hasattr(key, "value") and hasattr(key, "__index__"):
-        return ("is", int(key))
-    return ("is", key)
-
-
-def _restored(form: Any, parts: Sequence[Any]) -> Any:
-    kind, *rest = form
-    if kind == "part":
-        return parts[rest[0]]
-    if kind == "slice":
-        return builtin_slice(*[_restored(item, parts) for item in rest])
-    if kind == "tuple":
-        return tuple(_restored(item, parts) for item in rest)
-    return rest[0]
-
-
-def strided_slice_of(tensor: Any, key: Any) -> Any:
-    """``tensor[key]`` for a declared tensor."""
-    found: list[Any] = []
-    form = _flattened(key, found)
-    keywords = {f"part{k}": part for k, part in enumerate(found)}
-
-    def body(value: Any, form: Any, **parts: Any) -> Any:
-        return _index(value, *parts.values(), form=form)
-
-    return define(
-        "StridedSlice",
-        body,
-        (tensor,),
-        {"form": _Frozen(form), **keywords},
-        "strided_slice",
-        frozenset(keywords),
-    ).outputs[0]
-
-
-class _Frozen(tuple):
-    """A tuple that argument handling leaves alone."""
-
-
 @operation("GatherV2")
 def _gather(params: Any, indices: Any, axis: Number = 0) -> Any:
     place = whole(axis) % params.ndim
@@ -510,11 +441,6 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if condition.ndim == 1 and hasattr(x, "ndim") and x.ndim > 1:
         condition = ops.reshape(condition, (*condition.shape, *[1] * (x.ndim - 1)))
     return ops.where(condition, *check_same_dtype(x, y))
-
-
-def chosen(condition: Any, x: Any, y: Any, name: str | None = None) -> Any:
-    """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows."""
-    return _where(condition, x, y, name=name)
 
 
 @operation("OneHot")

@@ -13,7 +13,7 @@ from twofold.static.array import _indices
 from twofold.static.define import Number, convert_to_tensor, full_of, operation, sizes
 from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
-from twofold.static.segments import flat_places
+from twofold.static.positions import flat_places
 from twofold.static.sparse import SparseTensor
 
 

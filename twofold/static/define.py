@@ -34,9 +34,8 @@ from twofold.static.graph import (
     local,
     owner_of,
 )
-from twofold.static.infer import infer
 from twofold.static.string_table import bytes_array, encode, holds_strings
-from twofold.static.values import Numbers, Source
+from twofold.static.values import Numbers, Source, infer
 
 Number = Any
 """Annotation of a parameter whose numbers the body must know."""

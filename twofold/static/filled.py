@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy
-
 from twofold.dtypes import finfo, float32, int32
 from twofold.ir.sizes import is_symbolic
 from twofold.ir.sizes import maximum as larger_size
 from twofold.ops.base import iota, ops
-from twofold.runtime.tracing import here
 from twofold.static.define import (
     Number,
     array_of,
@@ -20,7 +17,6 @@ from twofold.static.define import (
     convert_to_tensor,
     counted,
     full_of,
-    is_tensor_like,
     numbers,
     operation,
     sizes,
@@ -280,23 +276,3 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     (array([3., 2.], dtype=float32), array([0, 2], dtype=int32))
     """
     return tuple(_top_k(input, k, name=name))
-
-
-@operation("Reshape")
-def _counted_parts(parts: Any, num: Number) -> Any:
-    return ops.reshape(parts, (whole(num),))
-
-
-def _check_parts(parts: Any, num: Any) -> Any:
-    """The parts of ``split``; raises ValueError unless there are ``num``, or that is None and they are counted."""
-    shape = as_tensor(parts).type_.shape if is_tensor_like(parts) else numpy.shape(parts) or (parts,)
-    count = shape[0] if len(shape) == 1 else None
-    if count is not None and count < 0:
-        if num is None:
-            raise ValueError(f"split: the number of parts is unknown, at {here()}. Give num.")
-        return _counted_parts(parts, num)
-    if num is not None and count not in (None, int(num)):
-        raise ValueError(
-            f"split: {count} parts, and num is {num}, at {here()}. Leave num out, or make it {count}."
-        )
-    return parts

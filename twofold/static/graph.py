@@ -20,10 +20,9 @@ from twofold.dtypes import DType, string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
-from twofold.static.elements import Slot, check_kind
+from twofold.static.elements import Slot, check_kind, on_strings, operator_type
 from twofold.static.modes import at_once as at_once
 from twofold.static.modes import local as local
-from twofold.static.operator_types import on_strings, operator_type
 from twofold.static.placement import check_device, placed
 from twofold.static.shapes import shape_text
 

@@ -11,8 +11,8 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import DType, Size, string
 from twofold.errors import GraphError
-from twofold.static.array import strided_slice_of
 from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
+from twofold.static.positions import strided_slice_of
 from twofold.static.session import evaluate
 from twofold.static.shapes import TensorShape, shape_of_sizes
 from twofold.static.string_table import decode

@@ -11,7 +11,7 @@ from typing import Any
 
 from twofold.dtypes import float32, int64
 from twofold.ops.base import ops
-from twofold.static import array, math
+from twofold.static import array, filled, math
 from twofold.static.define import (
     Number,
     convert_to_tensor,
@@ -30,7 +30,7 @@ from twofold.static.variables import Variable, assign_add
 def _gathered(name: str, amount: Any, shape: Sequence[int] = ()) -> tuple[Variable, Any]:
     """A sum over all runs, and what adds ``amount`` to it."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
-    total = Variable(lambda: array.zeros(list(shape)), False, keys, name=name)
+    total = Variable(lambda: filled.zeros(list(shape)), False, keys, name=name)
     return total, assign_add(total, amount)
 
 

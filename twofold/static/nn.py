@@ -12,7 +12,6 @@ from twofold.ops.random import draw_uniform
 from twofold.runtime.tracing import here
 from twofold.static import math
 from twofold.static.array import _indices, concat, gather, reshape, shape
-from twofold.static.array import top_k as top_k
 from twofold.static.control import name_scope
 from twofold.static.define import (
     Number,
@@ -25,6 +24,7 @@ from twofold.static.define import (
     sizes,
     whole,
 )
+from twofold.static.filled import top_k as top_k
 from twofold.static.math import _unary, clip_by_norm
 from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid

@@ -8,7 +8,7 @@ from typing import Any
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
-from twofold.static import array, math, nn
+from twofold.static import array, filled, math, nn
 from twofold.static.control import name_scope
 from twofold.static.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
 from twofold.static.define import Number, axis_of, convert_to_tensor, counted, full_of, numbers, operation
@@ -139,7 +139,7 @@ def weighted_moments(
     kept = bool(keep_dims if keepdims is None else keepdims)
     with name_scope(name, "weighted_moments"):
         value = convert_to_tensor(x)
-        weights = convert_to_tensor(frequency_weights, value.dtype) + array.zeros_like(value)
+        weights = convert_to_tensor(frequency_weights, value.dtype) + filled.zeros_like(value)
         total = math.reduce_sum(weights, axes, True)
         mean = math.reduce_sum(weights * value, axes, True) / total
         variance = math.reduce_sum(weights * math.square(value - mean), axes, True) / total

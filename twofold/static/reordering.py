@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
-from twofold.static.array import _indices, indexed
+from twofold.static.array import _indices
 from twofold.static.define import (
     Number,
     Tensors,
@@ -24,6 +24,7 @@ from twofold.static.define import (
     whole,
 )
 from twofold.static.layer_options import refuse
+from twofold.static.positions import indexed
 
 
 @operation("ReverseSequence")

@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.structure import flatten, unflatten
-from twofold.static import array, math, reordering
+from twofold.static import array, filled, math, reordering
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.flow import failed, repeat
 from twofold.static.graph import describe
@@ -57,7 +57,7 @@ def dynamic_rnn(
         steps = _Steps("dynamic_rnn", cell, initial_state, dtype, batch, sequence_length)
         rows = list(sequences)
         if steps.lengths is not None:
-            rows.append(math.cast(array.range(array.shape(sequences[0])[0]), steps.lengths.dtype))
+            rows.append(math.cast(filled.range(array.shape(sequences[0])[0]), steps.lengths.dtype))
 
         def step(carried: Sequence[Any], row: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
             number = None if steps.lengths is None else row[-1]
@@ -101,7 +101,7 @@ class _Steps:
             return outputs, states
         goes_on = math.less(number, self.lengths)
         return (
-            [_chosen(goes_on, value, array.zeros_like(value)) for value in outputs],
+            [_chosen(goes_on, value, filled.zeros_like(value)) for value in outputs],
             [_chosen(goes_on, value, before) for value, before in zip(states, state)],
         )
 

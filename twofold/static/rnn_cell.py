@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from twofold.dtypes import float32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.runtime.structure import flatten, unflatten
-from twofold.static import array, initializers, math, nn
+from twofold.static import array, filled, initializers, math, nn
 from twofold.static.control import device as placed
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flow import failed
@@ -100,7 +100,7 @@ class RNNCell:
         """A state of zeros for a batch."""
         kind = as_dtype(dtype)
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
-            return _map_sizes(self.state_size, lambda size: array.zeros([batch_size, *size], kind))
+            return _map_sizes(self.state_size, lambda size: filled.zeros([batch_size, *size], kind))
 
     def add_variable(
         self, name: str, shape: Any, dtype: Any = None, initializer: Any = None, **more: Any

@@ -14,7 +14,7 @@ from twofold.dtypes import float32, int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.static import array, math, nn
+from twofold.static import array, filled, math, nn
 from twofold.static.array import _indices
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.flow import failed
@@ -161,7 +161,7 @@ def _logits(
     sample = [math.stop_gradient(value) for value in sample]
     tensors = [convert_to_tensor(value) for value in (inputs, weights, biases)]
     made = _true_and_sampled(*tensors, numbers, sample[0], *sample[1:], bool(hides), name=name)
-    ones, zeros = array.ones_like(made[0]) / float(true), array.zeros_like(made[1])
+    ones, zeros = filled.ones_like(made[0]) / float(true), filled.zeros_like(made[1])
     return array.concat(made, 1), array.concat([ones, zeros], 1)
 
 

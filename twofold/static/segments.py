@@ -6,13 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import DType, int64
-from twofold.errors import ArgumentError
-from twofold.ir.sizes import index
 from twofold.ops.base import ops
 from twofold.static.array import _indices
 from twofold.static.define import (
     Number,
-    Tensors,
     convert_to_tensor,
     full_of,
     limits_of,
@@ -21,13 +18,7 @@ from twofold.static.define import (
     whole,
 )
 from twofold.static.docstrings import declared as _declared
-
-
-@operation("Max")
-def count_up_to(indices: Tensors) -> Any:
-    """One more than the largest of the numbers, 0 if there are none."""
-    flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
-    return ops.add(ops.amax(ops.concat([*flat, full_of(-1, (1,), int64, flat[0])], 0)), 1)
+from twofold.static.positions import count_up_to, scattered
 
 
 def _flat(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
@@ -136,20 +127,6 @@ unsorted_segment_max, unsorted_segment_min = _unsorted("max"), _unsorted("min")
 unsorted_segment_mean, unsorted_segment_sqrt_n = _unsorted("mean"), _unsorted("sqrt_n")
 
 
-def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
-    """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at."""
-    depth = index(indices.shape[-1])
-    if depth > len(shape):
-        raise ArgumentError(
-            f"positions of {depth} numbers in shape {shape}", "Give at most one for each axis."
-        )
-    place: Any = full_of(0, tuple(indices.shape)[:-1], int64, indices)
-    for axis in range(depth):
-        at = ops.cast(ops.select(indices, -1, axis), int64)
-        place = ops.add(ops.multiply(place, shape[axis]), at)
-    return ops.reshape(place, (-1,))
-
-
 @operation("ScatterNd")
 def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
     """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``.
@@ -161,22 +138,6 @@ def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
     """
     wanted = sizes(shape)
     return scattered(full_of(0, wanted, updates.dtype, updates), indices, updates, "add")
-
-
-def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
-    """``base`` with slices put at, added at or subtracted at (set, add, sub) the positions ``indices``."""
-    shape, depth = tuple(base.shape), index(indices.shape[-1])
-    count = 1
-    for size in shape[:depth]:
-        count *= size
-    rows = ops.reshape(base, (count, *shape[depth:]))
-    given = ops.reshape(updates, (-1, *shape[depth:]))
-    places = flat_places(indices, shape)
-    if how == "set":
-        made = ops.index_copy(rows, 0, places, given)
-    else:
-        made = ops.index_add(rows, 0, places, ops.negative(given) if how == "sub" else given)
-    return ops.reshape(made, shape)
 
 
 def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:

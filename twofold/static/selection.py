@@ -14,7 +14,7 @@ from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
-from twofold.static.array import _indices, chosen, gather, reshape
+from twofold.static.array import _indices, _where, gather, reshape
 from twofold.static.control import name_scope
 from twofold.static.define import (
     Number,
@@ -30,7 +30,7 @@ from twofold.static.define import (
 from twofold.static.flow import failed
 from twofold.static.graph import describe
 from twofold.static.host_calls import in_python
-from twofold.static.segments import count_up_to
+from twofold.static.positions import count_up_to
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
@@ -45,13 +45,13 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     if (x is None) != (y is None):
         raise ValueError("where: give both x and y, or neither.")
-    return true_places(condition, name) if x is None else chosen(condition, x, y, name)
+    return _true_places(condition, name) if x is None else _where(condition, x, y, name=name)
 
 
 select = where
 
 
-def true_places(condition: Any, name: str | None = None) -> Any:
+def _true_places(condition: Any, name: str | None = None) -> Any:
     """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each.
 
     >>> import twofold.static as tf
@@ -85,7 +85,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
         what = f"{describe(chosen)} for {describe(data)}"
         raise failed("boolean_mask", ArgumentError(what, f"Give a mask of the axes from {first} on."))
     flat = _merged(data, first, count)
-    places = reshape(true_places(reshape(chosen, [-1])), [-1])
+    places = reshape(_true_places(reshape(chosen, [-1])), [-1])
     return gather(flat, places, axis=first, name=name)
 
 

@@ -13,7 +13,7 @@ import numpy
 from twofold.dtypes import float32, int64, string
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.base import ops
-from twofold.static import array, math
+from twofold.static import array, filled, math
 from twofold.static.control import Assert, control_dependencies, name_scope
 from twofold.static.define import (
     Number,
@@ -30,7 +30,7 @@ from twofold.static.define import (
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, need_session
 from twofold.static.host_calls import in_python
-from twofold.static.segments import flat_places
+from twofold.static.positions import flat_places
 from twofold.static.shapes import TensorShape
 from twofold.static.string_functions import as_string_tensor, strings
 from twofold.static.variables import is_nested
@@ -155,7 +155,7 @@ def _at(sparse: SparseTensor, dense: Any) -> Any:
     tensor = convert_to_tensor(dense, sparse.dtype)
     if not tensor.type_.ndim:
         return tensor
-    return array.gather_nd(tensor + array.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
+    return array.gather_nd(tensor + filled.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:

@@ -10,7 +10,7 @@ from twofold.ops.base import ops
 from twofold.static.array import _indices
 from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import declared as _declared
-from twofold.static.segments import scattered
+from twofold.static.positions import scattered
 from twofold.static.variables import update, variable_of
 
 

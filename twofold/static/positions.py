@@ -1,0 +1,114 @@
+"""Positions in tensors: keys in brackets, and the slices that an array of numbers points at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError
+from twofold.frontend.methods import __getitem__ as _index_tensor
+from twofold.ir.node import Node
+from twofold.ir.sizes import index
+from twofold.ops.base import ops
+from twofold.ops.indexing import getitem
+from twofold.static.define import Tensors, as_tensor, define, full_of, is_tensor_like, operation, whole
+
+_SLICE = type(numpy.s_[:])
+
+
+def _index(value: Any, *parts: Any, form: Any) -> Any:
+    return indexed(value, _restored(form, [whole(part) for part in parts]))
+
+
+def indexed(value: Any, key: Any) -> Any:
+    """``value[key]`` inside a body."""
+    if isinstance(value, Node):
+        return getitem(value, key, numpy.asarray, numpy.asarray)
+    return _index_tensor(value, key)
+
+
+def _flattened(key: Any, found: list[Any]) -> Any:
+    if is_tensor_like(key):
+        found.append(as_tensor(key))
+        return ("part", len(found) - 1)
+    if isinstance(key, _SLICE):
+        return ("slice", *[_flattened(item, found) for item in (key.start, key.stop, key.step)])
+    if isinstance(key, tuple):
+        return ("tuple", *[_flattened(item, found) for item in key])
+    if hasattr(key, "value") and hasattr(key, "__index__"):
+        return ("is", int(key))
+    return ("is", key)
+
+
+def _restored(form: Any, parts: Sequence[Any]) -> Any:
+    kind, *rest = form
+    if kind == "part":
+        return parts[rest[0]]
+    if kind == "slice":
+        return _SLICE(*[_restored(item, parts) for item in rest])
+    if kind == "tuple":
+        return tuple(_restored(item, parts) for item in rest)
+    return rest[0]
+
+
+def strided_slice_of(tensor: Any, key: Any) -> Any:
+    """``tensor[key]`` for a declared tensor."""
+    found: list[Any] = []
+    form = _flattened(key, found)
+    keywords = {f"part{k}": part for k, part in enumerate(found)}
+
+    def body(value: Any, form: Any, **parts: Any) -> Any:
+        return _index(value, *parts.values(), form=form)
+
+    return define(
+        "StridedSlice",
+        body,
+        (tensor,),
+        {"form": _Frozen(form), **keywords},
+        "strided_slice",
+        frozenset(keywords),
+    ).outputs[0]
+
+
+class _Frozen(tuple):
+    """A tuple that argument handling leaves alone."""
+
+
+def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
+    """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at."""
+    depth = index(indices.shape[-1])
+    if depth > len(shape):
+        raise ArgumentError(
+            f"positions of {depth} numbers in shape {shape}", "Give at most one for each axis."
+        )
+    place: Any = full_of(0, tuple(indices.shape)[:-1], int64, indices)
+    for axis in range(depth):
+        at = ops.cast(ops.select(indices, -1, axis), int64)
+        place = ops.add(ops.multiply(place, shape[axis]), at)
+    return ops.reshape(place, (-1,))
+
+
+def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
+    """``base`` with slices put at, added at or subtracted at (set, add, sub) the positions ``indices``."""
+    shape, depth = tuple(base.shape), index(indices.shape[-1])
+    count = 1
+    for size in shape[:depth]:
+        count *= size
+    rows = ops.reshape(base, (count, *shape[depth:]))
+    given = ops.reshape(updates, (-1, *shape[depth:]))
+    places = flat_places(indices, shape)
+    if how == "set":
+        made = ops.index_copy(rows, 0, places, given)
+    else:
+        made = ops.index_add(rows, 0, places, ops.negative(given) if how == "sub" else given)
+    return ops.reshape(made, shape)
+
+
+@operation("Max")
+def count_up_to(indices: Tensors) -> Any:
+    """One more than the largest of the numbers, 0 if there are none."""
+    flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
+    return ops.add(ops.amax(ops.concat([*flat, full_of(-1, (1,), int64, flat[0])], 0)), 1)
