@@ -32,6 +32,8 @@ ORDER = [
         "cuda",
         "distributed",
         "distributions",
+        "dynet",
+        "dynet_config",
         "fft",
         "func",
         "linalg",

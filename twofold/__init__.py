@@ -77,6 +77,8 @@ if TYPE_CHECKING:
         cuda,
         distributed,
         distributions,
+        dynet,
+        dynet_config,
         fft,
         files,
         func,

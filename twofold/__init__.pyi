@@ -19,6 +19,8 @@ from twofold import demo as demo
 from twofold import distributed as distributed
 from twofold import distributions as distributions
 from twofold import dtypes as dtypes
+from twofold import dynet as dynet
+from twofold import dynet_config as dynet_config
 from twofold import errors as errors
 from twofold import fft as fft
 from twofold import files as files

@@ -1,4 +1,4 @@
-"""Functions of every element: those of the operation entries under DyNet's names, and the few that mean something else."""
+"""Functions of every element: operation entries under DyNet's names, and the few that mean something else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def _binary(name: str, entry: str) -> Callable[[Expression, Expression], Express
         a, b, batch = aligned(x, y)
         return Expression(method(a, b), batch)
 
-    return _named(function, name, f"``{entry}`` of two expressions; dimensions of 1, and the batch, are broadcast.")
+    return _named(
+        function, name, f"``{entry}`` of two expressions; dimensions of 1, and the batch, are broadcast."
+    )
 
 
 # DyNet's name, and the operation entry of the same meaning.
@@ -111,7 +113,9 @@ def _stepped(name: str) -> Callable[[Expression, str], Expression]:
         return Expression(_passing(x._tensor, method(x._tensor), gradient_mode), x._batch)
 
     return _named(
-        function, name, f"``{name}`` of each element; its gradient is 0, or 1 in mode 'straight_through_gradient'."
+        function,
+        name,
+        f"``{name}`` of each element; its gradient is 0, or 1 in mode 'straight_through_gradient'.",
     )
 
 

@@ -1,9 +1,9 @@
 """``Expression``: a tensor seen as DyNet sees it, a column vector, matrix or more, with a batch beside.
 
-The axes of the tensor are DyNet's dimensions in reverse, after the axis of the batch where that is not 1. So the memory is
-DyNet's, column by column; ``W * x`` is one product of the stored tensors in reverse; columns, and the elements of a batch,
-lie one after the other; and a bias is broadcast over columns as NumPy broadcasts. A single number may be stored without
-axes.
+The axes of the tensor are DyNet's dimensions in reverse, after the axis of the batch where that is not 1. So the
+memory is DyNet's, column by column; ``W * x`` is one product of the stored tensors in reverse; columns, and the
+elements of a batch, lie one after the other; and a bias is broadcast over columns as NumPy broadcasts. A single number
+may be stored without axes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Expression:
         refresh()
         root = self._tensor
         if root.numel() != self._batch:
-            raise ValueError(f"backward: the expression must be a single number, not of dimensions {self.dim()[0]}")
+            raise ValueError(
+                f"backward: the expression must be a single number, not of dimensions {self.dim()[0]}"
+            )
         if root.ndim:
             root = root.sum()
         state.root = root

@@ -116,7 +116,9 @@ class FromFileInitializer(PyInitializer):
         with open(self.fname, encoding="utf-8") as file:
             numbers = numpy.array(file.read().split(), numpy.float32)
         if numbers.size != numpy.prod(shape):
-            raise ValueError(f"{self.fname} has {numbers.size} numbers, the parameter {int(numpy.prod(shape))}")
+            raise ValueError(
+                f"{self.fname} has {numbers.size} numbers, the parameter {int(numpy.prod(shape))}"
+            )
         return from_numpy(numbers.reshape(shape))
 
 
@@ -152,5 +154,6 @@ def chosen(init: Any, dims: Dims, scale: float, mean: float, std: float) -> PyIn
         "normal": NormalInitializer(mean, std * std),
     }
     if not isinstance(init, str) or init not in named:
-        raise ValueError(f"init is {init!r}; use a number, an array, an initialiser or one of glorot, {', '.join(named)}.")
+        names = ", ".join(["glorot", *named])
+        raise ValueError(f"init is {init!r}; use a number, an array, an initialiser or one of {names}.")
     return named[init]

@@ -31,6 +31,7 @@ class Input(Expression):
     """An input whose numbers may be assigned."""
 
     __slots__ = ("_reusable",)
+    _reusable: bool
 
     def set(self, data: Any) -> None:
         """Assign other numbers: what was computed from them is computed again when it is looked at.
@@ -47,7 +48,9 @@ class Input(Expression):
         """
         watcher = state.watcher
         if not self._reusable or watcher is None or not watcher.replays:
-            raise RuntimeError("set: make inputs that are assigned later by vecInput, scalarInput or reusable_expr=True")
+            raise RuntimeError(
+                "set: make inputs that are assigned by vecInput, scalarInput or reusable_expr=True"
+            )
         numbers = numpy.asarray(data, numpy.float32)
         if numbers.size != self._tensor.numel():
             raise ValueError(f"set: {numbers.size} numbers for an input of dimensions {self.dim()}")
@@ -123,7 +126,9 @@ def inputTensor(arr: Any, batched: bool = False, device: str = "", reusable_expr
     if not batched:
         return _input(array, 1, reusable_expr, device)
     batch = array.shape[0]
-    return _input(array if batch != 1 else array[0].reshape(array.shape[1:] or (1,)), batch, reusable_expr, device)
+    return _input(
+        array if batch != 1 else array[0].reshape(array.shape[1:] or (1,)), batch, reusable_expr, device
+    )
 
 
 def inputTensorTranspose(val: Any, dim: Any = None, batch_size: int = 1, device: str = "") -> Input:

@@ -235,7 +235,9 @@ class BiRNNBuilder:
             self.builder_layers = list(builder_layers)
             return
         if num_layers < 1 or hidden_dim % 2:
-            raise ValueError(f"BiRNNBuilder: {num_layers} layers of {hidden_dim}; use 1 or more, and an even size")
+            raise ValueError(
+                f"BiRNNBuilder: {num_layers} layers of {hidden_dim}; use 1 or more, and an even size"
+            )
         self.builder_layers = []
         for layer in range(num_layers):
             size = hidden_dim if layer else input_dim

@@ -18,7 +18,13 @@ _TAKES = {
     "l2": "weight_decay",
     "gpus": "requested_gpus",
 }
-_NUMBERS = {"random_seed": int, "autobatch": int, "profiling": int, "weight_decay": float, "requested_gpus": int}
+_NUMBERS = {
+    "random_seed": int,
+    "autobatch": int,
+    "profiling": int,
+    "weight_decay": float,
+    "requested_gpus": int,
+}
 
 
 def weight_decay() -> float:
@@ -59,7 +65,8 @@ class DynetParams:
     def from_config(self, conf: dict[str, Any]) -> None:
         """Take the settings of ``dynet_config``."""
         self._given = {
-            {"seed": "random_seed", "shared_params": "shared_parameters"}.get(k, k): v for k, v in conf.items()
+            {"seed": "random_seed", "shared_params": "shared_parameters"}.get(k, k): v
+            for k, v in conf.items()
         }
 
     def from_args(self, shared_parameters: Any = None) -> None:

@@ -160,7 +160,7 @@ class LookupParameters(Parameter):
     def __len__(self) -> int:
         return int(self._tensor.shape[0])
 
-    def __getitem__(self, index: int) -> Expression:  # type: ignore[override]
+    def __getitem__(self, index: int) -> Expression:
         return lookup(self, index)
 
     def __iter__(self) -> Iterator[Expression]:

@@ -128,7 +128,9 @@ class _RNNBuilder:
         raise NotImplementedError(f"{type(self).__name__} must define _layer")
 
     def _add(self, rows: int, columns: int) -> Any:
-        return self._collection.add_parameters((rows, columns) if columns else rows, init=None if columns else 0)
+        return self._collection.add_parameters(
+            (rows, columns) if columns else rows, init=None if columns else 0
+        )
 
     @classmethod
     def from_spec(cls, spec: Any, model: Any) -> _RNNBuilder:
@@ -154,7 +156,12 @@ class _RNNBuilder:
         return [list(layer) for layer in self._params]
 
     def get_parameter_expressions(self) -> list[list[Any]]:
-        """The parameters of each layer, which are expressions."""
+        """The parameters of each layer as expressions of the current graph.
+
+        Raises ValueError before ``initial_state`` of this graph.
+        """
+        if not self._start:
+            raise ValueError("get_parameter_expressions: call initial_state() in this graph first")
         return self.get_parameters()
 
     def _forget(self) -> None:
@@ -172,7 +179,9 @@ class _RNNBuilder:
         if start is None:
             if not self._start:
                 state.builders.append(self)
-            weights = [[p._tensor if update else p._tensor.detach() for p in layer] for layer in self._all_params()]
+            weights = [
+                [p._tensor if update else p._tensor.detach() for p in layer] for layer in self._all_params()
+            ]
             start = self._start[update] = RNNState(self, weights, None, None)
         return start if vecs is None else start.set_s(vecs)
 

@@ -98,7 +98,7 @@ def moment_elems(x: Expression, r: int) -> Expression:
 
 @operation
 def moment_dim(x: Expression, d: Sequence[int], r: int, b: bool, n: int = 0) -> Expression:
-    """The mean of the powers ``r`` along the dimensions ``d``, with ``b`` also over the batch; ``n`` replaces the count."""
+    """The mean of the powers ``r`` along the dimensions ``d``, with ``b`` over the batch too; ``n``: another count."""
     return _moment(x, d, b, r, n)
 
 

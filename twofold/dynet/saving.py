@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from twofold.dynet import storage
@@ -24,9 +24,11 @@ def _described(value: Any) -> Any:
         return {"tuple" if isinstance(value, tuple) else "list": [_described(one) for one in value]}
     if isinstance(value, dict):
         return {"dict": [[_described(key), _described(one)] for key, one in value.items()]}
-    if isinstance(value, (type, Callable)) and getattr(value, "__module__", None):
+    if callable(value) and getattr(value, "__module__", None):
         return {"name": [value.__module__, value.__qualname__]}
-    raise TypeError(f"save: {type(value).__name__} in a spec; use numbers, strings, lists, classes and functions")
+    raise TypeError(
+        f"save: {type(value).__name__} in a spec; use numbers, strings, lists, classes and functions"
+    )
 
 
 def _named(module: str, name: str) -> Any:

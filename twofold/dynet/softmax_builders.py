@@ -183,7 +183,9 @@ class ClassFactoredSoftmaxBuilder(SoftmaxBuilder):
         clusters = self.class_log_distribution(x, update)
         for cluster, words in enumerate(self._words):
             score = pick(clusters, cluster)
-            inner = None if self._inner[cluster] is None else self.subclass_log_distribution(x, cluster, update)
+            inner = (
+                None if self._inner[cluster] is None else self.subclass_log_distribution(x, cluster, update)
+            )
             for place, word in enumerate(words):
                 parts[word] = score if inner is None else pick(inner, place) + score
         return concatenate(parts)

@@ -62,11 +62,18 @@ def read(fname: str) -> list[Entry]:
     if start == b"#":
         with open(fname, encoding="utf-8") as text:
             return _read_text(fname, text)
-    with safetensors.safe_open(fname, framework="pt") as opened:
+    try:
+        opened = safetensors.safe_open(fname, framework="pt")
+    except safetensors.SafetensorError:
+        raise ValueError(f"{fname} is in neither format, of twofold.dynet or of DyNet's text") from None
+    with opened:
         order = json.loads((opened.metadata() or {}).get(_ORDER, "null"))
         if order is None:
             raise ValueError(f"{fname} was not saved by twofold.dynet")
-        return [Entry(name, kind, opened.get_tensor(str(place)).numpy()) for place, (name, kind) in enumerate(order)]
+        return [
+            Entry(name, kind, opened.get_tensor(str(place)).numpy())
+            for place, (name, kind) in enumerate(order)
+        ]
 
 
 def _read_text(fname: str, text: Any) -> list[Entry]:
@@ -85,7 +92,9 @@ def _read_text(fname: str, text: Any) -> list[Entry]:
         if values.size != numpy.prod(shape):
             raise ValueError(f"{fname}: {values.size} numbers for {name} of {{{dims}}}")
         array = values.reshape(shape)
-        axes = [0, *range(array.ndim - 1, 0, -1)] if kind == "LookupParameter" else range(array.ndim - 1, -1, -1)
+        axes = (
+            [0, *range(array.ndim - 1, 0, -1)] if kind == "LookupParameter" else range(array.ndim - 1, -1, -1)
+        )
         entries.append(Entry(name, kind, numpy.array(array.transpose(*axes), order="C")))
     return entries
 
@@ -110,7 +119,9 @@ def populate_all(owned: Sequence[Any], fname: str, key: str) -> None:
         wanted = [p for p in owned if p.kind == kind]
         found = [entry for entry in entries if entry.kind == kind]
         if len(wanted) != len(found):
-            raise ValueError(f"{fname} holds {len(found)} {kind}s under {key or '/'}, the collection {len(wanted)}")
+            raise ValueError(
+                f"{fname} holds {len(found)} {kind}s under {key or '/'}, the collection {len(wanted)}"
+            )
         for p, entry in zip(wanted, found):
             if p.shape() != entry.array.shape:
                 raise ValueError(f"{fname}: {entry.name} has shape {entry.array.shape}, {p} has {p.shape()}")

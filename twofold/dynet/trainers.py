@@ -188,7 +188,12 @@ class CyclicalSGDTrainer(SimpleSGDTrainer):
         gamma: float = 1.0,
     ) -> None:
         super().__init__(m, learning_rate_min)
-        self._least, self._most, self._half, self._gamma = learning_rate_min, learning_rate_max, step_size, gamma
+        self._least, self._most, self._half, self._gamma = (
+            learning_rate_min,
+            learning_rate_max,
+            step_size,
+            gamma,
+        )
         self._place = 0
 
     def update(self) -> None:

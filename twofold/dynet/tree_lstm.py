@@ -35,7 +35,9 @@ class TreeLSTMBuilder:
 
     def _check(self, id: int, children: Sequence[int]) -> None:
         if id != len(self._outputs):
-            raise ValueError(f"node {id} is added after {len(self._outputs)} nodes: number them in this order")
+            raise ValueError(
+                f"node {id} is added after {len(self._outputs)} nodes: number them in this order"
+            )
         if not all(0 <= child < id for child in children):
             raise ValueError(f"the children {list(children)} of node {id} must be added before it")
 
@@ -87,7 +89,9 @@ class NaryTreeLSTMBuilder(TreeLSTMBuilder):
         super().set_num_elements(length)
         del self._cells[length:], self._hidden[length:]
 
-    def _gate(self, p: Any, gate: str, x: Expression, hs: Any, cs: Any, forget: int | None = None) -> Expression:
+    def _gate(
+        self, p: Any, gate: str, x: Expression, hs: Any, cs: Any, forget: int | None = None
+    ) -> Expression:
         terms = [p["b" + gate], p["x" + gate], x]
         for place, (h, c) in enumerate(zip(hs, cs)):
             index = min(place, self._places - 1)
@@ -107,7 +111,9 @@ class NaryTreeLSTMBuilder(TreeLSTMBuilder):
             cs = [self._cells[child][layer] for child in children]
             cell = cmult(logistic(self._gate(p, "i", x, hs, cs)), tanh(self._gate(p, "c", x, hs, cs)))
             if children:
-                forgets = [logistic(self._gate(p, "f", x, hs, cs, place) + 1) for place in range(len(children))]
+                forgets = [
+                    logistic(self._gate(p, "f", x, hs, cs, place) + 1) for place in range(len(children))
+                ]
                 cell = esum([cmult(f, c) for f, c in zip(forgets, cs)]) + cell
             x = cmult(logistic(self._gate(p, "o", x, hs, cs)), tanh(cell))
             cells.append(cell)
