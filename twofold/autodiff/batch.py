@@ -22,7 +22,7 @@ from typing import Any
 
 from twofold.autodiff.reverse import input_shares
 from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, rebuild
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
@@ -37,21 +37,16 @@ def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> 
 
     Each output comes with whether it has that axis, too.
     """
-    done: dict[int, tuple[Node, bool]] = {}
-    results: dict[int, list[tuple[Node, bool]]] = {}
-    for node in graph.nodes():
+
+    def make(node: Node, given: tuple[Any, ...]) -> Any:
         if node.op.name == "input":
-            done[node.id] = inputs[node.attrs[0]], flags[node.attrs[0]]
-            continue
+            return inputs[node.attrs[0]], flags[node.attrs[0]]
         if node.op.kind == "part":
-            done[node.id] = results[node.inputs[0].id][node.attrs[0]]
-            continue
-        values, batched = zip(*[done[value.id] for value in node.inputs]) if node.inputs else ((), ())
-        if node.op.kind == "program":
-            results[node.id] = _program(node, values, batched)
-        else:
-            done[node.id] = batch_node(node, values, batched)
-    return [done[output.id] for output in graph.outputs]
+            return given[0][node.attrs[0]]
+        values, batched = zip(*given) if given else ((), ())
+        return (_program if node.op.kind == "program" else batch_node)(node, values, batched)
+
+    return list(rebuild(graph.outputs, make))
 
 
 def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, bool]:

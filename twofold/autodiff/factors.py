@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.views import below_reshapes
 from twofold.ops.base import ops
 from twofold.ops.row_products import Factors, is_column, is_one, same_size, transposes
 
@@ -70,11 +71,7 @@ def _shown_rows(node: Node) -> int | None:
 
 def _table_form(output: Node, slots: Sequence[int]) -> Form:
     """The form of rows added to zeros at numbers along the first axis."""
-    node = output
-    while node.op.name == "reshape" or (
-        node.op.name == "permute" and node.attrs[0] == tuple(range(node.ndim))
-    ):
-        node = node.inputs[0]
+    node = below_reshapes(output)
     if node.op.name == "scatter_sum" and is_one(node.shape[0]) and is_one(node.inputs[0].shape[2]):
         index, rows = node.inputs
         fits = output.ndim > 0 and same_size(node.shape[1], output.shape[0])

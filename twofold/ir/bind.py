@@ -33,6 +33,16 @@ def input_node(index: int, type: TensorType) -> Node:
     return make_node(operations.REGISTRY["input"], (index,), (), type)
 
 
+def is_constant(node: Node) -> bool:
+    """Whether a node is a constant, see ``constant``."""
+    return node.op.name == "constant"
+
+
+def is_input(node: Node) -> bool:
+    """Whether a node is an input of a closed graph, see ``input_node``."""
+    return node.op.name == "input"
+
+
 def bind(op: operations.Op, inputs: Sequence[Any], attrs: Attributes = ()) -> Any:
     """Apply ``op``; the result is a Node if an input is one, else whatever the recorder makes of tensors."""
     for value in inputs:

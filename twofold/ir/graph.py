@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from twofold.ir.node import Node, make_node, topological
 from twofold.ir.types import TensorType
+
+T = TypeVar("T")
 
 
 class Graph:
@@ -40,6 +43,10 @@ class Graph:
 
         return rewrite(self.outputs, replace)
 
+    def rebuilt(self, make: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
+        """The graph with every node made again, see ``rebuild``."""
+        return Graph(self.input_types, rebuild(self.outputs, make))
+
 
 _NODE_BYTES = 512
 
@@ -53,9 +60,9 @@ def graph_bytes(graph: Graph) -> int:
     return _NODE_BYTES * (1 + len(graph.nodes()))
 
 
-def rebuild(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Node]) -> tuple[Node, ...]:
-    """``outputs`` rebuilt bottom-up: ``make(node, inputs)`` gives what stands for a node on its new inputs."""
-    done: dict[int, Node] = {}
+def rebuild(outputs: Sequence[Node], make: Callable[[Node, tuple[T, ...]], T]) -> tuple[T, ...]:
+    """What becomes of ``outputs``, bottom-up: ``make(node, inputs)`` gives it for a node, from that of its inputs."""
+    done: dict[int, T] = {}
     for node in topological(outputs):
         done[node.id] = make(node, tuple([done[value.id] for value in node.inputs]))
     return tuple([done[output.id] for output in outputs])

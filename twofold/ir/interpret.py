@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, bfloat16
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, rebuild
 from twofold.ir.node import Node
 
 Array = Any
@@ -55,26 +55,23 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
 
     Float values are computed in float64 and rounded to the dtype of their node, after every node.
     """
-    values: dict[int, Array] = {}
+
+    def make(node: Node, operands: tuple[Array, ...]) -> Array:
+        stored = _value(node, operands, arrays)
+        if node.op.kind != "program" and stored.shape != node.shape:
+            raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
+        return stored
+
     with numpy.errstate(all="ignore"):
-        for node in graph.nodes():
-            stored = _value(node, values, arrays)
-            if node.op.kind == "program":
-                values[node.id] = stored
-                continue
-            if stored.shape != node.shape:
-                raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
-            values[node.id] = stored
-    return [values[output.id] for output in graph.outputs]
+        return list(rebuild(graph.outputs, make))
 
 
-def _value(node: Node, values: dict[int, Array], arrays: Sequence[Array]) -> Array:
+def _value(node: Node, operands: Sequence[Array], arrays: Sequence[Array]) -> Array:
     op: Any = node.op
     if op.name == "input":
         return numpy.asarray(arrays[node.attrs[0]])
     if op.kind == "source":
         return narrow(op.materialize(node.attrs, node.type), node.dtype)
-    operands = [values[value.id] for value in node.inputs]
     if op.kind == "program":
         return op.reference(node.attrs, *operands)
     if op.kind == "part":

@@ -79,6 +79,13 @@ class Op:
     autograd_name: Any = ""
     """What PyTorch calls the gradient function, or a function ``(attributes, input types)`` that tells; "": the name in
     CamelCase with "Backward0"; None: that of the call which made the first input, if there is one."""
+    lays: str = ""
+    """Custom: how inputs come to lie in the result: "joined", each behind the one before; as a "block" in a fill or a
+    "changed block" of the first input; as "set rows" or "changed rows" of it at an index, "added rows" of zeros."""
+    shifts: tuple[str, ...] = ()
+    """Elementwise: what moves one of two operands by the other, in the words of ``changed_rows``: the first, then the
+    second."""
+    selects: bool = False  # elementwise: the first operand chooses between the others
     memory: tuple[float, str] = (2, "")
     """How many times the bytes of inputs and result a call alone may take in all; if more than twice, why."""
 

@@ -40,6 +40,7 @@ class add:
     functions = ("add",)
     operators = ("__add__",)
     reflected = True
+    shifts = ("data + shift", "shift + data")
     arity = 2
     vjp = lambda ct, y, a, b: (ct, ct)
     on_complex = complex_functions.add
@@ -66,6 +67,7 @@ class subtract:
     functions = ("subtract", "sub")
     operators = ("__sub__",)
     reflected = True
+    shifts = ("data - shift",)
     arity = 2
     kinds = "iuf"
     vjp = lambda ct, y, a, b: (ct, -ct)

@@ -450,6 +450,7 @@ class where:
     (tensor([1, 2]),)
     """
 
+    selects = True
     signature = "condition, input, other"
     methods = ()
     kinds = "biufc"

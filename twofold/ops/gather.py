@@ -217,6 +217,7 @@ class scatter_sum(Scatter):
     Inputs ``(index, updates)``, attributes ``(size,)``.
     """
 
+    lays = "added rows"
     index = 0
     kinds = "iufc"
 
@@ -276,6 +277,7 @@ class scatter_set(Scatter):
     Inputs ``(data, index, updates)``.
     """
 
+    lays = "set rows"
     index = 1
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

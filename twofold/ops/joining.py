@@ -203,6 +203,7 @@ class pad_block(Block):
     """
 
     autograd_name = "ConstantPadNdBackward0"
+    lays = "block"
     value, first = 0, 2
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -262,6 +263,7 @@ class slice_update(Block):
     Attributes ``(steps, axes)``, inputs ``(base, value, starts of axes...)``; the other axes are whole.
     """
 
+    lays = "changed block"
     value, first = 1, 2
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -332,6 +334,7 @@ class concatenate(Custom):
     tensor([[1, 2, 3]])
     """
 
+    lays = "joined"
     autograd_name = "CatBackward0"
     autocast = "widest"
     functions = ("concatenate", "cat", "concat")

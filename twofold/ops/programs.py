@@ -208,6 +208,18 @@ def zeros(type: TensorType) -> Node:
     return made
 
 
+def rounds_of(node: Node) -> Rounds | None:
+    """What a node that is a loop repeats; None for others."""
+    found = node.attrs[0] if node.op.kind == "program" else None
+    return found if isinstance(found, Rounds) else None
+
+
+def branches_of(node: Node) -> Branches | None:
+    """What a node that is a branch chooses from; None for others."""
+    found = node.attrs[0] if node.op.kind == "program" else None
+    return found if isinstance(found, Branches) else None
+
+
 def renumbered(outputs: Sequence[Node], inputs: Sequence[Node]) -> Graph:
     """The closed graph from input nodes ``inputs``, numbered anew in this order, to ``outputs``."""
     fresh = {node.id: input_node(place, node.type) for place, node in enumerate(inputs)}

@@ -93,6 +93,7 @@ class changed_rows(Custom):
     functions = ()
     differentiable = False
     may_fail = False
+    lays = "changed rows"
     overwrites = 0
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 from twofold.dtypes import bool_, float32
-from twofold.ir.graph import Graph
+from twofold.ir.bind import is_constant
+from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node, make_node
+from twofold.ir.op import Op
 from twofold.ir.types import Shape, tensor_type
+from twofold.ir.views import below_views, is_identity, is_matrix_transpose, is_reshape
 from twofold.ops.base import ops
-from twofold.passes.rules import Rewrite, Rule, by_operation, rewrite_bottom_up, shows_its_input
+from twofold.passes.rules import Rewrite, Rule, by_operation, rewrite_bottom_up
 
 
 def canonicalize(graph: Graph) -> Graph:
@@ -21,7 +24,7 @@ def canonicalize(graph: Graph) -> Graph:
 
 
 @cache
-def _rules() -> dict[str, list[Rewrite]]:
+def _rules() -> dict[Op, list[Rewrite]]:
     same = lambda x: x
     # arithmetic makes every NaN the canonical one, so where it would change nothing else it may go only behind another
     computed = lambda x: x if holds_canonical_nans(x) else None
@@ -45,11 +48,10 @@ def _rules() -> dict[str, list[Rewrite]]:
 
 def holds_canonical_nans(node: Node) -> bool:
     """Whether every NaN in a value is the canonical one, as its last step was arithmetic on floats."""
-    while node.op.kind == "view":
-        node = node.inputs[0]
+    node = below_views(node)
     if node.dtype.kind not in "fc" or node.op.kind in ("reduction", "contraction"):
         return True
-    return node.op.name == "constant" or (node.op.kind == "elementwise" and not node.op.keeps_nan)
+    return is_constant(node) or (node.op.kind == "elementwise" and not node.op.keeps_nan)
 
 
 def _cast_pair(node: Node) -> Node | None:
@@ -66,14 +68,9 @@ def _cast_pair(node: Node) -> Node | None:
     return below.inputs[0] if widens and holds_canonical_nans(below.inputs[0]) else None
 
 
-def is_reshape(node: Node) -> bool:
-    """Whether a view keeps the order of all elements."""
-    return node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) is None
-
-
 def _idle_view(node: Node) -> Node | None:
     """A view that shows its input as it is."""
-    return node.inputs[0] if shows_its_input(node) else None
+    return node.inputs[0] if is_identity(node) else None
 
 
 def _view_pair(node: Node) -> Node | None:
@@ -85,18 +82,6 @@ def _view_pair(node: Node) -> Node | None:
 
 
 _KINDS: dict[str, list[Rewrite]] = {"view": [_idle_view, _view_pair], "elementwise": [_cast_pair]}
-
-
-def _swaps_matrix(node: Node) -> bool:
-    """Whether a view exchanges the last two axes and nothing else."""
-    mapping = (
-        node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) if node.op.kind == "view" else None
-    )
-    if mapping is None or len(node.inputs) != 1 or node.ndim < 2:
-        return False
-    last = node.ndim - 1
-    wanted = [*range(last - 1), last, last - 1]
-    return [tuple(found) for found in mapping] == [(axis, 1, 0) for axis in wanted]
 
 
 def transpose_products(graph: Graph) -> Graph:
@@ -116,26 +101,22 @@ def transpose_products(graph: Graph) -> Graph:
         for node in order
         if node.op.kind == "contraction"
         and node.id not in outputs
-        and all(_swaps_matrix(user) for user in users.get(node.id, ()))
+        and all(is_matrix_transpose(user) for user in users.get(node.id, ()))
     }
     if not turned:
         return graph
-    done: dict[int, Node] = {}
-    for node in order:
-        inputs = tuple([done[value.id] for value in node.inputs])
-        if node.op.kind == "view" and node.inputs[0].id in turned:
-            product = node.inputs[0]
-            left, right = (done[value.id] for value in product.inputs)
-            swapped = [
-                make_node(node.op, node.attrs, (value,), tensor_type(value.dtype, _swapped(value.shape)))
-                for value in (right, left)
-            ]
-            done[node.id] = make_node(product.op, product.attrs, swapped, node.type)
-        else:
-            done[node.id] = (
-                node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
-            )
-    return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op.kind != "view" or node.inputs[0].id not in turned:
+            return with_inputs(node, inputs)
+        product = inputs[0]
+        swapped = [
+            make_node(node.op, node.attrs, (value,), tensor_type(value.dtype, _swapped(value.shape)))
+            for value in reversed(product.inputs)
+        ]
+        return make_node(product.op, product.attrs, swapped, node.type)
+
+    return graph.rebuilt(make)
 
 
 def _swapped(shape: Shape) -> Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from twofold.ir.bind import constant
+from twofold.ir.bind import constant, is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
 from twofold.ir.sizes import Symbol
@@ -21,12 +21,12 @@ def fold(graph: Graph) -> Graph:
 
 
 def _scalar(node: Node) -> Node | None:
-    if node.shape or not all(value.op.name == "constant" for value in node.inputs):
+    if node.shape or not all(is_constant(value) for value in node.inputs):
         return None
     if any(isinstance(value.attrs[0], Symbol) for value in node.inputs):
         return None
     exact = all(not value.dtype.is_differentiable for value in node.inputs)
-    if not exact or node.op.name == "input":
+    if not exact or is_input(node):
         return None
     if node.dtype.kind == "f" and len(node.inputs) != 1:
         return None

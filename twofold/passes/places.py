@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from twofold.dtypes import int64
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_constant
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.views import below_reshapes
 from twofold.ops.base import apply, convert, filled, ops
-from twofold.ops.programs import Rounds, run
-from twofold.passes.canonicalize import canonicalize, is_reshape
+from twofold.ops.programs import Rounds, rounds_of, run
+from twofold.passes.canonicalize import canonicalize
 from twofold.passes.programs import rewritten
-from twofold.passes.rules import shows_its_input
 
 
 class Change(NamedTuple):
@@ -35,9 +35,9 @@ def change_in_place(graph: Graph) -> Graph:
 
 def _placed_part(part: Node) -> Node | None:
     node = part.inputs[0]
-    if node.op.name != "loop" or node.attrs[0].placed or node.attrs[0].limit == 0:
+    spec = rounds_of(node)
+    if spec is None or spec.placed or spec.limit == 0:
         return None
-    spec: Rounds = node.attrs[0]
     spec = spec.with_body(canonicalize(spec.body))
     changes = {k: found for k in range(spec.carried) if (found := _change(spec, k)) is not None}
     if not changes:
@@ -69,17 +69,17 @@ def _normalised(spec: Rounds, inputs: Sequence[Node], start: Node) -> Node:
 
 def _change(spec: Rounds, k: int) -> Change | None:
     """How a round changes carried value ``k``, if it changes some of its rows only."""
-    node, carried = _below_views(spec.body.outputs[k]), input_node(k, spec.body.input_types[k])
+    node, carried = below_reshapes(spec.body.outputs[k]), input_node(k, spec.body.input_types[k])
     if not carried.ndim or not carried.shape[0] or node.type.size != carried.type.size:
         return None
-    name = node.op.name
-    if name in _WRITES and _below_views(node.inputs[0]) is carried:
-        return _WRITES[name](carried, node, False)
-    if name == "add" and carried.dtype.kind == "f":
-        sides = [_below_views(value) for value in node.inputs]
+    lays = node.op.lays
+    if lays in _WRITES and below_reshapes(node.inputs[0]) is carried:
+        return _WRITES[lays](carried, node, False)
+    if len(node.op.shifts) == 2 and carried.dtype.kind == "f":
+        sides = [below_reshapes(value) for value in node.inputs]
         if carried in sides and _is_read_once(spec.body, carried):
             other = sides[1 - sides.index(carried)]
-            return _ADDS[other.op.name](carried, other, True) if other.op.name in _ADDS else None
+            return _ADDS[other.op.lays](carried, other, True) if other.op.lays in _ADDS else None
     return None
 
 
@@ -94,13 +94,6 @@ def _is_read_once(body: Graph, value: Node) -> bool:
         (value,) = readers
 
 
-def _below_views(node: Node) -> Node:
-    """The value that ``node`` is, in another shape perhaps: the same elements in the same order."""
-    while node.op.kind == "view" and (is_reshape(node) or shows_its_input(node)):
-        node = node.inputs[0]
-    return node
-
-
 def _rows(carried: Node, block: Node, start: Node, adds: bool) -> Change | None:
     """``block``, which has the elements of whole rows."""
     row = carried.type.size // carried.shape[0]
@@ -113,7 +106,7 @@ def _sliced(carried: Node, node: Node, adds: bool) -> Change | None:
     """A ``slice_update`` of the carried value, or a ``pad_block`` in zeros."""
     steps, axes = node.attrs[-2:]
     block, rest = (node.inputs[0], node.inputs[1]) if adds else (node.inputs[1], None)
-    if rest is not None and not (rest.op.name == "constant" and not rest.attrs[0]):
+    if rest is not None and not (is_constant(rest) and not rest.attrs[0]):
         return None
     if axes != (0,) or any(step != 1 for step in steps) or node.shape != carried.shape:
         return None
@@ -129,5 +122,5 @@ def _indexed(carried: Node, node: Node, adds: bool) -> Change | None:
     return _rows(carried, updates, ops.reshape(start, ()), adds)
 
 
-_WRITES = {"slice_update": _sliced, "scatter_set": _indexed}
-_ADDS = {"pad_block": _sliced, "scatter_sum": _indexed}
+_WRITES = {"changed block": _sliced, "set rows": _indexed}
+_ADDS = {"block": _sliced, "added rows": _indexed}

@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.ir.bind import constant, input_node
-from twofold.ir.graph import Graph
+from twofold.ir.bind import constant, input_node, is_constant
+from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node, make_node
 from twofold.ops.base import apply, filled
-from twofold.ops.programs import Branches, Rounds, inputs_below, interned, renumbered, run
+from twofold.ops.programs import (
+    Branches,
+    Rounds,
+    branches_of,
+    inputs_below,
+    interned,
+    renumbered,
+    rounds_of,
+    run,
+)
 
 _MOST_ROUNDS = 8
 
 
 def separate_blocks(graph: Graph) -> Graph:
     """``graph`` where a block of a flat tensor that was made of blocks is the block itself."""
-    return rewritten(graph, lambda node: _separated(node) if node.op.name == "slice" else None)
+    return rewritten(graph, lambda node: _separated(node) if node.op.kind == "view" else None)
 
 
 def merge_loops(graph: Graph) -> Graph:
     """``graph`` with loops that do the same rounds as one, which writes the rows of all."""
     groups: dict[Any, list[Node]] = {}
     for node in graph.nodes():
-        if node.op.name == "loop":
+        if rounds_of(node) is not None:
             groups.setdefault(_rounds_key(node), []).append(node)
     merged = {node.id: group for group in groups.values() if len(group) > 1 for node in group}
     if not merged:
@@ -41,9 +50,9 @@ def prune_programs(graph: Graph) -> Graph:
                 used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
         smaller: dict[int, dict[int, Node]] = {}
         for node in nodes:
-            if node.op.name == "loop":
+            if rounds_of(node) is not None:
                 smaller[node.id] = _smaller_loop(node, used[node.id])
-            elif node.op.name == "branch":
+            elif branches_of(node) is not None:
                 smaller[node.id] = _smaller_branch(node, used[node.id])
         if not any(smaller.values()):
             return graph
@@ -58,12 +67,12 @@ def prune_programs(graph: Graph) -> Graph:
 
 def rewritten(graph: Graph, rewrite: Any) -> Graph:
     """``graph`` with every node replaced by what ``rewrite`` makes of it, once its inputs are replaced."""
-    done: dict[int, Node] = {}
-    for node in graph.nodes():
-        inputs = tuple([done[value.id] for value in node.inputs])
-        current = node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
-        done[node.id] = rewrite(current) or current
-    return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        current = with_inputs(node, inputs)
+        return rewrite(current) or current
+
+    return graph.rebuilt(make)
 
 
 def _substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
@@ -81,10 +90,7 @@ def _substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
         if node.id in replaced:
             done[node.id] = done[below[0].id]
         else:
-            inputs = tuple([done[value.id] for value in below])
-            done[node.id] = (
-                node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
-            )
+            done[node.id] = with_inputs(node, tuple([done[value.id] for value in below]))
     return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
 
 
@@ -92,18 +98,19 @@ def _substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
 
 
 def _separated(node: Node) -> Node | None:
-    if node.ndim != 1 or node.attrs[1] != (1,) or len(node.inputs) != 2:
+    if node.ndim != 1 or len(node.inputs) != 2 or node.inputs[0].ndim != 1:
         return None
     source, start = node.inputs
-    if start.op.name != "constant":
+    mapping = node.op.index_map(node.attrs, source.shape, node.shape)
+    if not is_constant(start) or mapping != ((0, 1, ("input", 1)),):
         return None
     return _block(source, start.attrs[0], node.shape[0])
 
 
 def _is_made_of_blocks(node: Node) -> bool:
-    if node.op.name == "add":
+    if len(node.op.shifts) == 2:
         return all(_is_made_of_blocks(value) for value in node.inputs)
-    return node.op.name in ("concatenate", "pad_block")
+    return node.op.lays in ("joined", "block")
 
 
 def _block(source: Node, start: int, size: int) -> Node | None:
@@ -111,11 +118,11 @@ def _block(source: Node, start: int, size: int) -> Node | None:
     if start == 0 and size == source.shape[0]:
         return source
     found: Node | None = None
-    if source.op.name == "concatenate":
+    if source.op.lays == "joined":
         found = _block_of_joined(source, start, size)
-    elif source.op.name == "pad_block":
+    elif source.op.lays == "block":
         found = _block_of_padded(source, start, size)
-    elif source.op.name == "add" and _is_made_of_blocks(source):
+    elif len(source.op.shifts) == 2 and _is_made_of_blocks(source):
         parts = [_block(value, start, size) or _cut(value, start, size) for value in source.inputs]
         found = make_node(source.op, source.attrs, parts, parts[0].type)
     return found
@@ -137,9 +144,9 @@ def _block_of_joined(source: Node, start: int, size: int) -> Node | None:
 
 def _block_of_padded(source: Node, start: int, size: int) -> Node | None:
     inner, fill, *starts = source.inputs
-    if source.attrs[1] != (1,) or len(starts) != 1 or starts[0].op.name != "constant":
+    if source.attrs[1] != (1,) or len(starts) != 1 or not is_constant(starts[0]):
         return None
-    if fill.op.name != "constant":
+    if not is_constant(fill):
         return None
     first = starts[0].attrs[0]
     last = first + inner.shape[0]

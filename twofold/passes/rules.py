@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from twofold.dtypes import DType, float32
-from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph
-from twofold.ir.node import Node, make_node
+from twofold.ir.bind import input_node, is_constant, is_input
+from twofold.ir.graph import Graph, with_inputs
+from twofold.ir.node import Node
+from twofold.ir.op import Op
 from twofold.ir.types import tensor_type
+from twofold.ir.views import below_views, is_identity
 
 Rewrite = Callable[[Node], "Node | None"]
 """Gives what a node becomes, None where it stays."""
@@ -48,13 +50,12 @@ class Rule:
 
 def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
     """Whether ``node`` has the shape of ``pattern``; patterns are a few operations deep."""
-    if pattern.op.name == "input":
+    if is_input(pattern):
         return found.setdefault(pattern.attrs[0], node) is node
-    if pattern.op.name == "constant":
-        while node.op.kind == "view":
-            node = node.inputs[0]
+    if is_constant(pattern):
+        node = below_views(node)
         return node.op is pattern.op and node.attrs[0] == pattern.attrs[0]
-    while node.op is not pattern.op and shows_its_input(node):
+    while node.op is not pattern.op and is_identity(node):
         node = node.inputs[0]
     if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
         return False
@@ -63,49 +64,40 @@ def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
     return all(_matches(part, value, found) for part, value in zip(pattern.inputs, node.inputs))
 
 
-def shows_its_input(node: Node) -> bool:
-    """Whether a node is a view of all elements of its first input at their places."""
-    if node.op.kind != "view" or node.inputs[0].type is not node.type:
-        return False
-    mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape)
-    return mapping is None or all(tuple(found) == (axis, 1, 0) for axis, found in enumerate(mapping))
-
-
-def by_operation(rules: Iterable[Rule]) -> dict[str, list[Rewrite]]:
+def by_operation(rules: Iterable[Rule]) -> dict[Op, list[Rewrite]]:
     """Rules by the operation on top of their left side."""
-    found: dict[str, list[Rewrite]] = {}
+    found: dict[Op, list[Rewrite]] = {}
     for rule in rules:
-        found.setdefault(rule.pattern.op.name, []).append(rule)
+        found.setdefault(rule.pattern.op, []).append(rule)
     return found
 
 
 def rewrite_bottom_up(
-    graph: Graph, by_name: Mapping[str, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
+    graph: Graph, by_op: Mapping[Op, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
 ) -> Graph:
     """``graph`` with rewrites applied where they match, until none does (each rewrite makes a node smaller)."""
+    changed: set[int] = set()
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        current = with_inputs(node, inputs)
+        simpler = _simplified(current, by_op, by_kind) if inputs else current
+        if simpler is not current:
+            changed.add(node.id)
+        return simpler
+
     for _ in range(_MOST_ROUNDS):
-        done: dict[int, Node] = {}
-        changed = False
-        for node in graph.nodes():
-            current = node
-            if node.inputs:
-                inputs = tuple([done[value.id] for value in node.inputs])
-                if inputs != node.inputs:
-                    current = make_node(node.op, node.attrs, inputs, node.type)
-                simpler = _simplified(current, by_name, by_kind)
-                changed |= simpler is not current
-                current = simpler
-            done[node.id] = current
+        changed.clear()
+        made = graph.rebuilt(make)
         if not changed:
             return graph
-        graph = Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+        graph = made
     return graph
 
 
 def _simplified(
-    node: Node, by_name: Mapping[str, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
+    node: Node, by_op: Mapping[Op, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
 ) -> Node:
-    for rule in (*by_kind.get(node.op.kind, ()), *by_name.get(node.op.name, ())):
+    for rule in (*by_kind.get(node.op.kind, ()), *by_op.get(node.op, ())):
         result = rule(node)
         if result is not None:
             return result

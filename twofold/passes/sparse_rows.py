@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.ir.bind import constant
+from twofold.ir.bind import constant, is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
 from twofold.ir.types import Shape, tensor_type
+from twofold.ir.views import below_reshapes, is_broadcast, is_reshape
 from twofold.ops.base import apply, broadcast, filled, ops
 from twofold.ops.movement import slice_axis
 from twofold.passes.programs import rewritten
-from twofold.passes.rules import shows_its_input
 
 _LEAST_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows
 _MOST_SHARE = 4  # rows that change, as a fraction of all
@@ -28,7 +28,7 @@ _MOST_SHARE = 4  # rows that change, as a fraction of all
 
 def keep_rows(graph: Graph) -> Graph:
     """``graph`` with updates of large tables by sums of few rows as changes of these rows; it removes sums only."""
-    if not any(node.op.name == "scatter_sum" for node in graph.nodes()):
+    if not any(node.op.lays == "added rows" for node in graph.nodes()):
         return graph
     found = _Found()
     return rewritten(graph, found.changed)
@@ -66,14 +66,13 @@ class _Found:
             or node.dtype.kind == "b"
         ):
             return None
-        if node.op.name in ("add", "subtract"):
+        if node.op.shifts:
             return self._shifted(node)
-        return self._chosen(node) if node.op.name == "where" else None
+        return self._chosen(node) if node.op.selects else None
 
     def _shifted(self, node: Node) -> Node | None:
         left, right = node.inputs
-        pairs = [(left, right, "data + shift"), (right, left, "shift + data")]
-        for table, moved, how in pairs if node.op.name == "add" else [(left, right, "data - shift")]:
+        for (table, moved), how in zip([(left, right), (right, left)], node.op.shifts):
             sums = self.sums(moved)
             if sums and not self.sums(table) and _in_memory(table) and _few(sums, node):
                 rows = _Rows(sums, node.shape[0])
@@ -137,7 +136,7 @@ class _Rows:
         if _by_rows(node):
             inputs = tuple(self.of(value) for value in node.inputs)
             return _remade(node, inputs, shape)
-        if node.op.name == "changed_rows" and node.inputs[1] is self.index:
+        if node.op.lays == "changed rows" and node.inputs[1] is self.index:
             return node.inputs[2]
         return apply("index_select", node, self.index, attrs=(0,))
 
@@ -166,12 +165,8 @@ class _Rows:
 
 def _in_memory(table: Node) -> bool:
     """Whether a table is there as it is; one that is computed on the way is one kernel with what changes it."""
-    while shows_its_input(table) or table.op.name == "reshape":
-        table = table.inputs[0]
-    return table.op.kind not in ("elementwise", "view", "reduction") and table.op.name not in (
-        "constant",
-        "iota",
-    )
+    table = below_reshapes(table)
+    return is_input(table) or table.op.kind not in ("elementwise", "view", "reduction", "source")
 
 
 def _by_rows(node: Node) -> bool:
@@ -181,9 +176,9 @@ def _by_rows(node: Node) -> bool:
     if node.op.kind == "reduction":
         return 0 not in node.attrs[0]
     kept = bool(node.shape) and node.inputs[:1] and node.inputs[0].shape[:1] == node.shape[:1]
-    if node.op.name == "broadcast_to":
+    if is_broadcast(node):
         return bool(kept) and node.inputs[0].ndim == node.ndim
-    return bool(kept) and node.op.name == "reshape"
+    return bool(kept) and is_reshape(node)
 
 
 def _remade(node: Node, inputs: tuple[Node, ...], shape: Shape) -> Node:
@@ -198,10 +193,8 @@ def _few(sums: frozenset[Node], node: Node) -> bool:
 
 def _sum_of(node: Node) -> _Sum | None:
     """The sum of rows that ``node`` is, if its first axis numbers the rows."""
-    below = node
-    while below.op.name == "reshape" or shows_its_input(below):
-        below = below.inputs[0]
-    if below.op.name != "scatter_sum" or below.shape[0] != 1 or not node.shape:
+    below = below_reshapes(node)
+    if below.op.lays != "added rows" or below.shape[0] != 1 or not node.shape:
         return None
     index, updates = below.inputs
     if index.shape[2] != 1 or below.shape[1] != node.shape[0] or below.shape[2] != prod(node.shape[1:]):
@@ -211,7 +204,7 @@ def _sum_of(node: Node) -> _Sum | None:
 
 def _same_rows(node: Node) -> bool:
     """Whether a view repeats one row."""
-    if node.op.name != "broadcast_to":
+    if not is_broadcast(node):
         return False
     below = node.inputs[0]
     return below.ndim < node.ndim or (below.ndim > 0 and below.shape[0] == 1)
@@ -226,7 +219,7 @@ def _false_at_zero(condition: Node) -> bool:
 def _at_zero(node: Node) -> Any:
     """One element of ``node`` with as many axes where all sums are zeros; None if that is not known."""
     below, one = node.inputs[0] if _same_rows(node) else node, (1,) * node.ndim
-    if below.op.name == "constant":
+    if is_constant(below):
         return numpy.full(one, below.attrs[0], below.dtype.numpy)
     if _sum_of(node) is not None:
         return numpy.zeros(one, node.dtype.numpy)

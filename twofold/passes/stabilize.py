@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from twofold.ir.graph import Graph
+from twofold.ir.op import Op
 from twofold.ops.base import ops
 from twofold.passes.rules import Rewrite, Rule, by_operation, rewrite_bottom_up
 
@@ -22,7 +23,7 @@ def stabilize(graph: Graph) -> Graph:
 
 
 @cache
-def _rules() -> dict[str, list[Rewrite]]:
+def _rules() -> dict[Op, list[Rewrite]]:
     return by_operation(
         [
             Rule(lambda x: ops.log(ops.exp(x)), lambda x: x),

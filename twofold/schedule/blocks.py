@@ -10,7 +10,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node, make_node
 from twofold.ir.op import Op
 from twofold.ir.types import tensor_type
@@ -39,23 +39,19 @@ def _of_blocks(op: Op) -> BlockReduction:
 
 def split_reductions(graph: Graph) -> Graph:
     """``graph`` with long reductions of few rows as a reduction of blocks and one of their results."""
-    order = graph.nodes()
-    if not any(node.op.kind == "reduction" and _is_long(node) for node in order):
+    if not any(node.op.kind == "reduction" and _is_long(node) for node in graph.nodes()):
         return graph
-    done: dict[int, Node] = {}
-    for node in order:
-        inputs = tuple([done[value.id] for value in node.inputs])
-        if node.op.kind == "reduction" and _is_long(node):
-            (value,) = inputs
-            count = -(-_reduced(node) // BLOCK)
-            type = tensor_type(value.dtype.compute, (count, *node.shape))
-            partial = make_node(_of_blocks(node.op), node.attrs, (value,), type)
-            done[node.id] = make_node(node.op, ((0,),), (partial,), node.type)
-        else:
-            done[node.id] = (
-                node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
-            )
-    return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op.kind != "reduction" or not _is_long(node):
+            return with_inputs(node, inputs)
+        (value,) = inputs
+        count = -(-_reduced(node) // BLOCK)
+        type = tensor_type(value.dtype.compute, (count, *node.shape))
+        partial = make_node(_of_blocks(node.op), node.attrs, (value,), type)
+        return make_node(node.op, ((0,),), (partial,), node.type)
+
+    return graph.rebuilt(make)
 
 
 def _reduced(node: Node) -> int:

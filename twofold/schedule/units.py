@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.views import below_reshapes, is_reshape
 from twofold.lower.expression import operation_cost
 from twofold.schedule.blocks import BlockReduction
 from twofold.schedule.views import (
@@ -23,7 +24,6 @@ from twofold.schedule.views import (
     flat,
     row_major,
     view_forms,
-    view_is_reshape,
 )
 
 STORED = ("reduction", "contraction", "custom", "host", "program", "part")
@@ -220,7 +220,7 @@ class Analysis:
         if forms is None:
             return False
         constant, terms, dynamic = flat(forms, base.shape)
-        base = _below_reshapes(base)
+        base = below_reshapes(base)
         if (
             constant
             or dynamic
@@ -250,7 +250,7 @@ class Analysis:
 
     def _store_operand(self, operand: Node) -> None:
         """Have ``operand`` of a product or custom operation in memory, where possible without a copy."""
-        base = _below_reshapes(operand)
+        base = below_reshapes(operand)
         if base.op.kind not in ("view", "source") or base.op.name == "input":
             if base.op.name != "input":
                 self.roots[base.id] = base
@@ -301,13 +301,6 @@ class Analysis:
     def in_memory(self, node: Node) -> bool:
         """Whether expressions read ``node`` rather than compute it."""
         return node.id in self.roots or node.op.name == "input"
-
-
-def _below_reshapes(node: Node) -> Node:
-    """The value whose elements ``node`` has, all of them in the same order."""
-    while node.op.kind == "view" and view_is_reshape(node):
-        node = node.inputs[0]
-    return node
 
 
 def _repeats(base: Node, forms: Forms, shape: tuple[int, ...]) -> bool:
@@ -405,7 +398,7 @@ class _Writer:
         if base is not node and inner is not None:
             return [(base, compose(inner, forms))]
         below = node.inputs[0]
-        if self.analysis.in_memory(below) and view_is_reshape(node):
+        if self.analysis.in_memory(below) and is_reshape(node):
             # any reshape of a dense value is that value, counted through
             return [(below, (flat(forms, node.shape),))]
         try:

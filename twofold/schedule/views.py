@@ -148,11 +148,6 @@ def _digits(
         result[axes[0]] = segment
 
 
-def view_is_reshape(node: Node) -> bool:
-    """Whether a view keeps the row-major order of all elements."""
-    return node.op.index_map(node.attrs, node.inputs[0].type.shape, node.type.shape) is None
-
-
 class Views:
     """Resolves chains of views to a base and forms, once per node."""
 
