@@ -165,6 +165,12 @@ bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& 
   return result != nullptr;
 }
 
+bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
+  if (!fused_ && !find_program(true, provenance, interrupts)) return false;
+  if (fused_) choice_.keep();
+  return true;
+}
+
 bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
                      Interrupts& interrupts) {
   try {

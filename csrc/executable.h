@@ -41,6 +41,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
   // Returns false with a Python error set; then the inputs are as they were.
   bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  // Makes the fused program before any run, and keeps it; false with a Python error set.
+  bool prepare(RunProvenance provenance, Interrupts& interrupts);
   // Called under the interpreter lock, from any thread, with the nanoseconds that it took to make the program.
   void set_fused(ProgramRef program, int64_t nanoseconds);
   bool is_fused() const { return fused_ != nullptr; }

@@ -98,13 +98,15 @@ std::unique_ptr<Specialisation> specialise_checked(const Graph& graph, PyObject*
   return specialise(own_inputs, own_outputs, types);
 }
 
-std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, const std::vector<ValueRef>& values) {
+// `type_of_input(i)` is the type of input i.
+template <class Types>
+std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, Types type_of_input) {
   Graph& graph = *function->graph;
   size_t n = graph.inputs.size();
   for (size_t s = graph.specialisations.size(); s-- > 0;) {
     const auto& known = graph.specialisations[s];
     size_t i = 0;
-    while (i < n && known->types[i] == values[i]->type) ++i;
+    while (i < n && known->types[i] == type_of_input(i)) ++i;
     if (i != n) continue;
     ++account.hits;
     known->used = next_use();
@@ -114,7 +116,7 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, const st
   std::vector<Type*> types;
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
   for (size_t i = 0; tuple && i < n; ++i) {
-    types.push_back(values[i]->type);
+    types.push_back(type_of_input(i));
     PyObject* type = python_type(types.back());
     Py_XINCREF(type);
     PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), type);
@@ -152,7 +154,7 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, const st
 bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs) {
   const uint32_t location = capture_location();
   // Held here: a host operation may call this function again and clear the table.
-  std::shared_ptr<Specialisation> s = specialisation_of(function, inputs);
+  std::shared_ptr<Specialisation> s = specialisation_of(function, [&inputs](size_t i) { return inputs[i]->type; });
   if (!s) return false;
   Executable* executable = s->executable.get();
   std::vector<BufferRef> results;
@@ -289,6 +291,25 @@ PyObject* fetch(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return result;
 }
 
+// prepare(types): compiles for inputs of these types, before any are there
+PyObject* prepare(PyObject* self, PyObject* tuple) {
+  auto* function = reinterpret_cast<PyFunction*>(self);
+  const size_t count = function->graph->inputs.size();
+  if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != static_cast<Py_ssize_t>(count)) {
+    return PyErr_Format(PyExc_TypeError, "prepare takes a tuple of %zu types", count);
+  }
+  std::vector<Type*> types;
+  for (size_t i = 0; i < count; ++i) {
+    types.push_back(type_from_python(PyTuple_GET_ITEM(tuple, static_cast<Py_ssize_t>(i))));
+    if (!types.back()) return nullptr;
+  }
+  std::shared_ptr<Specialisation> s = specialisation_of(function, [&types](size_t i) { return types[i]; });
+  if (!s) return nullptr;
+  Interrupts interrupts;
+  if (s->executable && !s->executable->prepare({s->provenance.data(), s->entry_source.data()}, interrupts)) return nullptr;
+  Py_RETURN_NONE;
+}
+
 void dealloc(PyObject* self) {
   auto* function = reinterpret_cast<PyFunction*>(self);
   PyTypeObject* type = Py_TYPE(self);
@@ -311,6 +332,7 @@ PyMemberDef members[] = {
 PyMethodDef methods[] = {
     {"fetch", method<fetch>(), METH_FASTCALL,
      "fetch(feeds, arrays) -> outputs; the first `arrays` of them as NumPy values"},
+    {"prepare", guarded<prepare>, METH_O, "prepare(types): compiles for inputs of these types, before any are there."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -27,6 +27,11 @@ class TierChoice {
   bool runs_program() const { return state_ == State::kKept || (state_ == State::kTried && runs_[kFused] <= runs_[kSingle] + 1); }
   // What was measured of a program by plan holds for all members of the family.
   void tell(TraceFamily* family) const;
+  // The program is used from now on, as it was asked for before any run.
+  void keep() {
+    state_ = State::kKept;
+    by_plan_ = false;  // nothing was measured that the family could go by
+  }
   bool is_rejected() const { return state_ == State::kRejected; }
 
   // Times a run, by whichever tier, until it is known which to use.

@@ -14,7 +14,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
 from twofold.static.replay import Demand, Replay, Request, Walk
-from twofold.static.shapes import fits, shape_text
+from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.values import Source
 
@@ -93,6 +93,11 @@ class Plan:
             check_feed(owner.outputs[index], type)
         return Replay(self.walk, self.written, types).run()
 
+    def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
+        """Compile for feeds and variables of these types, before any are there."""
+        inputs = [*types, *variables, *[operation.outputs[0].type_ for operation in self.numbers]]
+        self.function.prepare((*inputs, *[tensor_type(int64)] * self.draws))
+
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""
         place = len(self.request.fetches) + len(self.request.kept)
@@ -117,6 +122,19 @@ def check_feed(tensor: Tensor, type: TensorType) -> None:
         f"feed: a value {type.dtype.name}{shape_text(type.shape)} does not fit {describe(tensor)}, at {here()}",
         fix,
     )
+
+
+def feed_type(tensor: Tensor, shape: Any) -> TensorType:
+    """The type of a feed of a shape (None: as declared); raises GraphError if it does not fit or leaves sizes open."""
+    declared = tensor.type_
+    type = declared if shape is None else tensor_type(declared.dtype, sizes_of_shape(shape))
+    if any(size < 0 for size in type.shape):
+        raise GraphError(
+            f"compile: the shape {shape_text(type.shape)} for {describe(tensor)} leaves sizes open, at {here()}",
+            "Give every size a number.",
+        )
+    check_feed(tensor, type)
+    return type
 
 
 def feed_value(tensor: Tensor, value: Any) -> Any:

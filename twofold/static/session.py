@@ -23,7 +23,7 @@ from twofold.static.graph import (
 )
 from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
-from twofold.static.plan import Plan, repaired
+from twofold.static.plan import Plan, feed_type, repaired
 from twofold.static.replay import Demand, Request
 from twofold.static.staged import PartialRun, Run
 from twofold.static.values import Source
@@ -216,6 +216,54 @@ class BaseSession:
         if plan.demand is None and whole and self._is_flat(fetches):
             self._remember(fetches, feeds, plan, parsed.rebuild)
         return parsed.rebuild(arrays)
+
+    def compile(self, fetches: Any, shapes: Mapping[Any, Any] | None = None) -> None:
+        """Compile now what ``run(fetches, feed_dict)`` will need, without any data.
+
+        ``shapes`` has the shape of each tensor that will be fed, or None for the one it was declared with; variables
+        are taken as they are, and as they were declared before they have a value. Runs with other shapes are compiled
+        when they come.
+
+        Raises GraphError for a shape that does not fit or leaves sizes open, and for what is computed in parts, as
+        ``py_func`` or a number that only a run tells divides it.
+
+        >>> import twofold.static as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     x = tf.placeholder(tf.float32, [None, 2])
+        ...     y = tf.reduce_sum(x * x, 1)
+        ...     session.compile(y, {x: [3, 2]})
+        ...     print(session.run(y, {x: [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}))
+        [ 5. 25. 61.]
+        """
+        if self._closed:
+            raise GraphError(f"compile: the session is closed, at {here()}", "Make a new one.")
+        feeds = [(self._feed_source(item), shape) for item, shape in (shapes or {}).items()]
+        parsed = _Fetches(self, fetches)
+        request = Request(parsed.sources, parsed.operations, [source for source, _ in feeds], soft=self._soft)
+        plan = self._plan(request, {})
+        try:
+            if plan.demand is not None:
+                raise plan.demand
+            types = [feed_type(owner.outputs[index], shape) for (owner, index), shape in feeds]
+            plan.compile(types, [self._type_of(variable) for variable in (*plan.reads, *plan.states)])
+        except Demand as demand:
+            raise GraphError(
+                f"compile: {demand.operation.name} ({demand.operation.where}) needs numbers that only a run "
+                f"tells, at {here()}",
+                "Compile what stands before and after it, or leave this out: runs compile what they need.",
+            ) from None
+        if self._is_flat(fetches):
+            self._remember(fetches, shapes or {}, plan, parsed.rebuild)
+
+    def _type_of(self, variable: Any) -> Any:
+        held = self._state.get(variable)
+        found = variable.type_ if held is None else held.type_
+        if any(size < 0 for size in found.shape):
+            raise GraphError(
+                f"compile: variable {variable.describe()} has no value yet, at {here()}",
+                "Run its initialiser first, or declare its shape.",
+            )
+        return found
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Prepare one run in which tensors are fed and fetched bit by bit; returns the handle for ``partial_run``.
