@@ -29,11 +29,13 @@ conformance: $(STAMP)
 	else echo "PyTorch $(PYTORCH) cannot be installed here: tests/conformance is left out"; fi
 
 lint: $(STAMP)
+	$(VENV)/bin/python tools/stubs.py
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
 
-# The index of what each module has, the type stubs and the reference pages, from the operation entries.
+# From the operation entries: the index of what each module has, and two things that are not kept in the repository, the
+# type stubs, which every build writes, too, and the reference pages in docs/reference.
 generated: $(STAMP)
 	$(VENV)/bin/python tools/index.py
 	$(VENV)/bin/python tools/stubs.py

@@ -1,8 +1,10 @@
-"""The index, the stubs and the reference pages in the repository are those that the operation entries give."""
+"""The index and the stubs are those that the operation entries give, and so are pages of reference."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,13 +30,26 @@ def differing(files: dict[Path, str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("writer", [index, stubs, reference], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("writer", [index, stubs], ids=lambda module: module.__name__)
 def test_files_are_as_the_entries_give_them(writer: object) -> None:
     assert not differing(writer.files()), "out of date: run make generated"  # type: ignore[attr-defined]
 
 
-def test_no_page_is_left_over() -> None:
-    assert set(reference.FOLDER.glob("*.md")) == set(reference.files())
+def test_pages_of_reference_tell_of_all_functions_and_lead_to_each_other() -> None:
+    pages = reference.files()
+    readme = pages[reference.FOLDER / "README.md"]
+    for path, text in pages.items():
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert path.parent / target in pages or (path.parent / target).exists(), (path.name, target)
+    assert all(f"[{name}](" in readme for name in ("matmul", "softmax", "linalg.svd", "where"))
+
+
+def test_stubs_of_a_build_are_these(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "tools" / "build_stubs.py", twofold._core.__file__, tmp_path]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        path.name: text for path, text in stubs.files().items()
+    }
 
 
 def test_stubs_name_every_public_function_and_method() -> None:
