@@ -2,6 +2,9 @@
 
 #include "buffer.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
@@ -16,11 +19,29 @@ namespace {
 // Eight classes to each power of two, so that at most an eighth of a block is wasted.
 constexpr size_t kClasses = 8 * 48;
 constexpr size_t kMaxCached = size_t{4} << 30;
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kMapped = SIZE_MAX;  // the sanitizer watches the ends of what the C library allocates
+#else
+constexpr size_t kMapped = size_t{1} << 20;  // bytes from which on the system gets a block back as soon as it is freed
+#endif
+constexpr size_t kSlack = size_t{64} << 20;  // bytes of cached blocks that are never too many
+
+struct Block {
+  void* data;
+  size_t capacity;
+};
 
 struct Pool {
   std::mutex mutex;
-  std::vector<void*> free[kClasses];
+  std::vector<Block> free[kClasses];
   PoolStatistics statistics{0, 0, 0};
+  size_t most = 0;  // bytes in use at once, ever
+
+  void use(size_t capacity) {
+    statistics.in_use += capacity;
+    statistics.peak = std::max(statistics.peak, statistics.in_use);
+    most = std::max(most, statistics.in_use);
+  }
 };
 
 Pool& pool() {
@@ -40,6 +61,55 @@ size_t round_capacity(size_t nbytes, size_t* size_class) {
   return capacity;
 }
 
+// Null where there is no memory.
+void* system_allocate(size_t capacity) {
+  if (capacity < kMapped) return std::aligned_alloc(kAlignment, capacity);
+  void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? nullptr : block;
+}
+
+void system_free(void* block, size_t capacity) noexcept {
+  if (capacity < kMapped) {
+    std::free(block);
+  } else {
+    munmap(block, capacity);
+  }
+}
+
+// What may be cached while `used` bytes are in use: no more than was ever in use at once, or little. A program whose sizes
+// change would hold the sum of all sizes else.
+size_t allowed_beside(const Pool& p, size_t used) {
+  const size_t most = std::max(p.most, used);
+  return std::max(most + most / 16 - used, kSlack);
+}
+
+// A cached block of at most twice the size, where one of the size would be too many; null if there is none.
+void* take_larger(Pool& p, size_t size_class, size_t* capacity) {
+  if (p.statistics.cached <= allowed_beside(p, p.statistics.in_use + *capacity)) return nullptr;
+  for (size_t k = size_class + 1; k <= size_class + 8 && k < kClasses; ++k) {
+    if (p.free[k].empty()) continue;
+    const Block block = p.free[k].back();
+    p.free[k].pop_back();
+    *capacity = block.capacity;
+    return block.data;
+  }
+  return nullptr;
+}
+
+// Before `capacity` more bytes come from the system: what is too many goes, the largest first.
+void make_way(Pool& p, size_t capacity) {
+  const size_t allowed = allowed_beside(p, p.statistics.in_use + capacity);
+  for (size_t k = kClasses; k-- > 0 && p.statistics.cached > allowed;) {
+    while (!p.free[k].empty() && p.statistics.cached > allowed) {
+      const Block block = p.free[k].back();
+      if (block.capacity < kMapped) return;
+      p.free[k].pop_back();
+      p.statistics.cached -= block.capacity;
+      system_free(block.data, block.capacity);
+    }
+  }
+}
+
 }  // namespace
 
 bool Buffer::shared_outside() const {
@@ -55,24 +125,28 @@ void* pool_allocate(size_t nbytes, size_t* capacity) {
   {
     std::lock_guard lock(p.mutex);
     auto& blocks = p.free[size_class];
+    void* cached = nullptr;
     if (!blocks.empty()) {
-      void* block = blocks.back();
+      cached = blocks.back().data;
       blocks.pop_back();
-      p.statistics.cached -= *capacity;
-      p.statistics.in_use += *capacity;
-      if (p.statistics.in_use > p.statistics.peak) p.statistics.peak = p.statistics.in_use;
-      return block;
+    } else if (*capacity >= kMapped) {
+      cached = take_larger(p, size_class, capacity);
     }
+    if (cached) {
+      p.statistics.cached -= *capacity;
+      p.use(*capacity);
+      return cached;
+    }
+    if (*capacity >= kMapped) make_way(p, *capacity);
   }
-  void* block = std::aligned_alloc(kAlignment, *capacity);
+  void* block = system_allocate(*capacity);
   if (!block) {
     pool_trim();
-    block = std::aligned_alloc(kAlignment, *capacity);
+    block = system_allocate(*capacity);
     if (!block) throw OutOfMemory(nbytes);
   }
   std::lock_guard lock(p.mutex);
-  p.statistics.in_use += *capacity;
-  if (p.statistics.in_use > p.statistics.peak) p.statistics.peak = p.statistics.in_use;
+  p.use(*capacity);
   return block;
 }
 
@@ -85,21 +159,21 @@ void pool_release(void* data, size_t capacity) noexcept {
     p.statistics.in_use -= capacity;
     if (p.statistics.cached + capacity <= kMaxCached) {
       try {
-        p.free[size_class].push_back(data);
+        p.free[size_class].push_back(Block{data, capacity});
         p.statistics.cached += capacity;
         return;
       } catch (...) {
       }
     }
   }
-  std::free(data);
+  system_free(data, capacity);
 }
 
 void pool_trim() noexcept {
   Pool& p = pool();
   std::lock_guard lock(p.mutex);
   for (auto& blocks : p.free) {
-    for (void* block : blocks) std::free(block);
+    for (const Block& block : blocks) system_free(block.data, block.capacity);
     blocks.clear();
   }
   p.statistics.cached = 0;
