@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy
@@ -9,7 +10,7 @@ import pytest
 
 import twofold as torch
 from twofold.ir.graph import Graph
-from twofold.runtime import fusing, templates
+from twofold.runtime import fusing
 from twofold.runtime.compile import CompiledProgram, compile_graph
 
 
@@ -18,7 +19,7 @@ def total(x: torch.Tensor, scale: float) -> float:
 
 
 def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "template_trace", lambda *_: None)
+    monkeypatch.setattr(fusing, "template_trace", lambda *_: None)
     sizes = [torch.ones(rows, 11) for rows in range(2, 42)]
     before = torch.stats().fused
     for x in sizes:
@@ -36,11 +37,13 @@ def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch
 
 
 def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_a_kernel_for_each_node(graph: Graph, **options: Any) -> CompiledProgram:
-        return compile_graph(graph, fuse=False, **options)
+    def with_a_pause(graph: Graph, **options: Any) -> CompiledProgram:
+        made = compile_graph(graph, **options)
+        made.instructions.append((0, (), (), 1, 1, 0, lambda: time.sleep(0.1)))
+        return made
 
-    monkeypatch.setattr(fusing, "compile_graph", with_a_kernel_for_each_node)
-    x = torch.ones(700, 1000)
+    monkeypatch.setattr(fusing, "compile_graph", with_a_pause)
+    x = torch.ones(7, 10)
     before = torch.stats()
     found = []
     for _ in range(14):

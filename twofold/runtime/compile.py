@@ -26,7 +26,7 @@ _INPUT, _OUTPUT, _ARENA = 0, 1, 2
 
 _KEY_BYTES = 4096  # of what a text depends on, roughly
 
-_kernels: Cache[Kernel] = Cache("kernel keys", 2, lambda key, kernel: _KEY_BYTES + kernel.nbytes)
+_kernels: Cache[Kernel] = Cache("kernel keys", 1, lambda key, kernel: _KEY_BYTES + kernel.nbytes)
 """Kernels by what their texts depend on, so that one met before costs no text at all."""
 
 
