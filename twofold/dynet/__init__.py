@@ -100,6 +100,7 @@ from twofold.dynet.inputs import (
     sparse_inputTensor,
     vecInput,
 )
+from twofold.dynet.lookups import LookupParameters, lookup, lookup_batch
 from twofold.dynet.losses import (
     binary_log_loss,
     constrained_softmax,
@@ -159,16 +160,8 @@ from twofold.dynet.noise import (
 )
 from twofold.dynet.options import DynetParams, init, init_from_params, reset_random_seed
 from twofold.dynet.options import from_arguments as _from_arguments
-from twofold.dynet.parameters import (
-    LookupParameters,
-    Model,
-    ParameterCollection,
-    Parameters,
-    const_parameter,
-    lookup,
-    lookup_batch,
-    parameter,
-)
+from twofold.dynet.parameter_collection import Model, ParameterCollection
+from twofold.dynet.parameters import Parameters, const_parameter, parameter
 from twofold.dynet.recurrent import GRUBuilder, RNNState, SimpleRNNBuilder, StackedRNNState, _RNNBuilder
 from twofold.dynet.reductions import (
     average,

@@ -27,7 +27,8 @@ class _State:
     updates = 0
     """Trainer steps and assignments of parameters since the graph was renewed."""
     inputs: list[Any] = []
-    builders: list[Any] = []
+    dependents: list[Any] = []
+    """Builders and tables that hold something of the graph, which they forget when it is renewed."""
 
 
 state = _State()
@@ -159,9 +160,9 @@ def renew_cg(
     state.root = None
     state.updates = 0
     state.inputs = []
-    for builder in state.builders:
-        builder._forget()
-    state.builders = []
+    for dependent in state.dependents:
+        dependent._forget()
+    state.dependents = []
     watched = immediate_compute or check_validity
     state.watcher = Watcher(immediate_compute, check_validity) if watched else None
     return _graph

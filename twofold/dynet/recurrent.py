@@ -178,7 +178,7 @@ class _RNNBuilder:
         start = self._start.get(update)
         if start is None:
             if not self._start:
-                state.builders.append(self)
+                state.dependents.append(self)
             weights = [
                 [p._tensor if update else p._tensor.detach() for p in layer] for layer in self._all_params()
             ]

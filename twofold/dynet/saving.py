@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from twofold.dynet import storage
-from twofold.dynet.parameters import LookupParameters, ParameterCollection, Parameters
+from twofold.dynet.lookups import LookupParameters
+from twofold.dynet.parameter_collection import ParameterCollection
+from twofold.dynet.parameters import Parameters
 from twofold.files import atomic_write
 
 

@@ -47,8 +47,8 @@ def write_text(fname: str, named: Iterable[tuple[str, Any]], append: bool) -> No
     with atomic_write(fname) as file:
         file.write(kept)
         for name, p in sorted(named, key=lambda pair: pair[1].kind != "Parameter"):
-            values = "".join(f"{value:+.8e} " for value in p._tensor.detach().numpy().reshape(-1)) + "\n"
-            dims = ",".join(str(size) for size in reversed(p._tensor.shape))
+            values = "".join(f"{value:+.8e} " for value in p._stored().detach().numpy().reshape(-1)) + "\n"
+            dims = ",".join(str(size) for size in reversed(p._stored().shape))
             head = f"#{p.kind}# {name} {{{dims}}} {len(values)} ZERO_GRAD\n"
             file.write((head + values).encode())
 

@@ -7,22 +7,18 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from twofold import _core
+import numpy
+
+from twofold import _core, array_api
 from twofold.dynet.graph import state
-from twofold.frontend.creation import CREATION
-from twofold.frontend.install import PUBLIC
+from twofold.frontend.creation import CREATION, from_numpy
 from twofold.optim.optimizer import rule
 
-_where = PUBLIC["where"]
 _zeros_like = CREATION["zeros_like"]
-_clipped, _descended = rule("clipped_gradient"), rule("sgd_parameter")
-_mean, _square, _adam = rule("adam_mean"), rule("adam_square"), rule("adam_parameter_late_epsilon")
+_clipped = rule("clipped_gradient")
 
-
-def _rows_with_gradient(gradient: Any) -> Any:
-    """For each row of a table whether any element of its gradient is not 0."""
-    touched = gradient != 0
-    return touched.any(tuple(range(1, gradient.ndim)), True) if gradient.ndim > 1 else touched
+Values = tuple[Any, ...]
+"""The new values of a parameter and of what belongs to it."""
 
 
 class Trainer:
@@ -53,9 +49,9 @@ class Trainer:
         self._noted = [0, 0]
         self._state: dict[int, list[Any]] = {}
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
-        """Assign the new values of a parameter and of ``kept``; ``rows``: where a table changes, or None."""
-        raise NotImplementedError(f"{type(self).__name__} must define _change")
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+        """The new values, of tensors with ``xp`` the array API's functions, or of NumPy arrays of rows."""
+        raise NotImplementedError(f"{type(self).__name__} must define _rule")
 
     def update(self) -> None:
         """Change the parameters by their gradients, and forget these.
@@ -70,15 +66,33 @@ class Trainer:
         self._update([params[i] for i in updated_params] + [tables[i] for i in updated_lookups])
 
     def _update(self, owned: list[Any]) -> None:
-        decay, norm = self._collection.get_weight_decay(), None
+        decay, norm, rows = self._collection.get_weight_decay(), None, []
         with _core.GradientMode(False):
+            sparse = {id(p): self._rows_of(p) for p in self._collection._own}
             if self._threshold > 0:
-                norm = self._norm()
+                norm = self._norm(sparse)
             scale = None if norm is None else self._threshold / norm
             for parameter in owned:
-                if parameter._updated:
-                    self._update_one(parameter, scale, decay)
+                if not parameter._updated:
+                    continue
+                found = sparse[id(parameter)]
+                if found is None:
+                    self._update_whole(parameter, scale, decay)
+                elif found:
+                    rows.append(
+                        (parameter, found[0], found[1] if scale is None else _clipped(found[1], scale))
+                    )
+                elif decay:
+                    rows.append((parameter, (), None))
         _core.flush()
+        for parameter, places, gradients in rows:
+            if gradients is not None:
+                self._update_rows(parameter, places, gradients.numpy())
+            if decay:
+                parameter._memory()[...] *= 1 - decay
+        self._count(norm)
+
+    def _count(self, norm: Any) -> None:
         self._steps += 1
         self._noted[1] += 1
         state.updates += 1
@@ -88,31 +102,66 @@ class Trainer:
                 raise RuntimeError(f"Magnitude of gradient is bad: {found}")
             self._noted[0] += found > self._threshold
 
-    def _norm(self) -> Any:
+    def _rows_of(self, parameter: Any) -> Any:
+        """Rows and gradients of a table of which only rows change, () where none does; None for all others."""
+        if not self._sparse or parameter.kind != "LookupParameter":
+            return None
+        if parameter._leaf is not None and parameter._leaf.grad is not None:
+            return None
+        return parameter._gradient_of_rows() or ()
+
+    def _norm(self, sparse: dict[int, Any]) -> Any:
         total = None
         for parameter in self._collection._own:
-            gradient = parameter._tensor.grad
+            found = sparse[id(parameter)]
+            gradient = self._whole_gradient(parameter) if found is None else found[1] if found else None
             if gradient is not None:
                 part = (gradient * gradient).sum()
                 total = part if total is None else total + part
         return None if total is None else total.sqrt()
 
-    def _update_one(self, parameter: Any, scale: Any, decay: float) -> None:
-        tensor = parameter._tensor
-        gradient, kept = tensor.grad, self._state.get(id(parameter))
-        table = self._sparse and parameter.kind == "LookupParameter"
-        if gradient is None:
-            if kept and not table:
-                self._change(tensor, _zeros_like(tensor), kept, None)
-        else:
-            if kept is None:
-                kept = self._state[id(parameter)] = [_zeros_like(tensor) for _ in range(self._states)]
-            if scale is not None:
+    def _whole_gradient(self, parameter: Any) -> Any:
+        """The gradient of a parameter, or of a whole table; None where there is none."""
+        if parameter.kind == "Parameter":
+            return parameter._tensor.grad
+        if parameter._leaf is None and not parameter._gathered():
+            return None
+        return parameter._gradient()
+
+    def _kept(self, parameter: Any) -> list[Any]:
+        kept = self._state.get(id(parameter))
+        if kept is None:
+            stored = parameter._stored()
+            own = lambda: from_numpy(numpy.zeros(tuple(stored.shape), numpy.float32))
+            kept = self._state[id(parameter)] = [own() for _ in range(self._states)]
+        return kept
+
+    def _update_whole(self, parameter: Any, scale: Any, decay: float) -> None:
+        stored, gradient = parameter._stored(), self._whole_gradient(parameter)
+        kept = self._state.get(id(parameter))
+        if gradient is not None or kept:
+            if gradient is None:
+                gradient = _zeros_like(stored)
+            elif scale is not None:
                 gradient = _clipped(gradient, scale)
-            self._change(tensor, gradient, kept, _rows_with_gradient(gradient) if table and kept else None)
-            tensor.grad = None
+            kept = self._kept(parameter)
+            axes = tuple(range(int(parameter.kind != "Parameter"), gradient.ndim))
+            new, *others = self._rule(stored, gradient, kept, array_api, axes)
+            stored._assign(new)
+            for target, value in zip(kept, others):
+                target._assign(value)
+        parameter._clear()
         if decay:
-            tensor._assign(tensor * (1 - decay))
+            stored._assign(stored * (1 - decay))
+
+    def _update_rows(self, parameter: Any, places: Any, gradients: Any) -> None:
+        """Write the rows where they stand: a new table would cost more than all the rest."""
+        tables = [parameter._memory(), *(one.numpy() for one in self._kept(parameter))]
+        old, *kept = [table[places] for table in tables]
+        axes = tuple(range(1, gradients.ndim))
+        for table, value in zip(tables, self._rule(old, gradients, kept, numpy, axes)):
+            table[places] = value
+        parameter._clear()
 
     def update_epoch(self, r: float = 1.0) -> None:
         """Does nothing, as in DyNet: set ``learning_rate``. Says so on standard error."""
@@ -151,19 +200,14 @@ class Trainer:
         return type(self).__name__
 
 
-def _assigned(target: Any, value: Any, rows: Any) -> Any:
-    """Assign a new value, of a table where its rows change."""
-    return target._assign(value if rows is None else _where(rows, value, target))
-
-
 class SimpleSGDTrainer(Trainer):
     """Stochastic gradient descent: ``x - learning_rate * g``."""
 
     def __init__(self, m: Any, learning_rate: float = 0.1) -> None:
         super().__init__(m, learning_rate)
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
-        parameter._assign(_descended(parameter, gradient, self.learning_rate))
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+        return (x - g * self.learning_rate,)
 
 
 class CyclicalSGDTrainer(SimpleSGDTrainer):
@@ -214,10 +258,9 @@ class MomentumSGDTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._momentum = mom
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
-        velocity = kept[0] * self._momentum - gradient * self.learning_rate
-        _assigned(parameter, parameter + velocity, rows)
-        _assigned(kept[0], velocity, rows)
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+        velocity = kept[0] * self._momentum - g * self.learning_rate
+        return x + velocity, velocity
 
 
 class AdagradTrainer(Trainer):
@@ -232,11 +275,9 @@ class AdagradTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._eps = eps
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
-        squares = kept[0] + gradient * gradient
-        new = parameter - gradient / (squares + self._eps).sqrt() * self.learning_rate
-        _assigned(parameter, new, rows)
-        _assigned(kept[0], squares, rows)
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+        squares = kept[0] + g * g
+        return x - g / xp.sqrt(squares + self._eps) * self.learning_rate, squares
 
 
 class AdadeltaTrainer(Trainer):
@@ -251,14 +292,11 @@ class AdadeltaTrainer(Trainer):
         super().__init__(m, 1.0)
         self._eps, self._rho = eps, rho
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
         eps, rho = self._eps, self._rho
-        squares = kept[0] * rho + gradient * gradient * (1 - rho)
-        step = -(gradient * (kept[1] + eps).sqrt()) / (squares + eps).sqrt()
-        steps = kept[1] * rho + step * step * (1 - rho)
-        _assigned(parameter, parameter + step, rows)
-        _assigned(kept[0], squares, rows)
-        _assigned(kept[1], steps, rows)
+        squares = kept[0] * rho + g * g * (1 - rho)
+        step = -(g * xp.sqrt(kept[1] + eps)) / xp.sqrt(squares + eps)
+        return x + step, squares, kept[1] * rho + step * step * (1 - rho)
 
 
 class RMSPropTrainer(Trainer):
@@ -270,11 +308,9 @@ class RMSPropTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._eps, self._rho = eps, rho
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
-        squares = kept[0] * self._rho + gradient * gradient * (1 - self._rho)
-        new = parameter - gradient / (squares + self._eps).sqrt() * self.learning_rate
-        _assigned(parameter, new, rows)
-        _assigned(kept[0], squares, rows)
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+        squares = kept[0] * self._rho + g * g * (1 - self._rho)
+        return x - g / xp.sqrt(squares + self._eps) * self.learning_rate, squares
 
 
 class AdamTrainer(Trainer):
@@ -298,19 +334,14 @@ class AdamTrainer(Trainer):
         super().__init__(m, alpha)
         self._betas, self._eps = (beta_1, beta_2), eps
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
         one, two = self._betas
-        means, squares = _mean(gradient, kept[0], one), _square(gradient, kept[1], two)
-        most = self._largest(squares, kept, rows)
+        means, squares = kept[0] * one + g * (1 - one), kept[1] * two + g * g * (1 - two)
+        largest = xp.maximum(kept[2], squares) if self._states == 3 else squares
         step = self._steps + 1
-        new = _adam(parameter, means, most, self.learning_rate, 1 - one**step, 1 - two**step, self._eps)
-        _assigned(parameter, new, rows)
-        _assigned(kept[0], means, rows)
-        _assigned(kept[1], squares, rows)
-
-    def _largest(self, squares: Any, kept: list[Any], rows: Any) -> Any:
-        """What the step is divided by the root of."""
-        return squares
+        rate = self.learning_rate * math.sqrt(1 - two**step) / (1 - one**step)
+        new = x - means / (xp.sqrt(largest) + self._eps) * rate
+        return (new, means, squares, largest)[: self._states + 1]
 
 
 class AmsgradTrainer(AdamTrainer):
@@ -320,9 +351,6 @@ class AmsgradTrainer(AdamTrainer):
     """
 
     _states = 3
-
-    def _largest(self, squares: Any, kept: list[Any], rows: Any) -> Any:
-        return _assigned(kept[2], kept[2].maximum(squares), rows)
 
 
 class EGTrainer(Trainer):
@@ -338,9 +366,7 @@ class EGTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._momentum = mom
 
-    def _change(self, parameter: Any, gradient: Any, kept: list[Any], rows: Any) -> None:
-        velocity = kept[0] * self._momentum - gradient * self.learning_rate
-        logs = parameter.log() + velocity
-        axes = list(range(1 if rows is not None else 0, logs.ndim))
-        _assigned(parameter, (logs - logs.logsumexp(axes, keepdim=True)).exp(), rows)
-        _assigned(kept[0], velocity, rows)
+    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+        velocity = kept[0] * self._momentum - g * self.learning_rate
+        shares = x * xp.exp(velocity)
+        return shares / xp.sum(shares, axis=axes, keepdims=True), velocity
