@@ -78,15 +78,15 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.linalg": (
             "cholesky matrix_determinant det logdet matrix_exponential expm self_adjoint_eigvals eigvalsh "
             "matrix_inverse matrix_solve matrix_triangular_solve cholesky_solve solve triangular_solve "
-            "self_adjoint_eig eigh svd qr norm fft ifft fft2d ifft2d fft3d ifft3d rfft irfft matvec slogdet "
+            "self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft ifft2d ifft3d rfft irfft matvec slogdet "
             "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq"
         ),
         "twofold.static.math": (
             "inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log log1p sin cos tan asin "
             "acos atan sinh cosh tanh sigmoid log_sigmoid softplus erf erfc floor ceil round rint is_nan "
             "is_inf is_finite logical_not stop_gradient subtract sub multiply mul realdiv floordiv "
-            "floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 squared_difference "
-            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor add "
+            "floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 equal not_equal less "
+            "less_equal greater greater_equal logical_and logical_or logical_xor add squared_difference "
             "truediv divide div divide_no_nan reduce_sum reduce_mean reduce_prod reduce_max reduce_min "
             "reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax arg_max argmin "
             "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n clip_by_value clip_by_norm "

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from twofold.ops import cholesky as _cholesky
-from twofold.ops import matrix_functions, norms, orthogonal, solving, spectral
+from twofold.ops import norms, orthogonal, solving, spectral
 from twofold.ops.base import FUNCTIONS, apply, ops
 from twofold.static.define import Number, axis_of, counted, numbers, operation
-from twofold.static.docstrings import declared as _declared
 from twofold.static.math import matmul, trace
+from twofold.static.renamed import renamed
 
 __all__ = ["matmul", "trace"]
-
-
-def _named(type: str, function: Callable[[Any], Any], doc: str, name: str) -> Any:
-    def body(input: Any) -> Any:
-        return function(input)
-
-    body.__name__ = body.__qualname__ = name
-    body.__doc__ = _declared(doc, type)
-    return operation(type)(body)
 
 
 def _turned(x: Any) -> Any:
@@ -29,17 +18,11 @@ def _turned(x: Any) -> Any:
     return ops.conj(turned) if turned.dtype.kind == "c" else turned
 
 
-cholesky = _named("Cholesky", _cholesky.cholesky, "The lower Cholesky factor of each matrix.", "cholesky")
-matrix_determinant = det = _named(
-    "MatrixDeterminant", solving.det, "The determinant of each matrix.", "matrix_determinant"
-)
-logdet = _named("LogDet", solving.logdet, "The logarithm of the determinant of each matrix.", "logdet")
-matrix_exponential = expm = _named(
-    "MatrixExponential", matrix_functions.matrix_exp, "The exponential of each matrix.", "expm"
-)
-self_adjoint_eigvals = eigvalsh = _named(
-    "SelfAdjointEigvals", spectral.eigvalsh, "The eigenvalues of symmetric matrices.", "self_adjoint_eigvals"
-)
+cholesky = renamed("Cholesky", "linalg.cholesky", "input")
+matrix_determinant = det = renamed("MatrixDeterminant", "linalg.det", "input")
+logdet = renamed("LogDet", "logdet", "input")
+matrix_exponential = expm = renamed("MatrixExponential", "linalg.matrix_exp", "input")
+self_adjoint_eigvals = eigvalsh = renamed("SelfAdjointEigvals", "linalg.eigvalsh", "input")
 
 
 @operation("MatrixInverse")
@@ -187,19 +170,12 @@ def norm(
     return _norm(tensor, ord, axis, bool(keep_dims if keepdims is None else keepdims), name=name or "norm")
 
 
-def _transform(type: str, name: str, last: int) -> Any:
-    def body(input: Any) -> Any:
-        return FUNCTIONS[name](input, dim=tuple(range(-last, 0)))
-
-    body.__name__ = body.__qualname__ = type.lower()
-    axes = "the last axis" if last == 1 else f"the last {last} axes"
-    body.__doc__ = _declared(f"``{name}`` over {axes}.", type)
-    return operation(type)(body)
-
-
-fft, ifft = _transform("FFT", "fft.fftn", 1), _transform("IFFT", "fft.ifftn", 1)
-fft2d, ifft2d = _transform("FFT2D", "fft.fftn", 2), _transform("IFFT2D", "fft.ifftn", 2)
-fft3d, ifft3d = _transform("FFT3D", "fft.fftn", 3), _transform("IFFT3D", "fft.ifftn", 3)
+fft = renamed("FFT", "fft.fftn", "input", dim=(-1,))
+fft2d = renamed("FFT2D", "fft.fftn", "input", dim=(-2, -1))
+fft3d = renamed("FFT3D", "fft.fftn", "input", dim=(-3, -2, -1))
+ifft = renamed("IFFT", "fft.ifftn", "input", dim=(-1,))
+ifft2d = renamed("IFFT2D", "fft.ifftn", "input", dim=(-2, -1))
+ifft3d = renamed("IFFT3D", "fft.ifftn", "input", dim=(-3, -2, -1))
 
 
 @operation("RFFT")

@@ -27,94 +27,66 @@ from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph import describe as _describe
 from twofold.static.graph import get_default_graph as _default_graph
+from twofold.static.renamed import renamed
 from twofold.static.string_functions import string_join as _string_join
 from twofold.static.string_table import holds_strings as _holds_strings
 
+abs = renamed("Abs", "abs")
+negative = neg = renamed("Neg", "negative")
+sign = renamed("Sign", "sign")
+square = renamed("Square", "square")
+sqrt = renamed("Sqrt", "sqrt")
+rsqrt = renamed("Rsqrt", "rsqrt")
+reciprocal = inv = renamed("Reciprocal", "reciprocal")
+exp = renamed("Exp", "exp")
+expm1 = renamed("Expm1", "expm1")
+log = renamed("Log", "log")
+log1p = renamed("Log1p", "log1p")
+sin = renamed("Sin", "sin")
+cos = renamed("Cos", "cos")
+tan = renamed("Tan", "tan")
+asin = renamed("Asin", "asin")
+acos = renamed("Acos", "acos")
+atan = renamed("Atan", "atan")
+sinh = renamed("Sinh", "sinh")
+cosh = renamed("Cosh", "cosh")
+tanh = renamed("Tanh", "tanh")
+sigmoid = renamed("Sigmoid", "sigmoid")
+log_sigmoid = renamed("LogSigmoid", "logsigmoid")
+softplus = renamed("Softplus", "softplus")
+erf = renamed("Erf", "erf")
+erfc = renamed("Erfc", "erfc")
+floor = renamed("Floor", "floor")
+ceil = renamed("Ceil", "ceil")
+round = renamed("Round", "round")
+rint = renamed("Rint", "round")
+is_nan = renamed("IsNan", "isnan")
+is_inf = renamed("IsInf", "isinf")
+is_finite = renamed("IsFinite", "isfinite")
+logical_not = renamed("LogicalNot", "logical_not")
+stop_gradient = renamed("StopGradient", "stop_gradient", "input")
 
-def _unary(type: str, function: Callable[[Any], Any], doc: str) -> Callable[..., Any]:
-    def body(x: Any) -> Any:
-        return function(x)
-
-    body.__name__ = body.__qualname__ = type.lower()
-    body.__doc__ = _declared(doc, type)
-    return operation(type)(body)
-
-
-def _binary(type: str, function: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
-    def body(x: Any, y: Any) -> Any:
-        _check_same_dtype(x, y)
-        return function(x, y)
-
-    body.__name__ = body.__qualname__ = type.lower()
-    body.__doc__ = _declared(doc, type)
-    return operation(type)(body)
-
-
-abs = _unary("Abs", lambda x: ops.abs(x), "Magnitude of each element.")
-negative = neg = _unary("Neg", lambda x: ops.negative(x), "Minus each element.")
-sign = _unary("Sign", lambda x: ops.sign(x), "-1, 0 or 1.")
-square = _unary("Square", lambda x: ops.square(x), "Each element times itself.")
-sqrt = _unary("Sqrt", lambda x: ops.sqrt(x), "Square root.")
-rsqrt = _unary("Rsqrt", lambda x: ops.rsqrt(x), "One over the square root.")
-reciprocal = inv = _unary("Reciprocal", lambda x: ops.reciprocal(x), "One over each element.")
-exp = _unary("Exp", lambda x: ops.exp(x), "e to the power of each element.")
-expm1 = _unary("Expm1", lambda x: ops.expm1(x), "exp(x) - 1, exact near 0.")
-log = _unary("Log", lambda x: ops.log(x), "Natural logarithm.")
-log1p = _unary("Log1p", lambda x: ops.log1p(x), "log(1 + x), exact near 0.")
-sin = _unary("Sin", lambda x: ops.sin(x), "Sine.")
-cos = _unary("Cos", lambda x: ops.cos(x), "Cosine.")
-tan = _unary("Tan", lambda x: ops.tan(x), "Tangent.")
-asin = _unary("Asin", lambda x: ops.asin(x), "Inverse sine.")
-acos = _unary("Acos", lambda x: ops.acos(x), "Inverse cosine.")
-atan = _unary("Atan", lambda x: ops.atan(x), "Inverse tangent.")
-sinh = _unary("Sinh", lambda x: ops.sinh(x), "Hyperbolic sine.")
-cosh = _unary("Cosh", lambda x: ops.cosh(x), "Hyperbolic cosine.")
-tanh = _unary("Tanh", lambda x: ops.tanh(x), "Hyperbolic tangent.")
-sigmoid = _unary("Sigmoid", lambda x: ops.sigmoid(x), "1 / (1 + exp(-x)).")
-log_sigmoid = _unary("LogSigmoid", lambda x: ops.logsigmoid(x), "log(sigmoid(x)).")
-softplus = _unary("Softplus", lambda x: ops.softplus(x), "log(1 + exp(x)).")
-erf = _unary("Erf", lambda x: ops.erf(x), "The error function.")
-erfc = _unary("Erfc", lambda x: ops.erfc(x), "1 - erf(x).")
-floor = _unary("Floor", lambda x: ops.floor(x), "The next integer below.")
-ceil = _unary("Ceil", lambda x: ops.ceil(x), "The next integer above.")
-round = _unary("Round", lambda x: ops.round(x), "The nearest integer, halves to even.")
-rint = _unary("Rint", lambda x: ops.round(x), "The nearest integer, halves to even.")
-is_nan = _unary("IsNan", lambda x: ops.isnan(x), "Whether each element is NaN.")
-is_inf = _unary("IsInf", lambda x: ops.isinf(x), "Whether each element is infinite.")
-is_finite = _unary("IsFinite", lambda x: ops.isfinite(x), "Whether each element is a finite number.")
-logical_not = _unary("LogicalNot", lambda x: ops.logical_not(x), "Not.")
-stop_gradient = _unary(
-    "StopGradient", lambda input: ops.stop_gradient(input), "The value, through which no gradient flows."
-)
-
-_add = _binary("Add", lambda x, y: apply("add", x, y), "Sum of two tensors.")
-subtract = sub = _binary("Sub", lambda x, y: apply("subtract", x, y), "Difference of two tensors.")
-multiply = mul = _binary("Mul", lambda x, y: apply("multiply", x, y), "Product element by element.")
-realdiv = _binary("RealDiv", lambda x, y: apply("divide", x, y), "Quotient of floating tensors.")
-floordiv = floor_div = _binary("FloorDiv", lambda x, y: ops.floor_divide(x, y), "Quotient rounded down.")
-floormod = mod = _binary(
-    "FloorMod", lambda x, y: ops.remainder(x, y), "Remainder with the sign of the divisor."
-)
-truncatediv = _binary(
-    "TruncateDiv", lambda x, y: ops.div(x, y, rounding_mode="trunc"), "Quotient rounded towards 0."
-)
-truncatemod = _binary("TruncateMod", lambda x, y: ops.fmod(x, y), "Remainder with the sign of the dividend.")
-pow = _binary("Pow", lambda x, y: ops.pow(x, y), "x to the power y.")
-maximum = _binary("Maximum", lambda x, y: ops.maximum(x, y), "The larger of two elements.")
-minimum = _binary("Minimum", lambda x, y: ops.minimum(x, y), "The smaller of two elements.")
-atan2 = _binary("Atan2", lambda x, y: ops.atan2(x, y), "The angle of a point.")
-squared_difference = _binary(
-    "SquaredDifference", lambda x, y: ops.square(apply("subtract", x, y)), "(x - y) squared."
-)
-equal = _binary("Equal", lambda x, y: apply("equal", x, y), "Whether elements are equal.")
-not_equal = _binary("NotEqual", lambda x, y: ops.not_equal(x, y), "Whether elements differ.")
-less = _binary("Less", lambda x, y: ops.less(x, y), "x < y.")
-less_equal = _binary("LessEqual", lambda x, y: ops.less_equal(x, y), "x <= y.")
-greater = _binary("Greater", lambda x, y: ops.greater(x, y), "x > y.")
-greater_equal = _binary("GreaterEqual", lambda x, y: ops.greater_equal(x, y), "x >= y.")
-logical_and = _binary("LogicalAnd", lambda x, y: ops.logical_and(x, y), "And.")
-logical_or = _binary("LogicalOr", lambda x, y: ops.logical_or(x, y), "Or.")
-logical_xor = _binary("LogicalXor", lambda x, y: ops.logical_xor(x, y), "Exclusive or.")
+_add = renamed("Add", "add", "x y")
+subtract = sub = renamed("Sub", "subtract", "x y")
+multiply = mul = renamed("Mul", "multiply", "x y")
+realdiv = renamed("RealDiv", "divide", "x y")
+floordiv = floor_div = renamed("FloorDiv", "floor_divide", "x y")
+floormod = mod = renamed("FloorMod", "remainder", "x y")
+truncatediv = renamed("TruncateDiv", "div", "x y", rounding_mode="trunc")
+truncatemod = renamed("TruncateMod", "fmod", "x y")
+pow = renamed("Pow", "pow", "x y")
+maximum = renamed("Maximum", "maximum", "x y")
+minimum = renamed("Minimum", "minimum", "x y")
+atan2 = renamed("Atan2", "atan2", "x y")
+equal = renamed("Equal", "equal", "x y")
+not_equal = renamed("NotEqual", "not_equal", "x y")
+less = renamed("Less", "less", "x y")
+less_equal = renamed("LessEqual", "less_equal", "x y")
+greater = renamed("Greater", "greater", "x y")
+greater_equal = renamed("GreaterEqual", "greater_equal", "x y")
+logical_and = renamed("LogicalAnd", "logical_and", "x y")
+logical_or = renamed("LogicalOr", "logical_or", "x y")
+logical_xor = renamed("LogicalXor", "logical_xor", "x y")
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
@@ -130,26 +102,53 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
     return _add(x, y, name=name)
 
 
-def _true_quotient(x: Any, y: Any) -> Any:
+@operation("SquaredDifference")
+def squared_difference(x: Any, y: Any) -> Any:
+    """``(x - y)`` squared.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squared_difference([1.0, 2.0], [4.0, 0.0])))
+    [9. 4.]
+    """
+    return ops.square(apply("subtract", *_check_same_dtype(x, y)))
+
+
+@operation("TrueDiv")
+def truediv(x: Any, y: Any) -> Any:
+    """Quotient; int32 and int64 become float64 first.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.divide([7, -7], [2, 2])))
+    [ 3.5 -3.5]
+    """
     values = []
-    for value in (x, y):
+    for value in _check_same_dtype(x, y):
         dtype = getattr(value, "dtype", None)
         whole = dtype is not None and dtype.kind in "iu"
         values.append(ops.cast(value, float64 if dtype in (int32, int64) else float32) if whole else value)
     return apply("divide", *values)
 
 
-def _quotient(x: Any, y: Any) -> Any:
-    dtypes = [getattr(value, "dtype", None) for value in (x, y)]
+divide = truediv
+
+
+@operation("Div")
+def div(x: Any, y: Any) -> Any:
+    """Quotient; of integers rounded down, as Python 2 did.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.div([7, -7], [2, 2])))
+    [ 3 -4]
+    """
+    dtypes = [getattr(value, "dtype", None) for value in _check_same_dtype(x, y)]
     whole = all(
         dtype.kind in "iu" if dtype is not None else isinstance(value, int)
         for dtype, value in zip(dtypes, (x, y))
     )
     return ops.floor_divide(x, y) if whole else apply("divide", x, y)
-
-
-truediv = divide = _binary("TrueDiv", _true_quotient, "Quotient; int32 and int64 become float64 first.")
-div = _binary("Div", _quotient, "Quotient; of integers rounded down, as Python 2 did.")
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
@@ -554,9 +553,18 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
 
 
 lin_space = linspace
-trace = _unary(
-    "Trace", lambda x: ops.sum(ops.diagonal(x, 0, -2, -1), -1), "Sum of the diagonal of each matrix."
-)
+
+
+@operation("Trace")
+def trace(x: Any) -> Any:
+    """Sum of the diagonal of each matrix.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.trace([[1.0, 2.0], [3.0, 4.0]])))
+    5.0
+    """
+    return ops.sum(ops.diagonal(x, 0, -2, -1), -1)
 
 
 @operation("Cross")

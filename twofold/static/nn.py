@@ -25,12 +25,13 @@ from twofold.static.define import (
     whole,
 )
 from twofold.static.filled import top_k as top_k
-from twofold.static.math import _unary, clip_by_norm
+from twofold.static.math import clip_by_norm
 from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid
 from twofold.static.math import softplus as softplus
 from twofold.static.math import tanh as tanh
 from twofold.static.random import next_key
+from twofold.static.renamed import renamed
 
 if TYPE_CHECKING:
     from twofold.static import rnn_cell as rnn_cell
@@ -81,12 +82,12 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__ = _attach(__name__)
 
-relu = _unary("Relu", lambda features: ops.relu(features), "max(x, 0).")
-relu6 = _unary("Relu6", lambda features: ops.relu6(features), "x limited to 0 ... 6.")
-elu = _unary("Elu", lambda features: ops.elu(features), "x, or exp(x) - 1 below 0.")
-selu = _unary("Selu", lambda features: ops.selu(features), "The self-normalising exponential unit.")
-softsign = _unary("Softsign", lambda features: ops.softsign(features), "x / (1 + abs(x)).")
-swish = _unary("Swish", lambda features: ops.silu(features), "x * sigmoid(x).")
+relu = renamed("Relu", "relu", "features")
+relu6 = renamed("Relu6", "relu6", "features")
+elu = renamed("Elu", "elu", "features")
+selu = renamed("Selu", "selu", "features")
+softsign = renamed("Softsign", "softsign", "features")
+swish = renamed("Swish", "silu", "features")
 
 
 @operation("LeakyRelu")

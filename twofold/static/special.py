@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import bfloat16, complex64, complex128, float64, int32
-from twofold.ops.base import FUNCTIONS, ops
+from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.control import Assert, control_dependencies
 from twofold.static.define import (
@@ -20,24 +20,20 @@ from twofold.static.define import (
     operation,
     sizes,
 )
-from twofold.static.math import _binary, _unary
+from twofold.static.renamed import renamed
 from twofold.static.scopes import VariableScope, variable_scope
 from twofold.static.shapes import TensorShape
 
-acosh = _unary("Acosh", lambda x: ops.acosh(x), "Inverse hyperbolic cosine.")
-asinh = _unary("Asinh", lambda x: ops.asinh(x), "Inverse hyperbolic sine.")
-atanh = _unary("Atanh", lambda x: ops.atanh(x), "Inverse hyperbolic tangent.")
-lgamma = _unary(
-    "Lgamma", lambda x: ops.lgamma(x), "The logarithm of the absolute value of the gamma function."
-)
-digamma = _unary("Digamma", lambda x: ops.digamma(x), "The derivative of ``lgamma``.")
-igamma = _binary("Igamma", lambda a, x: ops.igamma(a, x), "The lower regularised incomplete gamma function.")
-igammac = _binary(
-    "Igammac", lambda a, x: ops.igammac(a, x), "The upper regularised incomplete gamma function."
-)
-zeta = _binary("Zeta", lambda x, q: FUNCTIONS["special.zeta"](x, q), "Hurwitz's zeta function.")
-conj = _unary("Conj", lambda input: ops.conj(input), "The complex conjugate.")
-angle = _unary("Angle", lambda input: ops.angle(input), "The angle of complex numbers.")
+acosh = renamed("Acosh", "acosh")
+asinh = renamed("Asinh", "asinh")
+atanh = renamed("Atanh", "atanh")
+lgamma = renamed("Lgamma", "lgamma")
+digamma = renamed("Digamma", "digamma")
+igamma = renamed("Igamma", "igamma", "a x")
+igammac = renamed("Igammac", "igammac", "a x")
+zeta = renamed("Zeta", "special.zeta", "x q")
+conj = renamed("Conj", "conj", "input")
+angle = renamed("Angle", "angle", "input")
 
 
 @operation("Polygamma")
