@@ -335,7 +335,13 @@ def test_what_does_not_fit_is_refused(x: SimpleNamespace, build: Callable[[Any],
 
 
 @pytest.mark.parametrize(
-    "build", [lambda x: x.v[4], lambda x: x.v[-5], lambda x: dy.pickneglogsoftmax(x.v, 4)]
+    "build",
+    [
+        lambda x: x.v[4],
+        lambda x: x.v[-5],
+        lambda x: dy.pickneglogsoftmax(x.v, 4).value(),
+        lambda x: dy.pick(x.v, -1),
+    ],
 )
 def test_an_index_outside_is_refused(x: SimpleNamespace, build: Callable[[Any], Any]) -> None:
     with pytest.raises(IndexError):

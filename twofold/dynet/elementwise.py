@@ -7,32 +7,51 @@ from typing import Any
 
 from twofold import _core
 from twofold.dynet.expression import Expression, aligned
-from twofold.dynet.graph import operation
+from twofold.dynet.graph import operation, state
 from twofold.frontend.install import PUBLIC
 
 Tensor = _core.Tensor
 
 
-def _named(function: Any, name: str, text: str) -> Callable[..., Expression]:
+def _documented(function: Any, name: str, text: str) -> Callable[..., Expression]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
-    return operation(function)
+    return function
+
+
+def _named(function: Any, name: str, text: str) -> Callable[..., Expression]:
+    return operation(_documented(function, name, text))
 
 
 def _unary(name: str, entry: str) -> Callable[[Expression], Expression]:
     method = getattr(Tensor, entry, None) or PUBLIC[entry]
-    function = lambda x: Expression(method(x._tensor), x._batch)
-    return _named(function, name, f"``{entry}`` of each element.")
+
+    def general(x: Expression) -> Expression:
+        return Expression(method(x._tensor), x._batch)
+
+    def function(x: Expression) -> Expression:
+        if state.watcher is None:
+            return Expression(method(x._tensor), x._batch)
+        return watched(x)
+
+    watched = _named(general, name, "")
+    return _documented(function, name, f"``{entry}`` of each element.")
 
 
 def _binary(name: str, entry: str) -> Callable[[Expression, Expression], Expression]:
     method = getattr(Tensor, entry, None) or PUBLIC[entry]
 
-    def function(x: Expression, y: Expression) -> Expression:
+    def general(x: Expression, y: Expression) -> Expression:
         a, b, batch = aligned(x, y)
         return Expression(method(a, b), batch)
 
-    return _named(
+    def function(x: Expression, y: Expression) -> Expression:
+        if state.watcher is None and x._batch == 1 and y._batch == 1:
+            return Expression(method(x._tensor, y._tensor))
+        return watched(x, y)
+
+    watched = _named(general, name, "")
+    return _documented(
         function, name, f"``{entry}`` of two expressions; dimensions of 1, and the batch, are broadcast."
     )
 

@@ -117,17 +117,29 @@ class Expression:
             return numpy.zeros_like(to_array(self._tensor, self._batch))
         return to_array(found, self._batch)
 
-    @operation
     def __add__(self, other: Any) -> Expression:
+        if state.watcher is None and isinstance(other, Expression) and self._batch == 1 and other._batch == 1:
+            return Expression(self._tensor + other._tensor)
+        return self._add(other)
+
+    @operation
+    def _add(self, other: Any) -> Expression:
         if isinstance(other, Expression):
             a, b, batch = aligned(self, other)
             return Expression(a + b, batch)
         return Expression(self._tensor + other, self._batch)
 
-    __radd__ = __add__
+    @operation
+    def __radd__(self, other: Any) -> Expression:
+        return Expression(self._tensor + other, self._batch)
+
+    def __sub__(self, other: Any) -> Expression:
+        if state.watcher is None and isinstance(other, Expression) and self._batch == 1 and other._batch == 1:
+            return Expression(self._tensor - other._tensor)
+        return self._sub(other)
 
     @operation
-    def __sub__(self, other: Any) -> Expression:
+    def _sub(self, other: Any) -> Expression:
         if isinstance(other, Expression):
             a, b, batch = aligned(self, other)
             return Expression(a - b, batch)
@@ -137,8 +149,15 @@ class Expression:
     def __rsub__(self, other: Any) -> Expression:
         return Expression(other - self._tensor, self._batch)
 
-    @operation
     def __mul__(self, other: Any) -> Expression:
+        if state.watcher is None and isinstance(other, Expression) and self._batch == 1 and other._batch == 1:
+            a, b = self._tensor, other._tensor
+            if a.ndim == 2 and b.ndim:
+                return Expression(b @ a)
+        return self._mul(other)
+
+    @operation
+    def _mul(self, other: Any) -> Expression:
         if isinstance(other, Expression):
             return matrix_product(self, other)
         return Expression(self._tensor * other, self._batch)
@@ -147,8 +166,13 @@ class Expression:
     def __rmul__(self, other: Any) -> Expression:
         return Expression(self._tensor * other, self._batch)
 
-    @operation
     def __truediv__(self, other: Any) -> Expression:
+        if state.watcher is None and isinstance(other, Expression) and self._batch == 1 and other._batch == 1:
+            return Expression(self._tensor / other._tensor)
+        return self._truediv(other)
+
+    @operation
+    def _truediv(self, other: Any) -> Expression:
         if isinstance(other, Expression):
             a, b, batch = aligned(self, other)
             return Expression(a / b, batch)
@@ -172,7 +196,10 @@ class Expression:
     @operation
     def __getitem__(self, index: Any) -> Expression:
         if isinstance(index, (int, numpy.integer)):
-            return element(self, int(index))
+            size = self._tensor.shape[-1] if rank_of(self) else 1
+            if not -size <= index < size:
+                raise IndexError(f"index {index} is outside of {size} rows")
+            return element(self, int(index) % size)
         return sliced(self, index if isinstance(index, tuple) else (index,))
 
 
@@ -245,11 +272,8 @@ def element(x: Expression, index: int, dim: int = 0) -> Expression:
     rank = tensor.ndim - (batch != 1)
     if dim >= max(rank, 1):
         raise ValueError(f"pick: dimension {dim} of an expression of dimensions {x.dim()[0]}")
-    size = tensor.shape[-1 - dim] if rank else 1
-    if not -size <= index < size:
-        raise IndexError(f"index {index} is outside of dimension {dim} of size {size}")
-    if index < 0:
-        index += size
+    if index < 0 or (rank == 0 and index):
+        raise IndexError(f"index {index} of an expression of dimensions {x.dim()[0]}")
     if rank == 0:
         return x
     if tensor.ndim == 1:

@@ -17,6 +17,7 @@ from twofold.frontend.install import PUBLIC
 Rows = tuple[numpy.ndarray[Any, Any], Any]
 """Indices of rows, and their gradients."""
 
+_from_array = _core.from_array
 _cat, _stack = PUBLIC["cat"], PUBLIC["stack"]
 
 
@@ -29,13 +30,14 @@ class LookupParameters(Parameter):
     ([3.0, 3.0], ((2,), 2))
     """
 
-    __slots__ = ("_array_", "_leaf", "_pieces", "_rows", "_table")
+    __slots__ = ("_array_", "_count", "_leaf", "_pieces", "_rows", "_table")
     kind = "LookupParameter"
 
     def __init__(self, values: Any, name: str, collection: Any) -> None:
         # memory of its own, in which rows are written
         self._table = from_numpy(numpy.array(values.numpy()))
         self._name, self._updated, self.collection, self._batch = name, True, collection, 1
+        self._count = int(self._table.shape[0])
         self._array_: numpy.ndarray[Any, Any] | None = None
         self._rows: list[tuple[Any, Any]] = []
         self._pieces: list[Rows] = []
@@ -67,7 +69,7 @@ class LookupParameters(Parameter):
     def _read(self, index: Any, places: Any, update: bool) -> Any:
         """A copy of one row or several, a leaf whose gradient is that of the rows."""
         memory = self._array_
-        leaf = from_numpy((self._memory() if memory is None else memory)[index].copy())
+        leaf = _from_array((self._memory() if memory is None else memory)[index], False)
         if update:
             if not self._rows:
                 state.dependents.append(self)
@@ -128,9 +130,11 @@ class LookupParameters(Parameter):
         self._array_ = None
 
     def __len__(self) -> int:
-        return int(self._table.shape[0])
+        return self._count
 
     def __getitem__(self, index: int) -> Expression:
+        if state.watcher is None and index.__class__ is int and 0 <= index < self._count:
+            return Expression(self._read(index, index, True))
         return lookup(self, index)
 
     def __iter__(self) -> Iterator[Expression]:
@@ -208,7 +212,7 @@ def lookup(p: LookupParameters, index: int | None = None, update: bool = True) -
 @operation
 def _row(p: LookupParameters, index: int, update: bool) -> Expression:
     index = int(index)
-    if not 0 <= index < p._table.shape[0]:
+    if not 0 <= index < len(p):
         raise IndexError(f"row {index} of a table of {len(p)}")
     return Expression(p._read(index, index, update))
 

@@ -87,7 +87,7 @@ def pickneglogsoftmax(x: Expression, v: int) -> Expression:
     >>> round(dy.pickneglogsoftmax(dy.inputVector([0, 0]), 1).value(), 4)
     0.6931
     """
-    if not 0 <= v < (x._tensor.shape[-1] if x._tensor.ndim else 1):
+    if v < 0:
         raise IndexError(f"pickneglogsoftmax: element {v} of dimensions {x.dim()[0]}")
     return Expression(_loss_of(x, v), x._batch)
 

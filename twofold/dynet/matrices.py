@@ -25,6 +25,10 @@ def affine_transform(exprs: Sequence[Expression]) -> Expression:
     >>> dy.affine_transform([b, w, dy.inputVector([3, 4])]).value()
     [4.0, 12.0]
     """
+    if len(exprs) == 3:
+        bias, matrix, x = exprs
+        if bias._batch == 1 and matrix._batch == 1 and matrix._tensor.ndim == 2 and x._tensor.ndim:
+            return Expression(x._tensor @ matrix._tensor + bias._tensor, x._batch)
     exprs = list(exprs)
     if len(exprs) % 2 == 0:
         raise ValueError(f"affine_transform takes a bias and pairs of matrix and vector, not {len(exprs)}")

@@ -207,7 +207,12 @@ def concatenate(xs: Iterable[Expression], d: int = 0) -> Expression:
     >>> dy.concatenate([dy.inputVector([1, 2]), dy.scalarInput(3)]).value()
     [1.0, 2.0, 3.0]
     """
-    tensors, batch = _of_one_batch("concatenate", list(xs), d + 1)
+    items = xs if isinstance(xs, list) else list(xs)
+    if d == 0 and len(items) > 1:
+        tensors = [x._tensor for x in items if x._batch == 1 and x._tensor.ndim == 1]
+        if len(tensors) == len(items):
+            return Expression(_cat(tensors))
+    tensors, batch = _of_one_batch("concatenate", items, d + 1)
     return Expression(_cat(tensors, -1 - d) if len(tensors) > 1 else tensors[0], batch)
 
 

@@ -16,6 +16,7 @@ from twofold.optim.optimizer import rule
 
 _zeros_like = CREATION["zeros_like"]
 _clipped = rule("clipped_gradient")
+_mean, _square, _adam = rule("adam_mean"), rule("adam_square"), rule("adam_parameter_late_epsilon")
 
 Values = tuple[Any, ...]
 """The new values of a parameter and of what belongs to it."""
@@ -137,7 +138,9 @@ class Trainer:
         return kept
 
     def _update_whole(self, parameter: Any, scale: Any, decay: float) -> None:
-        stored, gradient = parameter._stored(), self._whole_gradient(parameter)
+        gradient = self._whole_gradient(parameter)
+        parameter._clear()
+        stored = parameter._stored()
         kept = self._state.get(id(parameter))
         if gradient is not None or kept:
             if gradient is None:
@@ -150,7 +153,6 @@ class Trainer:
             stored._assign(new)
             for target, value in zip(kept, others):
                 target._assign(value)
-        parameter._clear()
         if decay:
             stored._assign(stored * (1 - decay))
 
@@ -336,11 +338,17 @@ class AdamTrainer(Trainer):
 
     def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
         one, two = self._betas
-        means, squares = kept[0] * one + g * (1 - one), kept[1] * two + g * g * (1 - two)
+        corrections = 1 - one ** (self._steps + 1), 1 - two ** (self._steps + 1)
+        if xp is numpy:
+            means, squares = kept[0] * one + g * (1 - one), kept[1] * two + g * g * (1 - two)
+        else:  # one pass over the memory each
+            means, squares = _mean(g, kept[0], one), _square(g, kept[1], two)
         largest = xp.maximum(kept[2], squares) if self._states == 3 else squares
-        step = self._steps + 1
-        rate = self.learning_rate * math.sqrt(1 - two**step) / (1 - one**step)
-        new = x - means / (xp.sqrt(largest) + self._eps) * rate
+        if xp is numpy:
+            rate = self.learning_rate * math.sqrt(corrections[1]) / corrections[0]
+            new = x - means / (xp.sqrt(largest) + self._eps) * rate
+        else:
+            new = _adam(x, means, largest, self.learning_rate, *corrections, self._eps)
         return (new, means, squares, largest)[: self._states + 1]
 
 
