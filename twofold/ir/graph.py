@@ -44,8 +44,8 @@ class Graph:
         return rewrite(self.outputs, replace)
 
     def rebuilt(self, make: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
-        """The graph with every node made again, see ``rebuild``."""
-        return Graph(self.input_types, rebuild(self.outputs, make))
+        """The graph with every node made again, bottom-up: ``make(node, inputs)`` gives what stands for it."""
+        return Graph(self.input_types, remade(self.outputs, make))
 
 
 _NODE_BYTES = 512
@@ -68,9 +68,29 @@ def rebuild(outputs: Sequence[Node], make: Callable[[Node, tuple[T, ...]], T]) -
     return tuple([done[output.id] for output in outputs])
 
 
+def remade(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Node]) -> tuple[Node, ...]:
+    """As ``rebuild``, for nodes that mostly stay: only what changes costs memory."""
+    changed: dict[int, Node] = {}
+    for node in topological(outputs):
+        inputs = node.inputs
+        if changed:
+            for value in inputs:
+                if value.id in changed:
+                    inputs = tuple([changed.get(value.id, value) for value in inputs])
+                    break
+        made = make(node, inputs)
+        if made is not node:
+            changed[node.id] = made
+    return tuple([changed.get(output.id, output) for output in outputs])
+
+
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The operation of ``node`` on other inputs of the same types."""
-    return node if inputs == node.inputs else make_node(node.op, node.attrs, inputs, node.type)
+    return (
+        node
+        if inputs is node.inputs or inputs == node.inputs
+        else make_node(node.op, node.attrs, inputs, node.type)
+    )
 
 
 def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> tuple[Node, ...]:
@@ -80,4 +100,4 @@ def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> 
         substitute = replace(node)
         return with_inputs(node, inputs) if substitute is None else substitute
 
-    return rebuild(outputs, make)
+    return remade(outputs, make)

@@ -77,13 +77,22 @@ def rewrite_bottom_up(
 ) -> Graph:
     """``graph`` with rewrites applied where they match, until none does (each rewrite makes a node smaller)."""
     changed: set[int] = set()
+    known: dict[Op, Sequence[Rewrite]] = {}
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
         current = with_inputs(node, inputs)
-        simpler = _simplified(current, by_op, by_kind) if inputs else current
-        if simpler is not current:
-            changed.add(node.id)
-        return simpler
+        rules = known.get(current.op)
+        if rules is None:
+            op = current.op
+            rules = known[op] = (*by_kind.get(op.kind, ()), *by_op.get(op, ()))
+        if rules and inputs:
+            for rule in rules:
+                simpler = rule(current)
+                if simpler is not None:
+                    if simpler is not current:
+                        changed.add(node.id)
+                    return simpler
+        return current
 
     for _ in range(_MOST_ROUNDS):
         changed.clear()
@@ -92,13 +101,3 @@ def rewrite_bottom_up(
             return graph
         graph = made
     return graph
-
-
-def _simplified(
-    node: Node, by_op: Mapping[Op, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
-) -> Node:
-    for rule in (*by_kind.get(node.op.kind, ()), *by_op.get(node.op, ())):
-        result = rule(node)
-        if result is not None:
-            return result
-    return node

@@ -33,15 +33,17 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
                 last_read[index] = number
     found: list[tuple[int, int]] = []
     taken: set[int] = set()
+    given: set[int] = set()
     for number, instruction in enumerate(instructions):
         for source, target in _candidates(instruction):
             if (
                 number >= first
                 and last_read[source] == number
                 and source not in taken
-                and all(target != other for _, other in found)
+                and target not in given
             ):
                 taken.add(source)
+                given.add(target)
                 found.append((source, target))
     return found
 

@@ -187,10 +187,12 @@ class Analysis:
         if len(own) > 1 and not self._cheap(node):
             return False
         cost = operation_cost(node) if self.fuse else 1
-        if any(self._sizes.get(owner, 0) + cost > LARGEST_EXPRESSION for owner in own):
-            return False
+        sizes, most = self._sizes, LARGEST_EXPRESSION - cost
         for owner in own:
-            self._sizes[owner] = self._sizes.get(owner, 0) + cost
+            if sizes.get(owner, 0) > most:
+                return False
+        for owner in own:
+            sizes[owner] = sizes.get(owner, 0) + cost
         return True
 
     def _cheap(self, node: Node) -> bool:
