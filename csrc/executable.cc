@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "batch_run.h"
 #include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
@@ -14,6 +15,7 @@ Settings settings;
 
 namespace {
 
+constexpr size_t kMostFused = 512;           // entries of a trace that runs in batches, beyond which fusing all of it takes too long
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
 auto& executables = *new Cache<Executable>("executables", 4);
@@ -105,7 +107,8 @@ Executable::Executable(CanonicalTrace c) : canonical(std::move(c)) {}
 Executable::~Executable() = default;
 
 size_t Executable::memory() const {
-  return sizeof *this + canonical.memory() + memory_of(uses_) + (fused_ ? fused_->memory() : 0);
+  return sizeof *this + canonical.memory() + memory_of(uses_) + (fused_ ? fused_->memory() : 0) +
+         (batches_ ? batches_->memory() : 0);
 }
 
 void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
@@ -176,28 +179,59 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
   try {
     used = next_use();
     const Tier tier = settings.tier;
-    if (!fused_ && tier != Tier::kFirstSight && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
-    const bool fused = fused_ && (tier == Tier::kFused || (tier == Tier::kAuto && choice_.runs_program()));
+    const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching != Batching::kAtOnce);
+    if (!fused_ && whole && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
+    const bool fused = fused_ && whole && (tier == Tier::kFused || choice_.runs_program());
     TierChoice::Run timed(choice_, fused);
     bool alone = !fused;
     if (fused) {
       ProgramRef program = fused_;
       if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts)) return false;
-    } else if (!run_first_sight(inputs, outputs, provenance, interrupts)) {
+    } else if (!(tier == Tier::kAuto ? run_apart(inputs, outputs, provenance, interrupts)
+                                     : run_first_sight(inputs, outputs, provenance, interrupts))) {
       return false;
     }
-    if (tier != Tier::kAuto || alone == fused) return true;
+    if (tier != Tier::kAuto || !whole || alone == fused) return true;
     const TraceFamilyRef family = family_.lock();
     timed.done();
     choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
-    const bool several = canonical.trace.entries.size() > 1;  // one alone has its program
-    return !several || !choice_.should_compile(family.get()) || ask_for_fused(false, provenance, interrupts);
+    const size_t entries = canonical.trace.entries.size();
+    const bool worth_fusing = entries > 1 && !(batches_ && entries > kMostFused);  // one alone has its program
+    return !worth_fusing || !choice_.should_compile(family.get()) || ask_for_fused(false, provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();
   }
   return false;
+}
+
+bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts) {
+  const bool batching = settings.batching != Batching::kOff;
+  if (batching && (!looked_for_batches_ || (batches_ && !batches_->holds(inputs)))) {
+    looked_for_batches_ = true;
+    for (const Entry& entry : canonical.trace.entries) {
+      if (!program_of(entry.signature)) return run_first_sight(inputs, outputs, provenance, interrupts);  // which says why
+    }
+    batches_ = BatchPlan::make(canonical, inputs);
+    if (batches_) executables.charge(batches_->memory());
+  }
+  const std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
+  if (!plan) return run_first_sight(inputs, outputs, provenance, interrupts);
+  try {
+    if (run_batches(canonical, *plan, inputs, outputs, interrupts)) return true;
+    note_interrupted_compile(interrupts);
+    return false;
+  } catch (const KernelError&) {
+    // One call at a time finds the line that failed.
+  } catch (const std::bad_alloc&) {
+    // Perhaps the values fit in the order of the program; if not, this finds the line that asks for too much.
+  } catch (const PythonError&) {
+    if (interrupts.raised() || !is_worded_error()) throw;
+    PyErr_Clear();
+  }
+  outputs.clear();
+  return run_first_sight(inputs, outputs, provenance, interrupts);
 }
 
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,

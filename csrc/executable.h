@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "batch_plan.h"
 #include "buffer.h"
 #include "location.h"
 #include "tier_choice.h"
@@ -15,9 +16,13 @@ namespace twofold {
 
 enum class Tier : uint8_t { kAuto, kFirstSight, kFused };
 
+// kAtOnce runs every trace in batches that can be, and plans each launch at first sight, for tests.
+enum class Batching : uint8_t { kOff, kAuto, kAtOnce };
+
 struct Settings {
   Tier tier = Tier::kAuto;
   int64_t node_budget = 50000;
+  Batching batching = Batching::kAuto;
 };
 extern Settings settings;
 
@@ -55,6 +60,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // `alone` is set where operations had to run one by one after all.
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
+  // In batches where that is worth it, else one operation after the other.
+  bool run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.
   bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
@@ -65,6 +72,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ProgramRef fused_;
   TierChoice choice_;
   std::weak_ptr<TraceFamily> family_;
+  std::shared_ptr<const BatchPlan> batches_;
+  bool looked_for_batches_ = false;
   bool met_ = false;  // its family has been looked for
   std::vector<uint32_t> uses_;   // by entry, outputs counted
 };

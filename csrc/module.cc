@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "autocast.h"
+#include "batch_program.h"
 #include "cache.h"
 #include "call_memo.h"
 #include "compiled.h"
@@ -72,6 +73,7 @@ const HookSlot kHooks[] = {
     {"template_gradients", &hooks.template_gradients},
     {"template_program", &hooks.template_program},
     {"plan_trace", &hooks.plan_trace},
+    {"plan_batch", &hooks.plan_batch},
     {"anomaly", &hooks.anomaly},
 };
 
@@ -308,6 +310,10 @@ nb::dict statistics() {
   out["fused_dropped"] = dropped_programs();
   out["trace_plans"] = trace_family_counts.plans;
   out["trace_plan_uses"] = trace_family_counts.uses;
+  out["batched_traces"] = batch_counts.traces;
+  out["batch_launches"] = batch_counts.launches;
+  out["batched_calls"] = batch_counts.calls;
+  out["batch_plans"] = batch_counts.plans;
   out["predicted_flushes"] = recorder.predicted_flushes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
@@ -428,6 +434,22 @@ void bind_functions(nb::module_& m) {
   m.def("add_trace_plan", [](nb::handle capsule, nb::handle encoded) {
     if (!executable_in(capsule)->add_plan(encoded.ptr())) throw nb::python_error();
   }, nb::arg("executable"), nb::arg("encoded").none());
+  m.def("add_batch_plan", [](nb::handle capsule, nb::handle encoded) {
+    BatchFamily* family = batch_in(capsule.ptr());
+    if (!family || !family->add_plan(encoded.ptr())) throw nb::python_error();
+  }, nb::arg("family"), nb::arg("encoded").none());
+  m.def("ask_again_for_batch", [](nb::handle capsule) {
+    if (BatchFamily* family = batch_in(capsule.ptr())) family->ask_again();
+    else throw nb::python_error();
+  });
+  m.def("set_batching", [](const std::string& name) {
+    static const char* const names[] = {"off", "auto", "at_once"};
+    const auto before = static_cast<size_t>(settings.batching);
+    const auto found = std::find(std::begin(names), std::end(names), name);
+    if (found == std::end(names)) throw nb::value_error("batching is off, auto or at_once");
+    settings.batching = static_cast<Batching>(found - std::begin(names));
+    return std::string(names[before]);
+  });
   m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);

@@ -2,6 +2,7 @@
 
 #include "signature.h"
 
+#include "batch_program.h"
 #include "cache.h"
 #include "trace.h"
 #include "executable.h"
@@ -224,6 +225,7 @@ size_t Signature::memory() const {
     total += sizeof *plan + memory_of(plan->gradients);
     for (const Gradient& gradient : plan->gradients) total += memory_of(gradient.used);
   }
+  for (const auto& batch : batches) total += batch->memory();
   return total + (values ? memory_of(*values) : 0);
 }
 

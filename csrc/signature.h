@@ -41,6 +41,7 @@ struct Attributes {
 };
 using AttributesRef = Held<Attributes>;
 
+class BatchFamily;
 struct Signature;
 using SignatureRef = Held<Signature>;
 struct Template;
@@ -102,6 +103,7 @@ struct Signature {
   int8_t checks_values = -1;   // -1 until Python has been asked
   std::vector<std::unique_ptr<GradientPlan>> gradients;  // by what is wanted
   ProgramRef program;
+  std::vector<std::shared_ptr<BatchFamily>> batches;
   uint64_t hash;
 };
 
@@ -145,6 +147,7 @@ struct Hooks {
   PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
   PyObject* plan_trace = nullptr;         // (executable, which numbers are symbols, wait, locations of its first and last entry) -> whether a plan comes
+  PyObject* plan_batch = nullptr;         // (family, op, attrs, input types, which have the leading axis, its length) -> whether a plan may come
   PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
   PyObject* size_class = nullptr;         // of shapes, a tuple
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor

@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         kaiser_window,
     )
     from twofold.func import vmap
+    from twofold.runtime.batching import no_batching
     from twofold.runtime.fusing import wait_for_compiler
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save

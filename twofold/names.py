@@ -23,6 +23,7 @@ NAMES: dict[str, dict[str, str]] = {
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),
         "twofold.func": "vmap",
+        "twofold.runtime.batching": "no_batching",
         "twofold.runtime.fusing": "wait_for_compiler",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",

@@ -145,6 +145,7 @@ _HOOKS: dict[str, Any] = {
 _LATE_HOOKS = {
     "display": "twofold.frontend.display",
     "locate_error": "twofold.runtime.misuse",
+    "plan_batch": "twofold.runtime.fusing",
     "plan_trace": "twofold.runtime.fusing",
     "template_gradients": "twofold.runtime.templates",
     "template_of": "twofold.runtime.templates",

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from twofold import _core
 from twofold.config import config
 from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes
+from twofold.ir.op import Op
+from twofold.ir.types import TensorType
 from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.portable import PortableProgram, inlined
-from twofold.runtime.templates import template_trace
+from twofold.runtime.templates import template_batch, template_trace
 from twofold.runtime.tracing import graph_of_entry
 
 _LONG = 200
@@ -63,24 +68,30 @@ def _note(
         log_compile(executable, place, program, waited)
 
 
-def _work(item: tuple[Any, tuple[bool, ...] | None, tuple[int, int]]) -> None:
-    executable, varies, place = item
+def _in_background(work: Callable[[], object], again: Callable[[], None], place: Callable[[], str]) -> None:
     try:
-        if varies is None:
-            _fuse(executable, place, False)
-        else:
-            _plan(executable, varies, place, False)
+        work()
     except MemoryError:
-        _core.ask_again(executable)  # there may be memory later; until then operations run one by one
+        again()  # there may be memory later; until then operations run one by one
     except BaseException as error:
         if "compile" in config.log:
-            from twofold.runtime.compile_log import log, place_of
+            from twofold.runtime.compile_log import log
 
-            log("compile", f"{place_of(*place)}: failed, operations run one by one: {error!r}")
+            log("compile", f"{place()}: failed, operations run one by one: {error!r}")
         raise
 
 
-_background = Background(_work, "twofold-compile")
+def _place_of(place: tuple[int, int]) -> str:
+    from twofold.runtime.compile_log import place_of
+
+    return place_of(*place)
+
+
+_background = Background(lambda item: _in_background(*item), "twofold-compile")
+
+
+def _submit(executable: Any, place: tuple[int, int], work: Callable[[], object]) -> bool:
+    return _background.submit((work, partial(_core.ask_again, executable), partial(_place_of, place)))
 
 
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
@@ -89,10 +100,11 @@ def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
     ``first`` and ``last`` are the locations of its first and last entry in this run. False if that is not possible
     now.
     """
+    place = first, last
     if wait or not config.background_compile:
-        _fuse(executable, (first, last), True)
+        _fuse(executable, place, True)
         return True
-    return _background.submit((executable, None, (first, last)))
+    return _submit(executable, place, partial(_fuse, executable, place, False))
 
 
 def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int, last: int) -> bool:
@@ -100,9 +112,36 @@ def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int
 
     False if no plan comes.
     """
+    place = first, last
     if wait or not config.background_compile:
-        return _plan(executable, varies, (first, last), True)
-    return _background.submit((executable, varies, (first, last)))
+        return _plan(executable, varies, place, True)
+    return _submit(executable, place, partial(_plan, executable, varies, place, False))
+
+
+def _plan_batch(
+    family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
+) -> None:
+    found = template_batch(op, attrs, types, flags, count)
+    _core.add_batch_plan(family, None if found is None else found[0])
+    if "compile" in config.log:
+        from twofold.runtime.compile_log import log
+
+        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
+        log("compile", f"{op.name} of {', '.join(map(str, types))} for many calls at once: {kernels}")
+
+
+def plan_batch(
+    family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
+) -> bool:
+    """Plan calls of one operation as one over a new leading axis of those operands that ``flags`` name.
+
+    In the background, if there is one. False if no plan comes now.
+    """
+    work = partial(_plan_batch, family, op, attrs, types, flags, count)
+    if config.background_compile:
+        return _background.submit((work, partial(_core.ask_again_for_batch, family), lambda: op.name))
+    work()
+    return True
 
 
 def wait_for_compiler() -> None:

@@ -48,6 +48,10 @@ class Stats:
         templates_refused: Calls that have no plan for symbolic sizes.
         trace_plans: Whole traces planned for symbolic sizes.
         trace_plan_uses: Traces that such a plan served.
+        batched_traces: Traces that ran in batches.
+        batch_launches: Launches of several calls as one.
+        batched_calls: The calls that these stood for.
+        batch_plans: Programs planned for any number of calls.
         kernels: Kernels whose machine code is in memory.
         kernels_compiled: Kernels that LLVM compiled.
         compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
@@ -74,6 +78,10 @@ class Stats:
     templates_refused: int
     trace_plans: int
     trace_plan_uses: int
+    batched_traces: int
+    batch_launches: int
+    batched_calls: int
+    batch_plans: int
     kernels: int
     kernels_compiled: int
     compile_seconds: float
@@ -141,6 +149,10 @@ def stats() -> Stats:
         templates_refused=core["templates_refused"],
         trace_plans=core["trace_plans"],
         trace_plan_uses=core["trace_plan_uses"],
+        batched_traces=core["batched_traces"],
+        batch_launches=core["batch_launches"],
+        batched_calls=core["batched_calls"],
+        batch_plans=core["batch_plans"],
         kernels=compiler.known,
         kernels_compiled=compiler.compiled,
         compile_seconds=SPENT.kernel_seconds,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from twofold.autodiff.batch import batch_graph, with_samples
 from twofold.autodiff.factors import Form
 from twofold.config import config
 from twofold.dtypes import BY_CODE
@@ -266,3 +267,24 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Graph
             graphs[key] = stable_graph(op, own, [node.type for node in arguments])
         values.append(graphs[key].inline(arguments)[0])
     return Graph(types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+
+
+def template_batch(
+    op: Op, attrs: Attributes, types: Sequence[TensorType], flags: Sequence[bool], count: int
+) -> tuple[Any, CompiledProgram] | None:
+    """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
+
+    None if it has no such program.
+    """
+    graph = stable_graph(op, attrs, types)
+
+    def make(facts: Facts) -> Any:
+        recording = Recording([count], [2], facts, strict=True)
+        (size,) = recording.inputs
+        own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
+        inputs = [input_node(k, type) for k, type in enumerate(own)]
+        ((output, _),) = batch_graph(graph, inputs, flags)
+        return planned(recording, Graph(own, [output]), 0)
+
+    found: tuple[Any, CompiledProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
+    return found

@@ -1,0 +1,348 @@
+#include "batch_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "cache.h"
+
+namespace twofold {
+namespace {
+
+constexpr uint32_t kFewest = 48;             // entries of a trace that is worth looking through
+constexpr int64_t kLargeOperand = 16 << 10;  // bytes from which two uses make an operand one that calls share
+constexpr uint32_t kManyUses = 16;           // the same for any operand
+constexpr int64_t kLargestRow = 64 << 10;    // bytes of a call from which it stands alone
+constexpr size_t kShortestChain = 16;        // calls; shorter ones may rather stand beside each other
+constexpr uint32_t kNone = UINT32_MAX;
+
+struct KeyHash {
+  size_t operator()(const std::vector<int64_t>& key) const { return hash_bytes(key.data(), key.size() * sizeof(int64_t)); }
+};
+
+}  // namespace
+
+class BatchPlanner {
+ public:
+  BatchPlanner(const CanonicalTrace& canonical, void* const* leaves)
+      : canonical_(canonical), trace_(canonical.trace), leaves_(leaves), plan_(std::make_shared<BatchPlan>()) {}
+
+  std::shared_ptr<const BatchPlan> make() {
+    if (trace_.entries.size() < kFewest) return nullptr;
+    unite_numbers();
+    count_uses();
+    give_keys();
+    find_chains();
+    if (keys_.size() > trace_.entries.size() / 2) return nullptr;
+    schedule();
+    if (plan_->launches.size() > trace_.entries.size() / 2) return nullptr;
+    find_operands();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Key {
+    uint32_t signature = 0;
+    uint64_t depths = 0;       // sum over its entries
+    uint32_t count = 0;
+    std::vector<uint32_t> ready;
+  };
+
+  bool is_number(size_t leaf) const { return trace_.leaves[leaf]->weak && trace_.leaves[leaf]->shape.empty(); }
+
+  // Python numbers of one type and value are one operand.
+  void unite_numbers() {
+    std::vector<uint32_t> same(trace_.leaves.size());
+    std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> known;
+    for (uint32_t k = 0; k < same.size(); ++k) {
+      same[k] = k;
+      if (!is_number(k)) continue;
+      int64_t bits = 0;
+      const auto nbytes = static_cast<uint32_t>(trace_.leaves[k]->nbytes);
+      std::memcpy(&bits, leaves_[k], std::min<size_t>(nbytes, sizeof bits));
+      if (nbytes > sizeof bits) continue;
+      same[k] = known.emplace(std::vector<int64_t>{trace_.leaves[k]->id, bits}, k).first->second;
+      if (same[k] != k) plan_->numbers_.push_back({k, same[k], nbytes});
+    }
+    plan_->refs = trace_.refs;
+    for (Ref& ref : plan_->refs) {
+      if (ref < 0) ref = ~static_cast<Ref>(same[static_cast<size_t>(~ref)]);
+    }
+  }
+
+  void count_uses() {
+    of_entry_.assign(trace_.entries.size(), 0);
+    of_leaf_.assign(trace_.leaves.size(), 0);
+    for (Ref ref : plan_->refs) ++(ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)]);
+  }
+
+  bool is_shared(Ref ref) const {
+    const uint32_t uses = ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)];
+    return uses >= kManyUses || (uses >= 2 && trace_.type_of_ref(ref)->nbytes >= kLargeOperand);
+  }
+
+  // The number of an op instance in this trace.
+  uint32_t number_of(Signature* signature) {
+    return signatures_.emplace(signature, static_cast<uint32_t>(signatures_.size())).first->second;
+  }
+
+  // Calls of one key may stand together. Calls of the same op instance on the same operands are one call.
+  void give_keys() {
+    const size_t n = trace_.entries.size();
+    key_.assign(n, 0);
+    depth_.assign(n, 0);
+    same_.resize(n);
+    std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> known, calls;
+    std::vector<uint32_t> plain;  // by op instance: the key of calls that share nothing
+    std::vector<int64_t> key;
+    for (uint32_t i = 0; i < n; ++i) {
+      const Entry& entry = trace_.entries[i];
+      Ref* refs = plan_->refs.data() + entry.first_ref;
+      const uint32_t signature = number_of(entry.signature);
+      int64_t varying = entry.signature->output->nbytes;
+      key.assign(1, signature);
+      for (uint32_t k = 0; k < entry.count; ++k) {
+        if (refs[k] >= 0) {
+          refs[k] = static_cast<Ref>(same_[static_cast<size_t>(refs[k])]);
+          depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(refs[k])] + 1);
+        }
+        if (is_shared(refs[k])) key.push_back((static_cast<int64_t>(k) << 32) | static_cast<uint32_t>(refs[k]));
+        else varying += trace_.type_of_ref(refs[k])->nbytes;
+      }
+      same_[i] = i;
+      if (key.size() == entry.count + size_t{1} && is_pure(entry.signature)) {
+        same_[i] = calls.emplace(key, i).first->second;
+        if (same_[i] != i) {
+          of_entry_[same_[i]] += of_entry_[i];
+          continue;
+        }
+      }
+      if (varying > kLargestRow || entry.count > 63 || !is_pure(entry.signature)) {
+        key_[i] = new_key(signature);
+      } else if (key.size() == 1) {
+        if (plain.size() <= signature) plain.resize(signature + 1, kNone);
+        if (plain[signature] == kNone) plain[signature] = new_key(signature);
+        key_[i] = plain[signature];
+      } else {
+        auto [found, added] = known.emplace(key, 0);
+        if (added) found->second = new_key(signature);
+        key_[i] = found->second;
+      }
+      keys_[key_[i]].depths += depth_[i];
+      ++keys_[key_[i]].count;
+    }
+  }
+
+  // Calls of one op instance that read each the one before, which nobody else reads, such as a sum of many terms.
+  void find_chains() {
+    const size_t n = trace_.entries.size();
+    std::vector<uint8_t> stays(n, 0);
+    for (Ref ref : canonical_.outputs) {
+      if (ref >= 0) stays[static_cast<size_t>(ref)] = 1;
+    }
+    std::vector<uint32_t> uses(n, 0), before(n, kNone);
+    for_each_edge([&](uint32_t, uint32_t from) { ++uses[from]; });
+    carried_.assign(n, -1);
+    last_.resize(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      last_[i] = i;
+      if (same_[i] != i) continue;
+      const Entry& entry = trace_.entries[i];
+      const Ref* refs = plan_->refs.data() + entry.first_ref;
+      for (uint32_t k = 0; k < entry.count && before[i] == kNone; ++k) {
+        const Ref ref = refs[k];
+        if (ref < 0 || uses[static_cast<size_t>(ref)] != 1 || stays[static_cast<size_t>(ref)]) continue;
+        const auto j = static_cast<uint32_t>(ref);
+        if (trace_.entries[j].signature != entry.signature || (before[j] != kNone && carried_[j] != static_cast<int32_t>(k))) continue;
+        before[i] = j;
+        carried_[i] = static_cast<int32_t>(k);
+      }
+    }
+    std::vector<uint8_t> continued(n, 0);
+    for (uint32_t i = 0; i < n; ++i) {
+      if (before[i] != kNone) continued[before[i]] = 1;
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+      if (before[i] != kNone && !continued[i]) make_chain(i, before);
+    }
+  }
+
+  void make_chain(uint32_t last, const std::vector<uint32_t>& before) {
+    std::vector<uint32_t> chain{last};
+    while (before[chain.back()] != kNone) chain.push_back(before[chain.back()]);
+    if (chain.size() < kShortestChain) return;
+    std::reverse(chain.begin(), chain.end());
+    const uint32_t key = new_key(key_signature(last));
+    uint32_t depth = 0;
+    for (uint32_t i : chain) {
+      Key& old = keys_[key_[i]];
+      old.depths -= depth_[i];
+      --old.count;
+      last_[i] = last;
+      for_each_operand(i, [&](uint32_t from) {
+        if (last_[from] != last) depth = std::max(depth, depth_[from] + 1);
+      });
+    }
+    keys_[key] = Key{keys_[key].signature, depth, 1, {}};
+    key_[last] = key;
+    chains_.emplace(last, std::move(chain));
+  }
+
+  uint32_t key_signature(uint32_t i) const { return keys_[key_[i]].signature; }
+
+  // Functions of the host may have effects of their own.
+  static bool is_pure(const Signature* signature) { return !signature->program || !signature->program->has_host; }
+
+  uint32_t new_key(uint32_t signature) {
+    keys_.push_back(Key{});
+    keys_.back().signature = signature;
+    return static_cast<uint32_t>(keys_.size() - 1);
+  }
+
+  // Of the keys that have ready calls the one whose calls stand lowest on average goes first, with all that are ready: an
+  // agenda, as in Neubig, Goldberg and Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs" (2017).
+  void schedule() {
+    const size_t n = trace_.entries.size();
+    std::vector<uint32_t> pending(n, 0), first_user(n + 1, 0);
+    auto inside = [&](uint32_t user, uint32_t from) { return last_[user] == last_[from] && user != from; };
+    for_each_edge([&](uint32_t user, uint32_t from) { first_user[from + 1] += !inside(user, from); });
+    for (size_t i = 0; i < n; ++i) first_user[i + 1] += first_user[i];
+    std::vector<uint32_t> users(first_user[n]), next(first_user.begin(), first_user.end() - 1);
+    for_each_edge([&](uint32_t user, uint32_t from) {
+      if (inside(user, from)) return;
+      users[next[from]++] = last_[user];
+      ++pending[last_[user]];
+    });
+    plan_->members.reserve(n);
+    std::vector<uint32_t> available;
+    auto make_ready = [&](uint32_t i) {
+      Key& key = keys_[key_[i]];
+      if (key.ready.empty()) available.push_back(key_[i]);
+      key.ready.push_back(i);
+    };
+    for (uint32_t i = 0; i < n; ++i) {
+      if (same_[i] == i && last_[i] == i && pending[i] == 0) make_ready(i);
+    }
+    plan_->launch_of.assign(n, kNone);
+    plan_->row_of.assign(n, 0);
+    while (!available.empty()) {
+      auto lowest = std::min_element(available.begin(), available.end(), [&](uint32_t a, uint32_t b) { return comes_before(keys_[a], keys_[b]); });
+      Key& key = keys_[*lowest];
+      *lowest = available.back();
+      available.pop_back();
+      std::vector<uint32_t> ready = std::move(key.ready);
+      key.ready.clear();
+      const auto chain = chains_.find(ready[0]);
+      if (chain != chains_.end()) add_chain(chain->second);
+      else add_launch(ready);
+      for (uint32_t i : ready) {
+        for (uint32_t k = first_user[i]; k < first_user[i + 1]; ++k) {
+          if (--pending[users[k]] == 0) make_ready(users[k]);
+        }
+      }
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+      plan_->launch_of[i] = plan_->launch_of[same_[i]];
+      plan_->row_of[i] = plan_->row_of[same_[i]];
+    }
+  }
+
+  static bool comes_before(const Key& a, const Key& b) {
+    const uint64_t left = a.depths * b.count, right = b.depths * a.count;
+    return left != right ? left < right : a.ready.front() < b.ready.front();
+  }
+
+  template <class Visit>
+  void for_each_edge(Visit visit) const {
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      if (same_[i] == i) for_each_operand(i, [&](uint32_t from) { visit(i, from); });
+    }
+  }
+
+  template <class Visit>
+  void for_each_operand(uint32_t i, Visit visit) const {
+    const Entry& entry = trace_.entries[i];
+    const Ref* refs = plan_->refs.data() + entry.first_ref;
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (refs[k] >= 0) visit(static_cast<uint32_t>(refs[k]));
+    }
+  }
+
+  void add_launch(const std::vector<uint32_t>& ready) {
+    const auto number = static_cast<uint32_t>(plan_->launches.size());
+    const auto first = static_cast<uint32_t>(plan_->members.size());
+    for (uint32_t row = 0; row < ready.size(); ++row) {
+      plan_->launch_of[ready[row]] = number;
+      plan_->row_of[ready[row]] = row;
+      plan_->members.push_back(ready[row]);
+    }
+    plan_->launches.push_back(Launch{trace_.entries[ready[0]].signature, first, static_cast<uint32_t>(ready.size()), 0, 0});
+  }
+
+  void add_chain(const std::vector<uint32_t>& chain) {
+    add_launch(chain);
+    plan_->launches.back().carried = carried_[chain.back()];
+    for (uint32_t i : chain) plan_->row_of[i] = 0;
+  }
+
+  void find_operands() {
+    plan_->uses.assign(plan_->launches.size(), 0);
+    for (Launch& launch : plan_->launches) {
+      launch.first_operand = static_cast<uint32_t>(plan_->operands.size());
+      const uint32_t count = trace_.entries[plan_->members[launch.first_member]].count;
+      for (uint32_t k = 0; k < count; ++k) {
+        const LaunchOperand found = operand_of(launch, k);
+        if (found.kind != LaunchOperand::kShared) launch.mask |= Entry::mask_bit(k);
+        plan_->operands.push_back(found);
+      }
+    }
+    for_each_edge([&](uint32_t, uint32_t from) { ++plan_->uses[plan_->launch_of[from]]; });
+    for (Ref ref : canonical_.outputs) {
+      if (ref >= 0) ++plan_->uses[plan_->launch_of[static_cast<size_t>(ref)]];
+    }
+  }
+
+  LaunchOperand operand_of(const Launch& launch, uint32_t position) const {
+    auto ref_of = [&](uint32_t row) {
+      return plan_->refs[trace_.entries[plan_->members[launch.first_member + row]].first_ref + position];
+    };
+    const Ref first = ref_of(0);
+    bool shared = true, rows = first >= 0;
+    for (uint32_t row = 1; row < launch.members && (shared || rows); ++row) {
+      const Ref ref = ref_of(row);
+      shared = shared && ref == first;
+      rows = rows && ref >= 0 && plan_->launch_of[static_cast<size_t>(ref)] == plan_->launch_of[static_cast<size_t>(first)] &&
+             plan_->row_of[static_cast<size_t>(ref)] == plan_->row_of[static_cast<size_t>(first)] + row;
+    }
+    return {shared ? LaunchOperand::kShared : rows ? LaunchOperand::kRows : LaunchOperand::kEach, first};
+  }
+
+  const CanonicalTrace& canonical_;
+  const Trace& trace_;
+  void* const* leaves_;
+  std::shared_ptr<BatchPlan> plan_;
+  std::vector<uint32_t> of_entry_, of_leaf_;  // uses
+  std::vector<uint32_t> key_, depth_, same_;  // by entry; same_: the equal call that stands for it
+  std::vector<uint32_t> last_;                // by entry: the last of its chain, or itself
+  std::vector<int32_t> carried_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> chains_;  // by last entry
+  std::vector<Key> keys_;
+  std::unordered_map<Signature*, uint32_t> signatures_;
+};
+
+std::shared_ptr<const BatchPlan> BatchPlan::make(const CanonicalTrace& canonical, void* const* leaves) {
+  return BatchPlanner(canonical, leaves).make();
+}
+
+bool BatchPlan::holds(void* const* leaves) const {
+  return std::all_of(numbers_.begin(), numbers_.end(), [leaves](const Number& number) {
+    return std::memcmp(leaves[number.leaf], leaves[number.same_as], number.nbytes) == 0;
+  });
+}
+
+size_t BatchPlan::memory() const {
+  return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(launch_of) +
+         memory_of(row_of) + memory_of(uses) + memory_of(numbers_);
+}
+
+}  // namespace twofold

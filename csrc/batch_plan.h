@@ -1,0 +1,57 @@
+// A trace as launches: calls of one op instance that are ready together and share their large operands run as one. Which
+// calls stand together changes no bit: a row of a batch has the bits that it has alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trace.h"
+
+namespace twofold {
+
+// Where the operands of a launch in one position come from.
+struct LaunchOperand {
+  enum Kind : uint8_t {
+    kShared,  // one value for all calls
+    kRows,    // consecutive rows of what one launch left
+    kEach,    // another value for each call
+  };
+  Kind kind;
+  Ref first;  // the operand of the first call
+};
+
+struct Launch {
+  Signature* signature;  // held by the trace
+  uint32_t first_member, members;  // see BatchPlan::members
+  uint32_t first_operand;
+  uint64_t mask;         // positions that are not shared
+  int32_t carried = -1;  // of a chain the position that reads the call before; its calls run in turn, and only the last stays
+
+  bool is_chain() const { return carried >= 0; }
+};
+
+class BatchPlan {
+ public:
+  // Null where calls would hardly stand together. `leaves` holds the memory of each leaf.
+  static std::shared_ptr<const BatchPlan> make(const CanonicalTrace& canonical, void* const* leaves);
+  // Numbers that decide which calls stand together are what they were when the plan was made.
+  bool holds(void* const* leaves) const;
+  size_t memory() const;
+
+  std::vector<Launch> launches;
+  std::vector<uint32_t> members;          // entries, in the order of the launches
+  std::vector<LaunchOperand> operands;    // by launch and position
+  std::vector<Ref> refs;                  // as those of the trace, equal calls and numbers made one
+  std::vector<uint32_t> launch_of, row_of;  // by entry
+  std::vector<uint32_t> uses;             // by launch: how many operands of other launches, and results, lie there
+
+ private:
+  friend class BatchPlanner;
+  struct Number {
+    uint32_t leaf, same_as, nbytes;
+  };
+  std::vector<Number> numbers_;
+};
+
+}  // namespace twofold

@@ -1,0 +1,102 @@
+#include <Python.h>
+
+#include "batch_program.h"
+
+#include "cache.h"
+#include "executable.h"
+#include "guard.h"
+
+namespace twofold {
+
+BatchCounts batch_counts{};
+
+namespace {
+
+constexpr int64_t kWorthPlanning = 256;  // calls: about what planning one program costs
+
+using BatchFamilyRef = std::shared_ptr<BatchFamily>;
+
+void release_batch(PyObject* capsule) { delete static_cast<BatchFamilyRef*>(PyCapsule_GetPointer(capsule, kBatchCapsule)); }
+
+// Asks Python for a plan; false with a Python error set.
+bool ask(Signature* signature, const BatchFamilyRef& family, int64_t count) {
+  auto owned = std::make_unique<BatchFamilyRef>(family);
+  PyObject* capsule = PyCapsule_New(owned.get(), kBatchCapsule, guarded<release_batch>);
+  if (!capsule) return false;
+  static_cast<void>(owned.release());
+  PyObject* types = types_tuple(signature->inputs.data(), signature->inputs.size());
+  PyObject* flags = PyTuple_New(static_cast<Py_ssize_t>(signature->inputs.size()));
+  for (size_t k = 0; flags && k < signature->inputs.size(); ++k) {
+    PyTuple_SET_ITEM(flags, static_cast<Py_ssize_t>(k), Py_NewRef(family->mask >> k & 1 ? Py_True : Py_False));
+  }
+  PyObject* result = types && flags ? PyObject_CallFunction(hooks.plan_batch, "OOOOOL", capsule, signature->operation->python,
+                                                            signature->attributes->tuple, types, flags, static_cast<long long>(count))
+                                    : nullptr;
+  if (result != Py_True) family->ask_again();
+  Py_XDECREF(flags);
+  Py_XDECREF(types);
+  Py_DECREF(capsule);
+  Py_XDECREF(result);
+  return result != nullptr;
+}
+
+}  // namespace
+
+ProgramRef BatchFamily::program_for(int64_t count) {
+  for (const auto& [number, program] : recent_) {
+    if (number == count) return program;
+  }
+  for (size_t k = 0; k < plans_.list.size(); ++k) {
+    ProgramRef made = plans_.list[k].instantiate(&count);
+    if (!made) continue;
+    plans_.used(k);
+    if (recent_.size() == kRecent) recent_.erase(recent_.begin());
+    recent_.emplace_back(count, made);
+    return made;
+  }
+  return nullptr;
+}
+
+bool BatchFamily::wants_plan(int64_t count) {
+  calls_ += count;
+  if (asked_ || calls_ < (settings.batching == Batching::kAtOnce ? 1 : kWorthPlanning) || !plans_.may_add()) return false;
+  ++plans_.attempts;
+  return asked_ = true;
+}
+
+bool BatchFamily::add_plan(PyObject* encoded) {
+  if (encoded == Py_None) return true;  // stays asked: there is none
+  asked_ = false;
+  ProgramTemplate made;
+  if (!made.read(encoded)) return false;
+  plans_.list.insert(plans_.list.begin(), std::move(made));
+  ++batch_counts.plans;
+  return true;
+}
+
+size_t BatchFamily::memory() const {
+  size_t total = sizeof *this + memory_of(recent_);
+  for (const ProgramTemplate& plan : plans_.list) total += plan.memory();
+  for (const auto& [count, program] : recent_) total += program->memory();
+  return total;
+}
+
+bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out) {
+  BatchFamilyRef family;
+  for (const BatchFamilyRef& known : signature->batches) {
+    if (known->mask == mask) family = known;
+  }
+  if (!family) signature->batches.push_back(family = std::make_shared<BatchFamily>(mask));
+  *out = family->program_for(count);
+  if (*out || !family->wants_plan(count)) return true;
+  if (!ask(signature, family, count)) return false;
+  *out = family->program_for(count);
+  return true;
+}
+
+BatchFamily* batch_in(PyObject* capsule) {
+  auto* held = static_cast<BatchFamilyRef*>(PyCapsule_GetPointer(capsule, kBatchCapsule));
+  return held ? held->get() : nullptr;
+}
+
+}  // namespace twofold

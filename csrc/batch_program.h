@@ -1,0 +1,50 @@
+// Calls of one operation on operands of one type as a single program over a new leading axis, of any length.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "template.h"
+
+namespace twofold {
+
+// The programs of an op instance whose operands named in `mask` have the leading axis.
+class BatchFamily {
+ public:
+  explicit BatchFamily(uint64_t operands) : mask(operands) {}
+
+  const uint64_t mask;
+  // The program for `count` calls; null where there is none, or none yet.
+  ProgramRef program_for(int64_t count);
+  // Whether Python is to be asked for a program now: when the calls so far outweigh making it.
+  bool wants_plan(int64_t count);
+  // What Python made, or None where these calls cannot be one; false with a Python error set.
+  bool add_plan(PyObject* encoded);
+  // The plan that was asked for does not come now.
+  void ask_again() { asked_ = false; }
+  size_t memory() const;
+
+ private:
+  static constexpr size_t kRecent = 16;
+
+  Plans<ProgramTemplate> plans_;
+  std::vector<std::pair<int64_t, ProgramRef>> recent_;  // the last programs, by number of calls
+  int64_t calls_ = 0;
+  bool asked_ = false;
+};
+
+constexpr const char* kBatchCapsule = "twofold.batch";
+
+// The program of `count` calls of an op instance, null where there is none; false with a Python error set.
+bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out);
+// The family that a capsule given to Python stands for; null with a Python error set.
+BatchFamily* batch_in(PyObject* capsule);
+
+struct BatchCounts {
+  uint64_t traces, launches, calls, plans;  // traces run in batches, launches of several calls, these calls, programs planned
+};
+extern BatchCounts batch_counts;
+
+}  // namespace twofold

@@ -1,0 +1,229 @@
+"""Equal calls of a trace run as one: which calls stand together changes no bit of a value or a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import twofold as torch
+from tests.core.in_child import run
+from twofold import _core, nn
+from twofold.config import config
+
+WIDTH = 7
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Every launch of several calls is planned for them the first time, where that can be."""
+    torch.wait_for_compiler()
+    _core.flush()
+    before = _core.set_batching("at_once")
+    try:
+        with config.scoped(background_compile=False):
+            yield
+            _core.flush()
+    finally:
+        _core.set_batching(before)
+
+
+def weight(seed: int, *shape: int) -> Any:
+    values = numpy.random.default_rng(seed).normal(size=shape).astype(numpy.float32)
+    return torch.tensor(values, requires_grad=True)
+
+
+class Tree:
+    """Weights of a network over trees, and its cells."""
+
+    def __init__(self) -> None:
+        self.table = weight(1, 11, WIDTH)
+        self.both, self.bias = weight(2, 3 * WIDTH, 2 * WIDTH), weight(3, 3 * WIDTH)
+        self.own, self.vector = weight(4, WIDTH, WIDTH), weight(5, WIDTH)
+
+    def parameters(self) -> list[Any]:
+        return [self.table, self.both, self.bias, self.own, self.vector]
+
+    def leaf(self, word: int) -> Any:
+        return torch.tanh(self.table[word])
+
+    def gate(self, a: Any, b: Any) -> Any:
+        i, o, u = nn.functional.linear(torch.cat([a, b]), self.both, self.bias).chunk(3)
+        return torch.sigmoid(o) * torch.tanh(torch.sigmoid(i) * u + a)
+
+    def product(self, a: Any, b: Any) -> Any:
+        return torch.relu(self.own @ a) + b * self.vector
+
+    def norm(self, a: Any, b: Any) -> Any:
+        return nn.functional.layer_norm(a + b, (WIDTH,)) * 0.5 - torch.softmax(b, 0)
+
+
+Shape = Any  # a word, or (name of a cell, left, right)
+
+LEAVES = st.integers(0, 10)
+SHAPES = st.recursive(
+    LEAVES,
+    lambda below: st.tuples(
+        st.sampled_from(["gate", "product", "norm", "read", "detached", "dropout"]), below, below
+    ),
+    max_leaves=14,
+)
+
+
+def value(net: Tree, shape: Shape) -> Any:
+    if isinstance(shape, int):
+        return net.leaf(shape)
+    name, *below = shape
+    a, b = (value(net, part) for part in below)
+    if name == "read":  # ends a batch in the middle
+        return net.gate(a, b) if float(a.sum()) > 0 else net.product(b, a)
+    if name == "detached":
+        return net.gate(a.detach(), b)
+    if name == "dropout":
+        return nn.functional.dropout(net.product(a, b), 0.3)
+    return getattr(net, name)(a, b)
+
+
+def outcome(shapes: list[Shape], split: bool) -> list[bytes]:
+    """Values and gradients of a loss over all shapes."""
+    torch.manual_seed(3)
+    net = Tree()
+    values = [value(net, shape) for shape in shapes]
+    seen: list[bytes] = []
+    if values[0].requires_grad:
+        values[0].register_hook(lambda gradient: gradient * 2)
+    losses = [(one * one).sum() for one in values]
+    if split:
+        seen += [loss.detach().numpy().tobytes() for loss in losses]
+    total = 0
+    for loss in losses:
+        total = total + loss
+    total.backward()
+    gradients = [p.grad for p in net.parameters()]
+    seen += [one.detach().numpy().tobytes() for one in values]
+    return seen + [b"" if one is None else one.numpy().tobytes() for one in gradients]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(SHAPES, min_size=3, max_size=12), st.booleans())
+def test_values_and_gradients_have_the_same_bits_in_batches(shapes: list[Shape], split: bool) -> None:
+    with at_once():
+        with torch.no_batching():
+            expected = outcome(shapes, split)
+        assert outcome(shapes, split) == expected
+
+
+def balanced(depth: int, word: int = 0) -> Shape:
+    return (
+        word % 11
+        if depth == 0
+        else ("gate", balanced(depth - 1, word * 2), balanced(depth - 1, word * 2 + 1))
+    )
+
+
+def test_equal_calls_run_as_one() -> None:
+    with at_once():
+        outcome([balanced(3)] * 8, False)
+        before = torch.stats()
+        outcome([balanced(3)] * 9, False)  # another trace
+        after = torch.stats()
+    assert after.batched_traces > before.batched_traces
+    calls, launches = after.batched_calls - before.batched_calls, after.batch_launches - before.batch_launches
+    assert calls > 1000
+    assert launches < 150  # three levels of cells of some 12 calls, forward and backward
+
+
+def test_without_batching_calls_run_one_by_one() -> None:
+    with at_once(), torch.no_batching():
+        before = torch.stats().batched_traces
+        outcome([balanced(3)] * 7, False)
+        assert torch.stats().batched_traces == before
+    with pytest.raises(RuntimeError), torch.no_batching():
+        raise RuntimeError
+    with at_once():
+        outcome([balanced(2)] * 11, False)
+    assert torch.stats().batched_traces > before
+
+
+def each_on(xs: list[Any], f: Callable[[Any], Any]) -> list[bytes]:
+    ys = [f(x) for x in xs]
+    return [y.numpy().tobytes() for y in ys]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bfloat16, torch.bool])
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 3)])
+def test_dtypes_and_shapes(dtype: Any, shape: tuple[int, ...]) -> None:
+    generator = numpy.random.default_rng(0)
+    arrays = [torch.tensor(generator.integers(0, 2, shape)).to(dtype) for _ in range(40)]
+    for x in arrays:
+        x.numpy() if dtype is not torch.bfloat16 else x.float().numpy()
+
+    def f(x: Any) -> Any:
+        y = torch.where(x > 0, x, x + x).sum(-1) if shape else x * 2 + x
+        return (y.reshape(-1).flip(0) * 3).float()
+
+    with at_once():
+        with torch.no_batching():
+            expected = each_on(arrays, f)
+        assert each_on(arrays, f) == expected
+
+
+def test_numbers_that_changed_part_the_calls_anew() -> None:
+    """The trace is the same; which calls share an operand is not."""
+    x = torch.arange(12.0).reshape(3, 4)
+    x.numpy()
+
+    def rows(scales: list[float]) -> list[bytes]:
+        return [y.numpy().tobytes() for y in [torch.tanh(x * scale) + scale for scale in scales]]
+
+    with at_once():
+        for scales in ([0.5] * 40, [float(k) for k in range(40)], [0.5, 2.0] * 20, [0.5] * 40):
+            with torch.no_batching():
+                expected = rows(scales)
+            assert rows(scales) == expected
+
+
+def test_equal_results_do_not_share_memory() -> None:
+    with at_once():
+        made = [torch.zeros(3) + 1 for _ in range(40)]
+        arrays = [one.numpy() for one in made]
+    arrays[0][0] = 7
+    assert all(array[0] == 1 for array in arrays[1:])
+
+
+def test_an_error_inside_a_batch_names_its_line() -> None:
+    table = weight(1, 5, 3)
+    index = [torch.tensor(k % 5) for k in range(60)]
+    index[41] = torch.tensor(5)
+    with at_once(), pytest.raises(IndexError, match="test_batches.py"):
+        rows = [torch.tanh(torch.index_select(table, 0, k.reshape(1))) for k in index]
+        torch.cat(rows).sum().item()
+
+
+def test_host_functions_keep_their_order_and_their_number() -> None:
+    xs = [torch.tensor([float(k % 3), 1.0, -2.0]) for k in range(60)]
+    with at_once():
+        assert [torch.sort(torch.tanh(x)).indices.tolist() for x in xs] == [
+            numpy.argsort(numpy.tanh(x.numpy()), kind="stable").tolist() for x in xs
+        ]
+
+
+def long_chains_are_one_launch() -> None:
+    """A sum of many terms is no chain of launches, whoever reads its end."""
+    config.background_compile = False
+    total = 0
+    for k in range(300):
+        total = total + torch.tanh(torch.full((5,), float(k)))
+    numpy.testing.assert_allclose(
+        total.numpy(), numpy.full(5, numpy.tanh(numpy.arange(300.0)).sum()), rtol=1e-6
+    )
+    assert torch.stats().batched_traces == 1
+
+
+def test_long_chains_are_one_launch() -> None:
+    run("from tests.core.test_batches import *; long_chains_are_one_launch()")
