@@ -31,9 +31,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static": {
         "twofold.static": (
             "array by_run checks contrib coordination ctc datasets distributions errors examples filled "
-            "graph_util image initializers layers linalg logs losses math metrics nn nn_more random "
-            "reordering rnn_cell sampling segments selection sparse special summary train variable_rows "
-            "logging=logs"
+            "graph_util image initializers layers linalg logs losses math metrics nn random reordering "
+            "rnn_cell sampling segments selection sparse special summary train variable_rows logging=logs"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -150,17 +149,16 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.nn": {
         "twofold.static": "rnn_cell",
         "twofold.static.convolution": (
-            "atrous_conv2d conv1d conv2d conv2d_backprop_input conv2d_transpose conv3d depthwise_conv2d "
-            "separable_conv2d"
+            "atrous_conv2d conv1d conv2d conv2d_backprop_input conv2d_transpose conv3d convolution "
+            "depthwise_conv2d depthwise_conv2d_native separable_conv2d"
         ),
         "twofold.static.ctc": "ctc_greedy_decoder ctc_loss",
-        "twofold.static.nn_more": (
-            "batch_norm_with_global_normalization convolution depthwise_conv2d_native "
-            "embedding_lookup_sparse fused_batch_norm log_poisson_loss max_pool_with_argmax "
-            "normalize_moments pool quantized_relu_x sufficient_statistics weighted_moments zero_fraction"
-        ),
+        "twofold.static.embeddings": "embedding_lookup embedding_lookup_sparse",
+        "twofold.static.moments": "moments normalize_moments sufficient_statistics weighted_moments",
+        "twofold.static.normalization_layers": "fused_batch_norm",
         "twofold.static.pooling": (
-            "avg_pool avg_pool3d local_response_normalization lrn max_pool max_pool3d"
+            "avg_pool avg_pool3d local_response_normalization lrn max_pool max_pool3d max_pool_with_argmax "
+            "pool"
         ),
         "twofold.static.random": "multinomial",
         "twofold.static.reordering": "batch_to_space depth_to_space space_to_batch space_to_depth",

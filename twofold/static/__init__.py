@@ -75,7 +75,6 @@ if TYPE_CHECKING:
         math,
         metrics,
         nn,
-        nn_more,
         random,
         reordering,
         rnn_cell,

@@ -7,7 +7,8 @@ from typing import Any
 
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, ops
-from twofold.static.define import Number, numbers, operation, sizes
+from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
+from twofold.static.flow import failed
 
 _NAMES = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
@@ -330,3 +331,28 @@ def separable_conv2d(
     """
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
     return _conv2d(apart, pointwise_filter, 1, "VALID", data_format, None, name=name or "separable_conv2d")
+
+
+depthwise_conv2d_native = depthwise_conv2d
+
+
+def convolution(
+    input: Any,
+    filter: Any,
+    padding: str,
+    strides: Sequence[int] | None = None,
+    dilation_rate: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+) -> Any:
+    """The convolution of as many spatial axes as ``filter`` has, one to three."""
+    value, kernel = convert_to_tensor(input), convert_to_tensor(filter)
+    count = kernel.type_.ndim - 2
+    functions: dict[int, Any] = {1: conv1d, 2: conv2d, 3: conv3d}
+    if count not in functions:
+        what = f"a filter of {kernel.type_.ndim} axes"
+        raise failed("convolution", ArgumentError(what, "Give one to three spatial axes."))
+    layout = data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count]
+    steps, apart = [list(given or [1] * count) for given in (strides, dilation_rate)]
+    options = {"data_format": layout, "dilations": apart, "name": name}
+    return functions[count](value, kernel, steps, padding, **options)

@@ -11,11 +11,9 @@ from twofold.ops.base import apply, ops
 from twofold.ops.random import draw_uniform
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.array import _indices, concat, gather, reshape, shape
-from twofold.static.control import name_scope
+from twofold.static.array import _indices, reshape
 from twofold.static.define import (
     Number,
-    Tensors,
     as_tensor,
     axis_of,
     convert_to_tensor,
@@ -25,7 +23,6 @@ from twofold.static.define import (
     whole,
 )
 from twofold.static.filled import top_k as top_k
-from twofold.static.math import clip_by_norm
 from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid
 from twofold.static.math import softplus as softplus
@@ -41,31 +38,27 @@ if TYPE_CHECKING:
     from twofold.static.convolution import conv2d_backprop_input as conv2d_backprop_input
     from twofold.static.convolution import conv2d_transpose as conv2d_transpose
     from twofold.static.convolution import conv3d as conv3d
+    from twofold.static.convolution import convolution as convolution
     from twofold.static.convolution import depthwise_conv2d as depthwise_conv2d
+    from twofold.static.convolution import depthwise_conv2d_native as depthwise_conv2d_native
     from twofold.static.convolution import separable_conv2d as separable_conv2d
     from twofold.static.ctc import ctc_greedy_decoder as ctc_greedy_decoder
     from twofold.static.ctc import ctc_loss as ctc_loss
-    from twofold.static.nn_more import (
-        batch_norm_with_global_normalization as batch_norm_with_global_normalization,
-    )
-    from twofold.static.nn_more import convolution as convolution
-    from twofold.static.nn_more import depthwise_conv2d_native as depthwise_conv2d_native
-    from twofold.static.nn_more import embedding_lookup_sparse as embedding_lookup_sparse
-    from twofold.static.nn_more import fused_batch_norm as fused_batch_norm
-    from twofold.static.nn_more import log_poisson_loss as log_poisson_loss
-    from twofold.static.nn_more import max_pool_with_argmax as max_pool_with_argmax
-    from twofold.static.nn_more import normalize_moments as normalize_moments
-    from twofold.static.nn_more import pool as pool
-    from twofold.static.nn_more import quantized_relu_x as quantized_relu_x
-    from twofold.static.nn_more import sufficient_statistics as sufficient_statistics
-    from twofold.static.nn_more import weighted_moments as weighted_moments
-    from twofold.static.nn_more import zero_fraction as zero_fraction
+    from twofold.static.embeddings import embedding_lookup as embedding_lookup
+    from twofold.static.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
+    from twofold.static.moments import moments as moments
+    from twofold.static.moments import normalize_moments as normalize_moments
+    from twofold.static.moments import sufficient_statistics as sufficient_statistics
+    from twofold.static.moments import weighted_moments as weighted_moments
+    from twofold.static.normalization_layers import fused_batch_norm as fused_batch_norm
     from twofold.static.pooling import avg_pool as avg_pool
     from twofold.static.pooling import avg_pool3d as avg_pool3d
     from twofold.static.pooling import local_response_normalization as local_response_normalization
     from twofold.static.pooling import lrn as lrn
     from twofold.static.pooling import max_pool as max_pool
     from twofold.static.pooling import max_pool3d as max_pool3d
+    from twofold.static.pooling import max_pool_with_argmax as max_pool_with_argmax
+    from twofold.static.pooling import pool as pool
     from twofold.static.random import multinomial as multinomial
     from twofold.static.reordering import batch_to_space as batch_to_space
     from twofold.static.reordering import depth_to_space as depth_to_space
@@ -88,6 +81,24 @@ elu = renamed("Elu", "elu", "features")
 selu = renamed("Selu", "selu", "features")
 softsign = renamed("Softsign", "softsign", "features")
 swish = renamed("Swish", "silu", "features")
+
+
+@operation("ZeroFraction")
+def zero_fraction(value: Any) -> Any:
+    """The share of elements that are zero.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.zero_fraction([0.0, 1.0, 0.0, 3.0])))
+    0.5
+    """
+    return ops.mean(ops.cast(ops.equal(value, 0), "float32"))
+
+
+@operation("QuantizedReluX")
+def quantized_relu_x(features: Any, max_value: Any) -> Any:
+    """``features`` limited to 0 ... ``max_value``."""
+    return ops.minimum(ops.relu(features), max_value)
 
 
 @operation("LeakyRelu")
@@ -270,6 +281,33 @@ def weighted_cross_entropy_with_logits(
     return _weighted_cross_entropy(labels if targets is None else targets, logits, pos_weight, name=name)
 
 
+@operation("LogPoissonLoss")
+def _poisson(targets: Any, log_input: Any, full: Number) -> Any:
+    loss = ops.subtract(ops.exp(log_input), ops.multiply(log_input, targets))
+    if not full:
+        return loss
+    near = ops.add(
+        ops.subtract(ops.multiply(targets, ops.log(targets)), targets),
+        ops.multiply(ops.log(ops.multiply(targets, 6.283185307179586)), 0.5),
+    )
+    inside = ops.logical_and(ops.greater_equal(targets, 0.0), ops.less_equal(targets, 1.0))
+    return ops.add(loss, ops.where(inside, 0.0, near))
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Any:
+    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])))
+    [1. 1.]
+    """
+    given = convert_to_tensor(log_input)
+    return _poisson(convert_to_tensor(targets, given.dtype), given, compute_full_loss, name=name)
+
+
 @operation("L2Loss")
 def l2_loss(t: Any) -> Any:
     """Half the sum of squares.
@@ -344,91 +382,6 @@ def dropout(
     return define("Dropout", _dropped, (), keywords, name or "dropout", frozenset({"shape"}), True).outputs[0]
 
 
-def embedding_lookup(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    validate_indices: bool = True,
-    max_norm: Any = None,
-) -> Any:
-    """Rows of ``params`` by number, scaled down to norms of at most ``max_norm`` if that is given.
-
-    ``params`` may be a table in several parts, of which "mod" takes rows in turn and "div" one after the other.
-    ``validate_indices`` changes nothing: numbers are always checked.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     table = tf.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
-    ...     print(session.run(tf.nn.embedding_lookup(table, [2, 0])))
-    [[4. 5.]
-     [0. 1.]]
-    """
-    if partition_strategy not in ("mod", "div"):
-        raise ValueError(
-            f"embedding_lookup: partition_strategy {partition_strategy!r}, at {here()}. Use 'mod' or 'div'."
-        )
-    tables = list(params) if isinstance(params, (list, tuple)) else [params]
-    given = convert_to_tensor(ids)
-    with name_scope(name, "embedding_lookup"):
-        if len(tables) > 1:
-            rows = _rows_of_parts(given, [shape(table)[0] for table in tables], partition_strategy == "div")
-            found = gather(concat(tables, 0), rows)
-        else:
-            found = gather(tables[0], given)
-        if max_norm is None:
-            return found
-        return clip_by_norm(found, max_norm, list(range(given.type_.ndim, found.type_.ndim)))
-
-
-@operation("EmbeddingRows")
-def _rows_of_parts(ids: Any, counts: Tensors, div: Number) -> Any:
-    """The places of rows in all parts of a table behind each other."""
-    parts, counts = len(counts), [ops.cast(count, ids.dtype) for count in counts]
-    if not div:
-        part, row = ops.remainder(ids, parts), ops.floor_divide(ids, parts)
-    else:
-        total: Any = counts[0]
-        for count in counts[1:]:
-            total = ops.add(total, count)
-        each, extra = ops.floor_divide(total, parts), ops.remainder(total, parts)
-        part = ops.maximum(
-            ops.floor_divide(ids, ops.add(each, 1)),
-            ops.floor_divide(ops.subtract(ids, extra), ops.maximum(each, 1)),
-        )
-        larger = ops.less(part, extra)
-        row = ops.where(
-            larger,
-            ops.remainder(ids, ops.add(each, 1)),
-            ops.remainder(ops.subtract(ids, extra), ops.maximum(each, 1)),
-        )
-    start: Any = ops.multiply(ids, 0)
-    for k, count in enumerate(counts[:-1]):
-        start = ops.add(start, ops.where(ops.greater(part, k), count, 0))
-    return ops.add(start, row)
-
-
-@operation("Moments", several=True)
-def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
-    found = axis_of(axes)
-    mean = ops.mean(x, found, True)
-    variance = ops.mean(ops.square(ops.subtract(x, ops.stop_gradient(mean))), found, bool(keepdims))
-    return [mean if keepdims else ops.mean(x, found, False), variance]
-
-
-def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
-) -> Any:
-    """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.moments([[1.0, 2.0], [3.0, 6.0]], [0])))
-    (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
-    """
-    return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
-
-
 @operation("BatchNormalization")
 def _normalised(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: Any) -> Any:
     factor = ops.rsqrt(ops.add(variance, epsilon))
@@ -454,6 +407,22 @@ def batch_normalization(
     [-1.  1.]
     """
     return _normalised(x, mean, variance, offset, scale, variance_epsilon, name=name or "batchnorm")
+
+
+def batch_norm_with_global_normalization(
+    t: Any,
+    m: Any,
+    v: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Any:
+    """``batch_normalization`` with ``gamma`` only where it is wanted."""
+    return batch_normalization(
+        t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
+    )
 
 
 @operation("L2Normalize")

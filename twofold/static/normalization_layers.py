@@ -14,6 +14,7 @@ from twofold.static.define import convert_to_tensor
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
+from twofold.static.moments import moments
 from twofold.static.pooling import channels_first
 from twofold.static.scopes import get_variable, variable_scope
 from twofold.static.variables import update
@@ -121,7 +122,7 @@ class _Layer:
         return nn.batch_normalization(self.tensor, mean, variance, beta, gamma, self.epsilon)
 
     def _by_batch(self) -> list[Any]:
-        mean, variance = nn.moments(self.tensor, self.over)
+        mean, variance = moments(self.tensor, self.over)
         kept = _unbiased(self.tensor, self.axis, variance) if self.unbiased else variance
         return [self._normalized(mean, variance), mean, kept]
 
@@ -182,7 +183,7 @@ def fused_batch_norm(
             what = f"fused_batch_norm: mean and variance are needed without training, at {here()}"
             raise ArgumentError(what, "Give both.")
         return normalized(mean, variance), convert_to_tensor(mean), convert_to_tensor(variance)
-    centre, spread = nn.moments(value, [place for place in range(value.type_.ndim) if place != axis])
+    centre, spread = moments(value, [place for place in range(value.type_.ndim) if place != axis])
     made, kept = normalized(centre, spread), _unbiased(value, axis, spread)
     if exponential_avg_factor != 1.0:
         rest = 1.0 - exponential_avg_factor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.ops.pooling import need_planes
@@ -13,11 +14,15 @@ from twofold.ops.windows import INSIDE
 from twofold.runtime.tracing import here
 from twofold.static.define import (
     Number,
+    convert_to_tensor,
+    counted,
     numbers,
     operation,
     whole,
 )
 from twofold.static.docstrings import declared as _declared
+from twofold.static.flow import failed
+from twofold.static.math import cast
 
 
 def _spans(
@@ -188,3 +193,82 @@ def local_response_normalization(
 
 
 lrn = local_response_normalization
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """The largest element ("MAX") or mean ("AVG") of windows over one, two or three spatial axes."""
+    count = len(window_shape)
+    rate = dilation_rate if dilations is None else dilations
+    apart = [1] * count if rate is None else list(rate)
+    functions: dict[tuple[str, int], Any] = {
+        ("MAX", 1): max_pooling1d,
+        ("AVG", 1): average_pooling1d,
+        ("MAX", 2): max_pooling2d,
+        ("AVG", 2): average_pooling2d,
+        ("MAX", 3): max_pooling3d,
+        ("AVG", 3): average_pooling3d,
+    }
+    if (pooling_type, count) not in functions or any(rate != 1 for rate in apart):
+        what = f"{pooling_type!r} over {count} axes with dilations {apart}"
+        raise failed(
+            "pool", ArgumentError(what, "Use 'MAX' or 'AVG' over one to three axes, without dilation.")
+        )
+    return functions[pooling_type, count](
+        convert_to_tensor(input),
+        list(window_shape),
+        list(strides or [1] * count),
+        padding,
+        data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count],
+        name=name,
+    )
+
+
+@operation("MaxPoolWithArgmax", several=True)
+def _with_places(input: Any, size: Number, steps: Number, same: Number) -> Any:
+    (high, wide), (down, right) = (tuple(int(n) for n in numbers(value))[1:3] for value in (size, steps))
+    value = ops.movedim(input, -1, 1)
+    depth, (rows, columns) = value.shape[1], value.shape[2:]
+    top, bottom = _around(rows, high, down) if same else (0, 0)
+    left, more = _around(columns, wide, right) if same else (0, 0)
+    lowest = -float("inf")
+    padded = ops.pad(value, (left, more, top, bottom), value=lowest)
+    found, places = ops.max_pool2d(padded, (high, wide), (down, right), return_indices=True)
+    row = ops.subtract(ops.floor_divide(places, columns + left + more), top)
+    column = ops.subtract(ops.remainder(places, columns + left + more), left)
+    channel = ops.reshape(counted(depth, value), (1, depth, 1, 1))
+    flat = ops.add(ops.multiply(ops.add(ops.multiply(row, columns), column), depth), channel)
+    return [ops.movedim(found, 1, -1), ops.cast(ops.movedim(flat, 1, -1), int64)]
+
+
+def _around(size: int, window: int, step: int) -> tuple[int, int]:
+    total = max((-(-size // step) - 1) * step + window - size, 0)
+    return total // 2, total - total // 2
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    Targmax: Any = int64,
+    name: str | None = None,
+    include_batch_in_index: bool = False,
+) -> tuple[Any, Any]:
+    """The largest elements of windows, and their places ``(row * width + column) * channels + channel``."""
+    if include_batch_in_index or padding not in ("SAME", "VALID"):
+        what = f"padding is {padding!r} and include_batch_in_index {include_batch_in_index}"
+        raise failed(
+            "max_pool_with_argmax", ArgumentError(what, "Use 'SAME' or 'VALID', and places in the image.")
+        )
+    found, places = _with_places(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
+    return found, cast(places, Targmax)

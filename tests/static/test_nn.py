@@ -1,4 +1,4 @@
-"""Neural-network functions that programs use less, against NumPy and each other."""
+"""Moments, normalisation, pools and embeddings of ``tf.nn``, against NumPy and each other."""
 
 import numpy
 import pytest

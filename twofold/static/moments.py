@@ -1,0 +1,104 @@
+"""Means and variances: of a tensor at once, in parts, and weighted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.ops.base import ops
+from twofold.static import array, filled, math
+from twofold.static.control import name_scope
+from twofold.static.define import Number, axis_of, convert_to_tensor, full_of, operation
+
+
+@operation("Moments", several=True)
+def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
+    found = axis_of(axes)
+    mean = ops.mean(x, found, True)
+    variance = ops.mean(ops.square(ops.subtract(x, ops.stop_gradient(mean))), found, bool(keepdims))
+    return [mean if keepdims else ops.mean(x, found, False), variance]
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
+) -> Any:
+    """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.moments([[1.0, 2.0], [3.0, 6.0]], [0])))
+    (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
+    """
+    return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
+
+
+@operation("SufficientStatistics", several=True)
+def _statistics(x: Any, axes: Number, shift: Any, keepdims: Number) -> Any:
+    places = axis_of(axes)
+    places = (places,) if isinstance(places, int) else places
+    count = 1
+    for place in places:
+        count *= x.shape[place]
+    away = x if shift is None else ops.subtract(x, shift)
+    kept = bool(keepdims)
+    return [
+        full_of(count, (), x.dtype, x),
+        ops.sum(away, places, kept),
+        ops.sum(ops.square(away), places, kept),
+    ]
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any, Any, Any]:
+    """Count, sum and sum of squares over ``axes``, of ``x - shift``, and the shift.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     count, total, squares, shift = tf.nn.sufficient_statistics([1.0, 3.0], [0])
+    ...     print(session.run([count, total, squares]))
+    [np.float32(2.0), np.float32(4.0), np.float32(10.0)]
+    """
+    kept = bool(keep_dims if keepdims is None else keepdims)
+    moved = None if shift is None else convert_to_tensor(shift)
+    count, total, squares = _statistics(convert_to_tensor(x), axes, moved, kept, name=name)
+    return count, total, squares, moved
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Any, Any]:
+    """Mean and variance from what ``sufficient_statistics`` returns."""
+    with name_scope(name, "normalize"):
+        away = convert_to_tensor(mean_ss) / counts
+        mean = away if shift is None else away + shift
+        return mean, convert_to_tensor(variance_ss) / counts - math.square(away)
+
+
+def weighted_moments(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any]:
+    """Weighted mean and variance over ``axes``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 1.0])))
+    (np.float32(2.0), np.float32(1.0))
+    """
+    kept = bool(keep_dims if keepdims is None else keepdims)
+    with name_scope(name, "weighted_moments"):
+        value = convert_to_tensor(x)
+        weights = convert_to_tensor(frequency_weights, value.dtype) + filled.zeros_like(value)
+        total = math.reduce_sum(weights, axes, True)
+        mean = math.reduce_sum(weights * value, axes, True) / total
+        variance = math.reduce_sum(weights * math.square(value - mean), axes, True) / total
+        return (mean, variance) if kept else (array.squeeze(mean, axes), array.squeeze(variance, axes))
