@@ -6,7 +6,7 @@ that depend on the arguments of a loop have values only inside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from twofold.ir.types import TensorType
@@ -25,6 +25,31 @@ def source_of(value: Any) -> Source:
     found = owner_of(convert_to_tensor(value))
     assert found is not None
     return found
+
+
+def sources_of(operation: Operation) -> list[Source]:
+    """What an operation reads, or may read: its inputs, and the results of its branches."""
+    return [*operation.sources, *[source for branch in operation.branches for source in branch]]
+
+
+def above(
+    roots: Iterable[Operation], inside: bool = False, without: Iterable[Operation] = ()
+) -> Iterator[Operation]:
+    """``roots`` and all operations that they depend on, each once; not through those ``without``.
+
+    With ``inside`` also the operations in the bodies of loops and choices among them.
+    """
+    seen = set(without)
+    stack = list(roots)
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        yield operation
+        stack += [owner for owner, _ in sources_of(operation)]
+        if inside and operation.flow is not None:
+            stack += [inner for body in operation.flow.bodies for inner in body.operations]
 
 
 def tensor_of(source: Source) -> Tensor:
@@ -69,7 +94,7 @@ class Body:
                 continue
             seen.add(operation)
             self.operations.append(operation)
-            for source in (*operation.sources, *[item for branch in operation.branches for item in branch]):
+            for source in sources_of(operation):
                 if self._is_outside(source[0]):
                     captured[source] = None
                 else:

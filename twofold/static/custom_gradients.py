@@ -21,7 +21,7 @@ from twofold.ops.user_gradient import Pullback
 from twofold.runtime.closing import close
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static.bodies import Body, source_of, tensor_of, trace_body
+from twofold.static.bodies import Body, above, source_of, tensor_of, trace_body
 from twofold.static.define import as_tensor, convert_to_tensor, define
 from twofold.static.graph import Operation, Tensor, at_once
 from twofold.static.values import Source, read_of
@@ -204,19 +204,9 @@ def _fitting(operation: Operation, share: Any, value: Any) -> Any:
 
 def _variables_between(inputs: Sequence[Source], results: Sequence[Source]) -> list[Any]:
     """The trainable variables that ``results`` read, on paths that do not go through ``inputs``."""
-    found: dict[Any, None] = {}
-    seen = {owner for owner, _ in inputs}
-    stack = [owner for owner, _ in results]
-    while stack:
-        operation = stack.pop()
-        if operation in seen:
-            continue
-        seen.add(operation)
-        variable = read_of((operation, 0))
-        if variable is not None and variable.trainable:
-            found[variable] = None
-        stack += [owner for owner, _ in operation.sources]
-        stack += [owner for branch in operation.branches for owner, _ in branch]
+    between = above([owner for owner, _ in results], without=[owner for owner, _ in inputs])
+    read = {read_of((operation, 0)) for operation in between} - {None}
+    found = [variable for variable in read if variable.trainable]
     return sorted(found, key=lambda variable: variable.op.number)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.ops.base import apply
-from twofold.static.bodies import ARGUMENT
+from twofold.static.bodies import ARGUMENT, above, sources_of
 from twofold.static.flows import Flow
 from twofold.static.graph import Operation
 from twofold.static.values import Source, read_of
@@ -15,54 +15,22 @@ from twofold.static.values import Source, read_of
 
 def operations_between(roots: Sequence[Source], stops: set[Source]) -> list[Operation]:
     """The operations that ``roots`` depend on and that themselves depend on one of ``stops``, in order."""
-    above: set[Operation] = set()
-    stack = [owner for owner, _ in roots]
-    while stack:
-        operation = stack.pop()
-        if operation not in above:
-            above.add(operation)
-            stack += [source[0] for source in _sources(operation)]
     found: set[Operation] = set()
-    for operation in sorted(above, key=lambda operation: operation.number):
-        if any(source in stops or source[0] in found for source in _sources(operation)):
+    for operation in sorted(above(owner for owner, _ in roots), key=lambda operation: operation.number):
+        if any(source in stops or source[0] in found for source in sources_of(operation)):
             found.add(operation)
     return sorted(found, key=lambda operation: operation.number)
 
 
 def rules_above(roots: Sequence[Source]) -> list[Operation]:
     """The operations with gradients of the program's that ``roots`` depend on, also in bodies of loops and choices."""
-    found: dict[Operation, None] = {}
-    seen: set[Operation] = set()
-    stack = [owner for owner, _ in roots]
-    while stack:
-        operation = stack.pop()
-        if operation in seen:
-            continue
-        seen.add(operation)
-        if operation.gradient is not None:
-            found[operation] = None
-        stack += [owner for owner, _ in _sources(operation)]
-        if operation.flow is not None:
-            stack += [inner for body in operation.flow.bodies for inner in body.operations]
-    return list(found)
+    found = above([owner for owner, _ in roots], inside=True)
+    return [operation for operation in found if operation.gradient is not None]
 
 
 def depends_on_argument(operation: Operation) -> bool:
     """Whether an operation has a value only inside the body of a loop."""
-    seen: set[Operation] = set()
-    stack = [operation]
-    while stack:
-        above = stack.pop()
-        if above.type == ARGUMENT:
-            return True
-        if above not in seen:
-            seen.add(above)
-            stack += [owner for owner, _ in _sources(above)]
-    return False
-
-
-def _sources(operation: Operation) -> list[Source]:
-    return [*operation.sources, *[source for branch in operation.branches for source in branch]]
+    return any(found.type == ARGUMENT for found in above([operation]))
 
 
 class Derivative(Flow):

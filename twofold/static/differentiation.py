@@ -10,7 +10,7 @@ from twofold.frontend.transforms import second_derivatives
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
-from twofold.static.bodies import ARGUMENT, source_of, tensor_of
+from twofold.static.bodies import ARGUMENT, source_of, sources_of, tensor_of
 from twofold.static.custom_gradients import refuse_rules, rule_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
@@ -67,7 +67,7 @@ def _differentiable(operation: Operation) -> list[Source]:
     """The values that an operation may have derivatives by."""
     if operation.gradient is not None:
         return [operation.sources[place] for place in rule_of(operation).places]
-    return [*operation.sources, *[item for branch in operation.branches for item in branch]]
+    return sources_of(operation)
 
 
 def gradients(

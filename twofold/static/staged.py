@@ -14,7 +14,7 @@ from typing import Any
 from twofold import _core
 from twofold.errors import InvalidArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.bodies import source_of
+from twofold.static.bodies import source_of, sources_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan, call_python
 from twofold.static.replay import Demand, Request
@@ -250,9 +250,8 @@ class PartialRun:
         stack = [operation]
         while stack:
             above = stack.pop()
-            branches = [source for branch in above.branches for source in branch]
             sources = [(above, k) for k in range(len(above.outputs)) if above.type == "Placeholder"]
-            for source in (*sources, *above.sources, *branches):
+            for source in (*sources, *sources_of(above)):
                 if source in fed:
                     continue
                 if source in self.feeds:
