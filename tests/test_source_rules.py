@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES = 600
 FUNCTION_LINES = 60
-FOLDERS = ("twofold", "csrc", "tests", "bench", "docs", "tools", ".ci")
+FOLDERS = ("twofold", "csrc", "tests", "bench", "docs", "examples", "tools", ".ci")
 SUFFIXES = {".py", ".pyi", ".cc", ".h", ".md", ".toml", ".txt", ".cmake"}
 TOP_FILES = ("README.md", "Makefile", "CMakeLists.txt", "pyproject.toml", ".ci/run")
 

@@ -1,0 +1,81 @@
+"""A tree LSTM over dependency trees: tells from each word and what hangs on it the relation to its head.
+
+    python examples/treelstm.py --data train.tsv.gz
+
+Every sentence has a graph of its own, made by a recursive function. Children are summed up, as in Tai, Socher,
+Manning, Improved Semantic Representations from Tree-Structured LSTM Networks, 2015, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from training import run
+from trees import Sentence, numbered
+
+import twofold.dynet as dy
+
+
+class TreeLSTM:
+    """Scores of relations."""
+
+    def __init__(self, train: list[Sentence], size: int) -> None:
+        counts = Counter(word.form for sentence in train for word in sentence)
+        self.words = numbered(["?", *(form for form, count in counts.items() if count > 1)])
+        self.tags = numbered(["?", *(word.tag for sentence in train for word in sentence)])
+        self.relations = numbered(word.relation for sentence in train for word in sentence)
+        self.model = m = dy.ParameterCollection()
+        self.word_table = m.add_lookup_parameters((len(self.words), size))
+        self.tag_table = m.add_lookup_parameters((len(self.tags), size))
+        self.inputs = [m.add_parameters((size, size)) for _ in "iouf"]
+        self.hidden = [m.add_parameters((size, size)) for _ in "iouf"]
+        self.biases = [m.add_parameters(size, init=0) for _ in "iou"] + [m.add_parameters(size, init=1)]
+        self.output = m.add_parameters((len(self.relations), size))
+
+    def cell(self, x: dy.Expression, children: list[tuple[dy.Expression, dy.Expression]]) -> tuple:
+        wi, wo, wu, wf = self.inputs
+        ui, uo, uu, uf = self.hidden
+        bi, bo, bu, bf = self.biases
+        if children:
+            h = dy.esum([h for h, _ in children])
+            i, o, u = (
+                dy.affine_transform([b, w, x, v, h]) for b, w, v in ((bi, wi, ui), (bo, wo, uo), (bu, wu, uu))
+            )
+        else:
+            i, o, u = (dy.affine_transform([b, w, x]) for b, w in ((bi, wi), (bo, wo), (bu, wu)))
+        c = dy.cmult(dy.logistic(i), dy.tanh(u))
+        if children:
+            f = dy.affine_transform([bf, wf, x])
+            c = dy.esum([c, *(dy.cmult(dy.logistic(f + uf * h), cell) for h, cell in children)])
+        return dy.cmult(dy.logistic(o), dy.tanh(c)), c
+
+    def scores(self, sentence: Sentence) -> list[dy.Expression]:
+        """The scores of the relations of each word."""
+        children: list[list[int]] = [[] for _ in range(len(sentence) + 1)]
+        for place, word in enumerate(sentence):
+            children[word.head].append(place)
+        states: list = [None] * len(sentence)
+
+        def visit(place: int) -> tuple:
+            word = sentence[place]
+            x = self.word_table[self.words.get(word.form, 0)] + self.tag_table[self.tags.get(word.tag, 0)]
+            states[place] = self.cell(x, [visit(child) for child in children[place + 1]])
+            return states[place]
+
+        for root in children[0]:
+            visit(root)
+        return [self.output * h for h, _ in states]
+
+    def loss(self, sentence: Sentence) -> dy.Expression:
+        pairs = zip(self.scores(sentence), sentence)
+        return dy.esum(
+            [dy.pickneglogsoftmax(scores, self.relations[word.relation]) for scores, word in pairs]
+        )
+
+    def right(self, sentence: Sentence) -> int:
+        scores = dy.concatenate_cols(self.scores(sentence)).npvalue()
+        return sum(self.relations.get(word.relation) == one for word, one in zip(sentence, scores.argmax(0)))
+
+
+if __name__ == "__main__":
+    run((__doc__ or "").split("\n")[0], TreeLSTM)
