@@ -35,7 +35,8 @@ struct Pool {
   std::mutex mutex;
   std::vector<Block> free[kClasses];
   PoolStatistics statistics{0, 0, 0};
-  size_t most = 0;  // bytes in use at once, ever
+  size_t most = 0;   // bytes in use at once, ever
+  size_t slack = 0;  // bytes that may be cached beyond that: more where blocks are freed again and again
 
   void use(size_t capacity) {
     statistics.in_use += capacity;
@@ -76,11 +77,11 @@ void system_free(void* block, size_t capacity) noexcept {
   }
 }
 
-// What may be cached while `used` bytes are in use: no more than was ever in use at once, or little. A program whose sizes
-// change would hold the sum of all sizes else.
+// What may be cached while `used` bytes are in use: in all little more than was ever in use at once, up to a quarter where
+// blocks are freed to the system again and again. A program whose sizes change would hold the sum of all sizes else.
 size_t allowed_beside(const Pool& p, size_t used) {
   const size_t most = std::max(p.most, used);
-  return std::max(most + most / 16 - used, kSlack);
+  return std::max(most + std::min(most / 16 + p.slack, most / 4) - used, kSlack);
 }
 
 // A cached block of at most twice the size, where one of the size would be too many; null if there is none.
@@ -105,6 +106,7 @@ void make_way(Pool& p, size_t capacity) {
       if (block.capacity < kMapped) return;
       p.free[k].pop_back();
       p.statistics.cached -= block.capacity;
+      p.slack += block.capacity / 16;
       system_free(block.data, block.capacity);
     }
   }
