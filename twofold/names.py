@@ -91,7 +91,7 @@ NAMES: dict[str, dict[str, str]] = {
             "reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax arg_max argmin "
             "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n clip_by_value clip_by_norm "
             "global_norm clip_by_global_norm cumsum cumprod cast to_float to_double to_int32 to_int64 "
-            "linspace lin_space trace cross"
+            "to_complex64 to_complex128 to_bfloat16 linspace lin_space trace cross"
         ),
         "twofold.static.nn": "softmax",
         "twofold.static.platform": "app flags gfile",
@@ -126,9 +126,9 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.special": (
             "acosh asinh atanh lgamma digamma igamma igammac zeta conj angle polygamma real imag complex "
-            "to_complex64 to_complex128 to_bfloat16 bitcast saturate_cast scalar_mul lbeta "
-            "cumulative_logsumexp shape_n identity_n verify_tensor_all_finite check_numerics "
-            "broadcast_static_shape broadcast_dynamic_shape make_template"
+            "bitcast saturate_cast scalar_mul lbeta cumulative_logsumexp shape_n identity_n "
+            "verify_tensor_all_finite check_numerics broadcast_static_shape broadcast_dynamic_shape "
+            "make_template"
         ),
         "twofold.static.string_functions": (
             "as_string decode_raw read_file string_join string_to_number substr"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold.dtypes import float32, float64, int32, int64, string
+from twofold.dtypes import DType, bfloat16, complex64, complex128, float32, float64, int32, int64, string
 from twofold.errors import ArgumentError
 from twofold.ir.sizes import index
 from twofold.ops.base import apply, ops
@@ -492,48 +492,28 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return _cast(x, as_dtype(dtype), name=name)
 
 
-def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """``x`` as float32.
+def _cast_to(dtype: DType, title: str) -> Callable[..., Any]:
+    """``cast`` to one dtype; ``title`` names its operations, and in lower case the function."""
+    own = "to_" + title.removeprefix("To").lower()
+
+    def function(x: Any, name: str = title) -> Any:
+        return cast(x, dtype, name)
+
+    function.__name__ = function.__qualname__ = own
+    function.__doc__ = f"""``x`` as {dtype.name}.
 
     >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.to_float([1, 2])))
-    [1. 2.]
+    >>> with tf.Graph().as_default():
+    ...     print(tf.{own}([1.0, 2.0]).dtype)
+    twofold.{dtype.name}
     """
-    return cast(x, float32, name)
+    return function
 
 
-def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """``x`` as float64.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.to_double([1, 2])))
-    [1. 2.]
-    """
-    return cast(x, float64, name)
-
-
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """``x`` as int32.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.to_int32([1.9, -1.9])))
-    [ 1 -1]
-    """
-    return cast(x, int32, name)
-
-
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """``x`` as int64.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.to_int64([1.9, -1.9])))
-    [ 1 -1]
-    """
-    return cast(x, int64, name)
+to_float, to_double = _cast_to(float32, "ToFloat"), _cast_to(float64, "ToDouble")
+to_int32, to_int64 = _cast_to(int32, "ToInt32"), _cast_to(int64, "ToInt64")
+to_complex64, to_complex128 = _cast_to(complex64, "ToComplex64"), _cast_to(complex128, "ToComplex128")
+to_bfloat16 = _cast_to(bfloat16, "ToBFloat16")
 
 
 @operation("LinSpace")

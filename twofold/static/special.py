@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import bfloat16, complex64, complex128, float64, int32
+from twofold.dtypes import float64, int32
 from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.control import Assert, control_dependencies
@@ -82,39 +82,6 @@ def complex(real: Any, imag: Any) -> Any:
     [1.+0.j 2.-3.j]
     """
     return ops.complex(real, imag)
-
-
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
-    """``x`` as complex64.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.to_complex64([1.0, 2.0])))
-    [1.+0.j 2.+0.j]
-    """
-    return math.cast(x, complex64, name)
-
-
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
-    """``x`` as complex128.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.to_complex128([1.0, 2.0])))
-    [1.+0.j 2.+0.j]
-    """
-    return math.cast(x, complex128, name)
-
-
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
-    """``x`` as bfloat16.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.to_bfloat16([1.0, 2.0]).dtype)
-    twofold.bfloat16
-    """
-    return math.cast(x, bfloat16, name)
 
 
 @operation("Bitcast")
