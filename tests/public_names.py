@@ -23,6 +23,7 @@ MODULES = (
     "cuda",
     "data",
     "distributions",
+    "dynet",
     "fft",
     "func",
     "linalg",

@@ -87,6 +87,15 @@ def test_initialisers(tmp_path: Path) -> None:
             m.add_parameters((2, 3), init=wrong)
 
 
+def test_tables_take_arrays_of_rows() -> None:
+    m = dy.ParameterCollection()
+    rows = np.arange(24.0).reshape(4, 2, 3)
+    assert (m.lookup_parameters_from_numpy(rows).as_array() == rows).all()
+    assert m.add_lookup_parameters(5).shape() == (5, 1)
+    with pytest.raises(ValueError, match="array of rows"):
+        m.add_lookup_parameters((4, 2, 3), init=dy.NumpyInitializer(rows))
+
+
 def test_values_are_changed() -> None:
     m = dy.ParameterCollection()
     p, table = m.add_parameters((2, 2), init=2), m.add_lookup_parameters((3, 2), init=0)

@@ -96,6 +96,8 @@ REASONS: dict[tuple[str, str], str] = {
     ("Dataset.map", "num_parallel_calls"): ONLY_SPEED,
     ("Dataset.prefetch", "buffer_size"): ONLY_SPEED,
     ("top_k", "sorted"): ALWAYS,
+    ("Expression.backward", "full"): "``gradient`` finds the gradient of any expression in any case",
+    ("renew_cg", "autobatching"): ONLY_SPEED,
     ("moments", "shift"): "TensorFlow keeps it without effect, too",
     ("py_func", "stateful"): "a function is called once in each run, whether it has a state or not",
     ("gather", "validate_indices"): CHECKED,

@@ -16,9 +16,9 @@ Dims = tuple[int, ...]
 class PyInitializer:
     """Base of all initialisers: ``values`` gives a stored tensor, whose shape is the dimensions in reverse."""
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
-        """The first values of a parameter, or of a table whose first axis is that of its rows."""
-        raise NotImplementedError(f"{type(self).__name__} must define values(shape, is_lookup)")
+    def values(self, shape: Dims) -> Any:
+        """The first values of a parameter, or of a table, whose rows are the first axis."""
+        raise NotImplementedError(f"{type(self).__name__} must define values(shape)")
 
 
 class NormalInitializer(PyInitializer):
@@ -27,7 +27,7 @@ class NormalInitializer(PyInitializer):
     def __init__(self, mean: float = 0, var: float = 1) -> None:
         self.mean, self.var = mean, var
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """Random values."""
         return DRAWING["randn"](*shape) * math.sqrt(self.var) + self.mean
 
@@ -38,7 +38,7 @@ class UniformInitializer(PyInitializer):
     def __init__(self, scale: float) -> None:
         self.scale = scale
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """Random values."""
         return DRAWING["rand"](*shape) * (2 * self.scale) - self.scale
 
@@ -49,7 +49,7 @@ class ConstInitializer(PyInitializer):
     def __init__(self, c: float) -> None:
         self.c = c
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """The constant."""
         return CREATION["full"](shape, float(self.c))
 
@@ -57,7 +57,7 @@ class ConstInitializer(PyInitializer):
 class IdentityInitializer(PyInitializer):
     """The identity matrix."""
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """The matrix."""
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"IdentityInitializer: the parameter is no square matrix but {shape[::-1]}")
@@ -75,7 +75,7 @@ class GlorotInitializer(PyInitializer):
     def __init__(self, is_lookup: bool = False, gain: float = 1.0) -> None:
         self.is_lookup, self.gain = is_lookup, gain
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """Random values."""
         dims = shape[::-1]
         if self.is_lookup:
@@ -84,7 +84,7 @@ class GlorotInitializer(PyInitializer):
             scale = math.sqrt(6 / (dims[0] * dims[1] * (dims[2] + dims[3])))
         else:
             scale = math.sqrt(3 * len(dims) / sum(dims))
-        return UniformInitializer(self.gain * scale).values(shape, is_lookup)
+        return UniformInitializer(self.gain * scale).values(shape)
 
 
 class SaxeInitializer(PyInitializer):
@@ -96,7 +96,7 @@ class SaxeInitializer(PyInitializer):
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """A random matrix."""
         if len(shape) != 2:
             raise ValueError(f"SaxeInitializer: the parameter is no matrix but {shape[::-1]}")
@@ -111,7 +111,7 @@ class FromFileInitializer(PyInitializer):
     def __init__(self, fname: str) -> None:
         self.fname = fname
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """The numbers."""
         with open(self.fname, encoding="utf-8") as file:
             numbers = numpy.array(file.read().split(), numpy.float32)
@@ -123,18 +123,16 @@ class FromFileInitializer(PyInitializer):
 
 
 class NumpyInitializer(PyInitializer):
-    """The values of an array; of a table, its first axis is that of the rows."""
+    """The values of an array."""
 
     def __init__(self, array: Any) -> None:
         self.array = numpy.asarray(array)
 
-    def values(self, shape: Dims, is_lookup: bool) -> Any:
+    def values(self, shape: Dims) -> Any:
         """The values."""
-        array = self.array
-        axes = [0, *range(array.ndim - 1, 0, -1)] if is_lookup else range(array.ndim - 1, -1, -1)
-        given = array.transpose(*axes)
+        given = self.array.T
         if given.shape != shape:
-            raise ValueError(f"an array of shape {array.shape} does not fit the parameter of shape {shape}")
+            raise ValueError(f"an array of shape {self.array.shape} does not fit dimensions {shape[::-1]}")
         return from_numpy(numpy.array(given, numpy.float32, order="C"))
 
 

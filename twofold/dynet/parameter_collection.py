@@ -86,7 +86,7 @@ class ParameterCollection:
         if isinstance(init, numpy.ndarray):
             dim, init = init.shape, NumpyInitializer(init)
         dims = tuple(int(d) for d in dim) if isinstance(dim, (tuple, list)) else (int(dim),)
-        values = chosen(init, dims, scale, mean, std).values(dims[::-1], False)
+        values = chosen(init, dims, scale, mean, std).values(dims[::-1])
         made = Parameters(values, self._free_name(name, False), self)
         self._enter(made)
         return made
@@ -103,12 +103,14 @@ class ParameterCollection:
     ) -> LookupParameters:
         """Add a table; ``dim`` is the number of rows and the dimensions of one. Others as in ``add_parameters``."""
         check_device(device)
+        if isinstance(init, NumpyInitializer):
+            raise ValueError("add_lookup_parameters: give an array of rows instead of a NumpyInitializer")
         if isinstance(init, numpy.ndarray):
-            dim, init = init.shape, NumpyInitializer(init)
+            dim, init = init.shape, NumpyInitializer(numpy.moveaxis(init, 0, -1))
         dims = tuple(int(d) for d in dim) if isinstance(dim, (tuple, list)) else (int(dim), 1)
         shape = (dims[0], *dims[:0:-1])
         made = LookupParameters(
-            chosen(init, dims, scale, mean, std).values(shape, True), self._free_name(name, False), self
+            chosen(init, dims, scale, mean, std).values(shape), self._free_name(name, False), self
         )
         self._enter(made)
         return made
