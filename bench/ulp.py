@@ -40,9 +40,9 @@ Largest errors found, in units in the last place (ulp) of the exact value, by `p
 rounding. float16 and bfloat16 functions of one operand are measured at all numbers; the rest at numbers of every
 exponent, at numbers around zero and at numbers of the domain the function is used on, {count:,} where the reference is
 fast, fewer where it is slow. The exact value is that of the entry's reference: NumPy or, for special functions, series,
-continued fractions and integrals written for this purpose (`twofold/ops/references.py`), in float64 for the narrower
-types and in 80-bit extended precision for float64. `bound` is what the entry promises in float32 and float64 and what
-`tests/ops/test_accuracy.py` checks; half types compute in float32 and round once more.
+continued fractions and integrals written for this purpose (`twofold/ops/special/references.py`), in float64 for the
+narrower types and in 80-bit extended precision for float64. `bound` is what the entry promises in float32 and
+float64 and what `tests/ops/test_accuracy.py` checks; half types compute in float32 and round once more.
 
 Marks: *a*, the error is relative to an amplitude where the value is less, as between the zeros of an oscillating
 function; *r*, the promise holds in the range where the reference does, which leaves out huge operands.

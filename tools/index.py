@@ -116,7 +116,7 @@ def _enters(path: Path) -> bool:
             used = {alias.name for alias in node.names} & (_ENTERING[node.module] | _KINDS)
             if used:
                 return True
-    return path.parent == PACKAGE / "ops"
+    return PACKAGE / "ops" in path.parents
 
 
 class _Recorder:

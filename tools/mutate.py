@@ -1,7 +1,7 @@
 """Mutation testing: changes the library a little, runs the tests that should notice, and lists what none noticed.
 
     python tools/mutate.py --seed 1 --count 300            # or: make mutate MUTATE="--count 20"
-    python tools/mutate.py --only twofold/ops/lu.py --list
+    python tools/mutate.py --only twofold/ops/linear_algebra/lu.py --list
 
 Everything runs in a copy of the tree under ``build/mutation``, with a cache of machine code of its own; that one is
 keyed by content, so that what a changed compiler makes is never taken for what the unchanged one makes. Results are
@@ -162,7 +162,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument(
-        "--only", action="append", help="a folder or file such as twofold/ops/lu.py; may be repeated"
+        "--only",
+        action="append",
+        help="a folder or file such as twofold/ops/linear_algebra/lu.py; may be repeated",
     )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds that one run of pytest may take")

@@ -36,7 +36,7 @@ from twofold.dtypes import (
 from twofold.dtypes import bool_ as bool
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
-from twofold.frontend import questions as _questions
+from twofold.frontend import predicates as _questions
 from twofold.frontend import settings as _settings
 from twofold.frontend.creation import (
     CREATION as _CREATION,
@@ -49,8 +49,13 @@ from twofold.frontend.creation import (
     set_default_dtype,
     tensor,
 )
-from twofold.frontend.drawing import DRAWING as _DRAWING
-from twofold.frontend.drawing import (
+from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
+from twofold.frontend.legacy import WHOLE as _WHOLE
+from twofold.frontend.legacy import is_complex, is_floating_point, numel
+from twofold.frontend.methods import Device as device
+from twofold.frontend.sampling import DRAWING as _DRAWING
+from twofold.frontend.sampling import (
     Generator,
     default_generator,
     get_rng_state,
@@ -59,11 +64,6 @@ from twofold.frontend.drawing import (
     seed,
     set_rng_state,
 )
-from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
-from twofold.frontend.legacy import WHOLE as _WHOLE
-from twofold.frontend.legacy import is_complex, is_floating_point, numel
-from twofold.frontend.methods import Device as device
 
 if TYPE_CHECKING:
     from twofold import (
@@ -106,19 +106,19 @@ if TYPE_CHECKING:
         set_autocast_dtype,
         set_autocast_enabled,
     )
-    from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
-    from twofold.frontend.display import set_printoptions
-    from twofold.frontend.function import compile
-    from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
-    from twofold.frontend.running import _batch_norm_of_torch as batch_norm
-    from twofold.frontend.running import (
+    from twofold.frontend.batch_norm_statistics import _batch_norm_of_torch as batch_norm
+    from twofold.frontend.batch_norm_statistics import (
         _batch_norm_with_update,
         _native_batch_norm_legit,
         native_batch_norm,
         native_group_norm,
         native_layer_norm,
     )
-    from twofold.frontend.running import _instance_norm_of_torch as instance_norm
+    from twofold.frontend.batch_norm_statistics import _instance_norm_of_torch as instance_norm
+    from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
+    from twofold.frontend.display import set_printoptions
+    from twofold.frontend.function import compile
+    from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
     from twofold.frontend.windows import (
         bartlett_window,
         blackman_window,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.frontend.drawing import manual_seed
+from twofold.frontend.sampling import manual_seed
 
 _given: dict[str, Any] | None = None
 _gpu: bool | None = None

@@ -11,14 +11,14 @@ NAMES: dict[str, dict[str, str]] = {
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
             "set_autocast_enabled"
         ),
+        "twofold.frontend.batch_norm_statistics": (
+            "batch_norm=_batch_norm_of_torch _batch_norm_with_update _native_batch_norm_legit "
+            "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
+        ),
         "twofold.frontend.control": "associative_scan cond map scan switch while_loop",
         "twofold.frontend.display": "set_printoptions",
         "twofold.frontend.function": "compile",
         "twofold.frontend.low_rank": "lobpcg pca_lowrank svd_lowrank",
-        "twofold.frontend.running": (
-            "batch_norm=_batch_norm_of_torch _batch_norm_with_update _native_batch_norm_legit "
-            "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
-        ),
         "twofold.frontend.windows": (
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from twofold.frontend.drawing import (
+from twofold.frontend.options import check_device
+from twofold.frontend.sampling import (
     default_generator,
     get_rng_state,
     initial_seed,
@@ -14,7 +15,6 @@ from twofold.frontend.drawing import (
     seed,
     set_rng_state,
 )
-from twofold.frontend.options import check_device
 
 __all__ = [
     "default_generator",

@@ -9,7 +9,7 @@ import pytest
 
 import twofold as torch
 from twofold.nn import functional as F
-from twofold.ops.checks import fitting
+from twofold.ops.elementwise.checks import fitting
 
 MASK, INDEX = torch.tensor([True, False]), torch.tensor([0])
 

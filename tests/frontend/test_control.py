@@ -10,7 +10,7 @@ import pytest
 import twofold as torch
 from twofold import _core
 from twofold.autograd import gradcheck
-from twofold.ops import programs
+from twofold.ops.control_flow import programs
 
 
 def bits(tensor):

@@ -15,7 +15,7 @@ import twofold as torch
 from twofold.dtypes import float32
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
-from twofold.ops.matrices import MatrixOperation
+from twofold.ops.linear_algebra.matrices import MatrixOperation
 from twofold.ops.samples import Sample
 
 GROWTH = 110

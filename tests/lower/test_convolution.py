@@ -17,7 +17,7 @@ from twofold import dtypes
 from twofold.lower import convolution_kernel as kernel
 from twofold.lower import depthwise_kernel as depthwise
 from twofold.lower.convolution import plan_convolution, plan_convolution_weight
-from twofold.ops.convolution_problem import ConvolutionProblem, Windows, patches
+from twofold.ops.convolution.window_sizes import ConvolutionProblem, Windows, patches
 
 FLOATS = [dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16]
 

@@ -23,7 +23,7 @@ from twofold.ir.interpret import evaluate
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
-from twofold.ops.losses import REDUCTIONS
+from twofold.ops.loss.class_losses import REDUCTIONS
 
 G = numpy.random.default_rng(4)
 X = G.normal(size=(4, 5))

@@ -17,7 +17,7 @@ from twofold.autodiff.reverse import vjp_graph
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.interpret import evaluate
 from twofold.ops.base import ops
-from twofold.ops.indexing import getitem, normalize_key, setitem
+from twofold.ops.indexing.keys import getitem, normalize_key, setitem
 
 X = numpy.arange(120.0).reshape(2, 3, 4, 5)
 I = numpy.array([1, 0, -1])

@@ -23,10 +23,10 @@ from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY
 from twofold.lower.builder import Builder
-from twofold.ops.joining import Block
+from twofold.ops.convolution.window_loops import Windows
 from twofold.ops.kernels import index_error_code, index_of_error_code
 from twofold.ops.samples import Sample
-from twofold.ops.window_loops import Windows
+from twofold.ops.shape.joining import Block
 from twofold.runtime import jit
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

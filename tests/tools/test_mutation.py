@@ -88,9 +88,11 @@ def test_a_seed_selects_the_same_of_all_kinds(found: list[Mutation]) -> None:
 
 
 def test_tests_that_speak_of_a_change_come_first() -> None:
-    change = Mutation("twofold/ops/lu.py", 1, "constant", 0, 1, "0", "1", ("lu_packed", "gradient"))
+    change = Mutation(
+        "twofold/ops/linear_algebra/lu.py", 1, "constant", 0, 1, "0", "1", ("lu_packed", "gradient")
+    )
     stages = Suite(ROOT).stages(change, far=False)
-    assert stages[0].paths[-1] == "twofold/ops/lu.py"
+    assert stages[0].paths[-1] == "twofold/ops/linear_algebra/lu.py"
     assert "lu_packed" in stages[1].names and "lu_factor" in stages[1].names
     assert any("linalg" in path for path in stages[2].paths)
 

@@ -27,7 +27,7 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, broadcast, ops
-from twofold.ops.programs import Branch, Branches, Rounds, interned, parts_of, renumbered, run
+from twofold.ops.control_flow.programs import Branch, Branches, Rounds, interned, parts_of, renumbered, run
 
 Flags = tuple[bool, ...]
 

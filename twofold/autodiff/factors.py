@@ -9,7 +9,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.views import below_reshapes
 from twofold.ops.base import ops
-from twofold.ops.row_products import Factors, is_column, is_one, same_size, transposes
+from twofold.ops.indexing.row_products import Factors, is_column, is_one, same_size, transposes
 
 
 class Kind(IntEnum):

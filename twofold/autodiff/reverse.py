@@ -18,7 +18,7 @@ from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import convert, filled, strong
-from twofold.ops.row_products import Cotangent, Share, matrix_shares, table_share
+from twofold.ops.indexing.row_products import Cotangent, Share, matrix_shares, table_share
 
 Used = list[int | str]
 """What each input of a gradient graph is: "cotangent", "output", or the number of an original input or

@@ -10,8 +10,8 @@ from twofold import _core
 from twofold.errors import GraphError
 from twofold.frontend.gradients import no_grad
 from twofold.ops.base import apply
-from twofold.ops.programs import interned
-from twofold.ops.user_gradient import Pullback
+from twofold.ops.control_flow.programs import interned
+from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closing import close
 from twofold.runtime.tracing import here
 from twofold.utils._pytree import tree_map_only

@@ -19,9 +19,9 @@ from twofold.distributions.utils import (
     without_gradients,
 )
 from twofold.errors import ArgumentError
-from twofold.frontend.drawing import stream
-from twofold.ops import random, random_families
+from twofold.frontend.sampling import stream
 from twofold.ops.base import ops
+from twofold.ops.random import distributions, sampling
 
 Tensor = _core.Tensor
 
@@ -47,7 +47,7 @@ class _Trials(Chances, Distribution):
 
     def _bernoulli(self, sample_shape: Any) -> Tensor:
         probs, shape = self.probs.detach(), tuple(self._extended_shape(sample_shape))
-        return random.draw_bernoulli(*stream(None), probs.expand(shape), shape, probs.dtype)
+        return sampling.draw_bernoulli(*stream(None), probs.expand(shape), shape, probs.dtype)
 
 
 class Bernoulli(_Trials, ExponentialFamily):
@@ -164,7 +164,7 @@ class Binomial(_Trials):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         count, probs = (value.detach().expand(shape) for value in (self.total_count, self.probs))
-        return random_families.draw_binomial(count, probs, *stream(None))
+        return distributions.draw_binomial(count, probs, *stream(None))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -222,7 +222,7 @@ class NegativeBinomial(_Trials):
     def _sample(self, shape: Any) -> Tensor:
         """Poisson numbers whose rates are gamma variates."""
         rate = (log_gamma_variates(self.total_count, shape) + self.logits).exp().to(self.logits.dtype)
-        return random_families.draw_poisson(rate, *stream(None))
+        return distributions.draw_poisson(rate, *stream(None))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -326,7 +326,7 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         rate = self.rate.detach().expand(tuple(self._extended_shape(sample_shape)))
-        return random_families.draw_poisson(rate, *stream(None))
+        return distributions.draw_poisson(rate, *stream(None))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -11,9 +11,9 @@ from twofold.distributions.distribution import Distribution, arange
 from twofold.distributions.utils import Chances, one_of, where
 from twofold.dtypes import Size, int64
 from twofold.errors import ArgumentError
-from twofold.frontend.drawing import stream
+from twofold.frontend.sampling import stream
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
-from twofold.ops.random_families import draw_choice
+from twofold.ops.random.distributions import draw_choice
 
 Tensor = _core.Tensor
 

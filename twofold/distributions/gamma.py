@@ -11,9 +11,9 @@ from twofold.distributions.distribution import Distribution, ExponentialFamily
 from twofold.distributions.utils import broadcast_all, draw, exponential, where
 from twofold.dtypes import finfo, float64
 from twofold.errors import ArgumentError
-from twofold.frontend.drawing import stream
+from twofold.frontend.sampling import stream
 from twofold.ops.base import ops
-from twofold.ops.random_gamma import draw_log_gamma
+from twofold.ops.random.gamma_variates import draw_log_gamma
 
 Tensor = _core.Tensor
 

@@ -10,9 +10,9 @@ from twofold import _core
 from twofold.dtypes import Size, finfo
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import get_default_dtype, tensor
-from twofold.frontend.drawing import stream
-from twofold.ops import random, random_families
+from twofold.frontend.sampling import stream
 from twofold.ops.base import broadcast_shapes, ops
+from twofold.ops.random import distributions, sampling
 
 Tensor = _core.Tensor
 
@@ -41,10 +41,10 @@ def as_size(shape: Any) -> Size:
 
 def draw(name: str, shape: Any, like: Tensor, *parameters: Any) -> Tensor:
     """Numbers of a distribution of ``ops.random`` or ``random_families`` in the dtype of ``like``."""
-    found = {"uniform": random.draw_uniform, "normal": random.draw_normal}.get(name)
+    found = {"uniform": sampling.draw_uniform, "normal": sampling.draw_normal}.get(name)
     if found is not None:
         return found(*stream(None), tuple(shape), like.dtype, *parameters)
-    return random_families.draw(name, *stream(None), tuple(shape), like.dtype, *parameters)
+    return distributions.draw(name, *stream(None), tuple(shape), like.dtype, *parameters)
 
 
 def exponential(shape: Any, like: Tensor) -> Tensor:

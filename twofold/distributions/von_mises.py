@@ -10,7 +10,7 @@ from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution
 from twofold.distributions.utils import broadcast_all
 from twofold.dtypes import float64
-from twofold.frontend.drawing import stream
+from twofold.frontend.sampling import stream
 from twofold.ops.base import FUNCTIONS, apply
 
 Tensor = _core.Tensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.frontend.creation import CREATION, from_numpy
-from twofold.frontend.drawing import DRAWING
+from twofold.frontend.sampling import DRAWING
 
 Dims = tuple[int, ...]
 

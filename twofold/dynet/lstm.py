@@ -10,8 +10,8 @@ import numpy
 from twofold.dynet.expression import Expression
 from twofold.dynet.recurrent import RNNState, Weights, _RNNBuilder
 from twofold.dynet.shapes import concatenate
-from twofold.frontend.drawing import DRAWING
 from twofold.frontend.install import PUBLIC
+from twofold.frontend.sampling import DRAWING
 
 _chunk = PUBLIC["chunk"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from twofold.dynet.expression import Expression, batched, of_rank
 from twofold.dynet.graph import operation
 from twofold.frontend.creation import CREATION
-from twofold.frontend.drawing import DRAWING
+from twofold.frontend.sampling import DRAWING
 
 _rand, _randn = DRAWING["rand"], DRAWING["randn"]
 

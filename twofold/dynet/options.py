@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import dynet_config
-from twofold.frontend.drawing import manual_seed
+from twofold.frontend.sampling import manual_seed
 
 _TAKES = {
     "mem": "mem",

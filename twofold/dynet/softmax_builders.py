@@ -14,7 +14,7 @@ from twofold.dynet.losses import log_softmax, pickneglogsoftmax, pickneglogsoftm
 from twofold.dynet.matrices import affine_transform
 from twofold.dynet.reductions import esum
 from twofold.dynet.shapes import concatenate, concatenate_to_batch, pick, pick_batch_elem
-from twofold.frontend.drawing import DRAWING
+from twofold.frontend.sampling import DRAWING
 
 
 class _Scores:

@@ -9,8 +9,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import bfloat16, float64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
-from twofold.ops import sorting_routines
 from twofold.ops.base import apply, normalize_axis, ops, public
+from twofold.ops.indexing import sorting_routines
 
 Tensor = _core.Tensor
 

@@ -12,9 +12,9 @@ from twofold import _core
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.layout import row_major
 from twofold.ops.base import apply, ops
-from twofold.ops.contiguity import ORDERS, format_name
+from twofold.ops.shape.contiguity import ORDERS, format_name
+from twofold.ops.shape.storage import alias_of
 from twofold.ops.source import shape_of
-from twofold.ops.storage import alias_of
 
 Tensor = _core.Tensor
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError
-from twofold.frontend.drawing import randn
 from twofold.frontend.install import PUBLIC
-from twofold.ops.spectral import SVDColumns
+from twofold.frontend.sampling import randn
+from twofold.ops.linear_algebra.singular_values import SVDColumns
 
 Tensor = _core.Tensor
 

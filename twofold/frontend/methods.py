@@ -11,15 +11,15 @@ import numpy
 from twofold import _core, dtypes
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend import drawing, gradients, inplace, more_creation, storage, tensor_hooks
+from twofold.frontend import creation_functions, gradients, inplace, sampling, storage, tensor_hooks
 from twofold.frontend.creation import CREATION, from_numpy, tensor
 from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import check_device, check_layout, in_format
 from twofold.ops.base import FUNCTIONS, apply
-from twofold.ops.contiguity import dense_copy
 from twofold.ops.docstrings import shown
-from twofold.ops.indexing import getitem, setitem
+from twofold.ops.indexing.keys import getitem, setitem
 from twofold.ops.promotion import need_fitting, need_fitting_tensor
+from twofold.ops.shape.contiguity import dense_copy
 from twofold.ops.signatures import method_like
 
 Tensor = _core.Tensor
@@ -555,8 +555,8 @@ def install() -> None:
         METHODS,
         storage.METHODS,
         inplace.METHODS,
-        more_creation.METHODS,
-        drawing.METHODS,
+        creation_functions.METHODS,
+        sampling.METHODS,
         tensor_hooks.METHODS,
     )
     for name, method in {name: method for methods in given for name, method in methods.items()}.items():

@@ -9,7 +9,7 @@ from inspect import Parameter
 from typing import Any
 
 from twofold import _core
-from twofold.ops.contiguity import ORDERS, dense_copy, format_name
+from twofold.ops.shape.contiguity import ORDERS, dense_copy, format_name
 from twofold.ops.signatures import keyword
 
 Tensor = _core.Tensor

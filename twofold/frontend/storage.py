@@ -12,8 +12,8 @@ from twofold.ir.layout import Layout, dense_order, is_dense
 from twofold.ir.op import Op
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import apply
-from twofold.ops.contiguity import ORDERS, format_name
-from twofold.ops.storage import layout_of, root_of, storage_of
+from twofold.ops.shape.contiguity import ORDERS, format_name
+from twofold.ops.shape.storage import layout_of, root_of, storage_of
 
 Tensor = _core.Tensor
 

@@ -113,7 +113,7 @@ class _Term(NamedTuple):
 
 
 class _Arrived:
-    """The contributions to one cotangent; sums of products as ``twofold.ops.row_products.Cotangent`` defines them."""
+    """The contributions to one cotangent, summed as ``twofold.ops.indexing.row_products.Cotangent`` defines it."""
 
     def __init__(self) -> None:
         self.plain: Tensor | None = None

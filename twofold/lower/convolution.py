@@ -27,7 +27,7 @@ from twofold.lower.gemm import (
     up,
 )
 from twofold.lower.gemm_tile import TALL
-from twofold.ops.convolution_problem import ConvolutionProblem
+from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 __all__ = ["plan_convolution", "plan_convolution_weight"]
 

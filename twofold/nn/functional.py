@@ -12,18 +12,18 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import int64
 from twofold.errors import DTypeError as _DTypeError
-from twofold.frontend import running
-from twofold.frontend.drawing import dropout, stream
+from twofold.frontend import batch_norm_statistics
 from twofold.frontend.install import PUBLIC
 from twofold.frontend.install import guard as _guard
+from twofold.frontend.sampling import dropout, stream
 from twofold.ir.op import REGISTRY
 from twofold.nn import functional_attention, functional_ctc, functional_embedding, functional_losses
 from twofold.nn.functional_pooling import *  # noqa: F403
-from twofold.ops import activation
 from twofold.ops.base import FUNCTIONS, Operation
+from twofold.ops.elementwise import activation
 from twofold.ops.promotion import autocast as _autocast
-from twofold.ops.random import draw_uniform
-from twofold.ops.random_families import draw
+from twofold.ops.random.distributions import draw
+from twofold.ops.random.sampling import draw_uniform
 from twofold.ops.signatures import positional as _positional
 from twofold.ops.signatures import shows as _shows
 
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
 globals().update({name: made for name, made in PUBLIC.items() if name.isidentifier()})
 globals().update(_activations())
 
-batch_norm, instance_norm = running.batch_norm, running.instance_norm
+batch_norm, instance_norm = batch_norm_statistics.batch_norm, batch_norm_statistics.instance_norm
 
 
 def _function_named(name: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import bool_
-from twofold.frontend.drawing import dropout, stream
 from twofold.frontend.install import PUBLIC
+from twofold.frontend.sampling import dropout, stream
 from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor

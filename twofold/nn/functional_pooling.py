@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.drawing import stream
 from twofold.frontend.install import PUBLIC
 from twofold.frontend.install import _callable as worded
+from twofold.frontend.sampling import stream
+from twofold.ops.convolution.unpooling import fractional
 from twofold.ops.docstrings import shown
-from twofold.ops.random import draw_uniform
+from twofold.ops.random.sampling import draw_uniform
 from twofold.ops.signatures import shows
-from twofold.ops.unpooling import fractional
 
 Tensor = _core.Tensor
 

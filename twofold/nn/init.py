@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.frontend.drawing import Generator, randn, stream
-from twofold.ops.random_families import draw
+from twofold.frontend.sampling import Generator, randn, stream
+from twofold.ops.random.distributions import draw
 
 Tensor = _core.Tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.frontend.drawing import dropout
 from twofold.frontend.options import check_device
+from twofold.frontend.sampling import dropout
 from twofold.nn import functional, init
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter

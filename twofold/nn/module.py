@@ -13,7 +13,7 @@ from twofold.nn import state
 from twofold.nn.hooks import RemovableHandle, add_hook, call_with_hooks
 from twofold.nn.parameter import Buffer, Parameter, Registry
 from twofold.ops.base import FUNCTIONS
-from twofold.ops.contiguity import format_name
+from twofold.ops.shape.contiguity import format_name
 from twofold.ops.signatures import shows
 
 Tensor = _core.Tensor

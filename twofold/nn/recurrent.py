@@ -15,15 +15,15 @@ import numpy
 
 from twofold import _core
 from twofold.frontend.creation import tensor
-from twofold.frontend.drawing import dropout
 from twofold.frontend.options import check_device
+from twofold.frontend.sampling import dropout
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
 from twofold.nn.utils.rnn import PackedSequence
 from twofold.ops.base import FUNCTIONS, apply
-from twofold.ops.recurrent import sequence
-from twofold.ops.recurrent_formulas import CELLS
+from twofold.ops.sequence.recurrent import sequence
+from twofold.ops.sequence.recurrent_formulas import CELLS
 
 Tensor = _core.Tensor
 F: Any = functional

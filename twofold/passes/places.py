@@ -11,7 +11,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.views import below_reshapes
 from twofold.ops.base import apply, convert, filled, ops
-from twofold.ops.programs import Rounds, rounds_of, run
+from twofold.ops.control_flow.programs import Rounds, rounds_of, run
 from twofold.passes.canonicalize import canonicalize
 from twofold.passes.programs import rewritten
 

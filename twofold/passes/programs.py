@@ -9,7 +9,7 @@ from twofold.ir.bind import constant, input_node, is_constant
 from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node, make_node
 from twofold.ops.base import apply, filled
-from twofold.ops.programs import (
+from twofold.ops.control_flow.programs import (
     Branches,
     Rounds,
     branches_of,

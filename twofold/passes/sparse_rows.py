@@ -19,7 +19,7 @@ from twofold.ir.node import Node, make_node
 from twofold.ir.types import Shape, tensor_type
 from twofold.ir.views import below_reshapes, is_broadcast, is_reshape
 from twofold.ops.base import apply, broadcast, filled, ops
-from twofold.ops.movement import slice_axis
+from twofold.ops.shape.movement import slice_axis
 from twofold.passes.programs import rewritten
 
 _LEAST_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows

@@ -16,8 +16,8 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, 
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
-from twofold.ops.program_results import call_program
-from twofold.ops.programs import Branches, Rounds, interned
+from twofold.ops.control_flow.program_results import call_program
+from twofold.ops.control_flow.programs import Branches, Rounds, interned
 from twofold.runtime.closing import as_tensor, close, in_round, together
 from twofold.runtime.tracing import here
 

@@ -15,7 +15,7 @@ from twofold.dtypes import DType, Size
 from twofold.errors import ArgumentError
 from twofold.frontend.methods import Device
 from twofold.nn.parameter import Buffer, Parameter
-from twofold.ops.storage import storage_of
+from twofold.ops.shape.storage import storage_of
 from twofold.serialization import constructors
 from twofold.serialization.constructors import CONSTANTS, CONSTRUCTORS, MODULES
 from twofold.serialization.safe import name_of

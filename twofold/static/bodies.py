@@ -11,7 +11,7 @@ from typing import Any
 
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply
-from twofold.ops.observing import Observer
+from twofold.ops.control_flow.observing import Observer
 from twofold.static.define import convert_to_tensor
 from twofold.static.graph import Graph, Operation, Tensor, owner_of
 from twofold.static.values import Source

@@ -16,8 +16,8 @@ from twofold.autograd.function import Function
 from twofold.errors import GradientError, ShapeError
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
-from twofold.ops.programs import interned
-from twofold.ops.user_gradient import Pullback
+from twofold.ops.control_flow.programs import interned
+from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closing import close
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here

@@ -12,7 +12,7 @@ from typing import Any
 from twofold import _core, distributions
 from twofold.dtypes import DType, int32
 from twofold.errors import ArgumentError
-from twofold.frontend.drawing import drawing_from
+from twofold.frontend.sampling import drawing_from
 from twofold.ir.bind import input_node
 from twofold.ir.node import Node
 from twofold.ops.base import ops

@@ -1,7 +1,7 @@
 """Choices and loops of a declared graph: the user's functions declare their bodies once, a run repeats them.
 
 Nothing is unrolled and no value is needed while declaring. Gradients, also of gradients, pass through
-everything here; see ``twofold.ops.programs`` for what they cost.
+everything here; see ``twofold.ops.control_flow.programs`` for what they cost.
 """
 
 from __future__ import annotations

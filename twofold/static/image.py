@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold.dtypes import float32
 from twofold.ops.base import apply, ops
-from twofold.ops.interpolation import CORNERS, EDGES, STARTS
+from twofold.ops.convolution.interpolation import CORNERS, EDGES, STARTS
 from twofold.static.control import name_scope
 from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
 from twofold.static.image_changes import adjust_brightness as adjust_brightness

@@ -13,7 +13,7 @@ from typing import Any
 from twofold.dtypes import DType, float32, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, ops
-from twofold.ops.movement import slice_axis
+from twofold.ops.shape.movement import slice_axis
 from twofold.static import array, math
 from twofold.static.control import name_scope
 from twofold.static.define import (

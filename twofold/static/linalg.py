@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.ops import norms, orthogonal, solving, spectral
 from twofold.ops.base import FUNCTIONS, apply, ops
+from twofold.ops.linear_algebra import norms, orthogonal, singular_values, solving
 from twofold.static.define import Number, axis_of, counted, numbers, operation
 from twofold.static.math import matmul, trace
 from twofold.static.renamed import renamed
@@ -83,7 +83,7 @@ inv, solve, triangular_solve = matrix_inverse, matrix_solve, matrix_triangular_s
 
 @operation("SelfAdjointEigV2", several=True)
 def _eigh(tensor: Any) -> Any:
-    return list(spectral.eigh(tensor))
+    return list(singular_values.eigh(tensor))
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
@@ -103,13 +103,13 @@ eigh = self_adjoint_eig
 
 @operation("Svd", several=True)
 def _svd(tensor: Any, full: Number) -> Any:
-    u, s, vh = spectral.svd(tensor, bool(full))
+    u, s, vh = singular_values.svd(tensor, bool(full))
     return [s, u, _turned(vh)]
 
 
 @operation("SingularValues")
 def _singular_values(tensor: Any) -> Any:
-    return spectral.svdvals(tensor)
+    return singular_values.svdvals(tensor)
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:

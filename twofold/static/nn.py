@@ -8,7 +8,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.lazy import attach as _attach
 from twofold.ops.base import apply, ops
-from twofold.ops.random import draw_uniform
+from twofold.ops.random.sampling import draw_uniform
 from twofold.runtime.tracing import here
 from twofold.static import math
 from twofold.static.array import _indices, reshape

@@ -8,9 +8,9 @@ from typing import Any
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
-from twofold.ops.pooling import need_planes
-from twofold.ops.window_loops import Span
-from twofold.ops.windows import INSIDE
+from twofold.ops.convolution.pooling import need_planes
+from twofold.ops.convolution.window_loops import Span
+from twofold.ops.convolution.windows import INSIDE
 from twofold.runtime.tracing import here
 from twofold.static.define import (
     Number,

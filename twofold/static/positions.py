@@ -13,7 +13,7 @@ from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.sizes import index
 from twofold.ops.base import ops
-from twofold.ops.indexing import getitem
+from twofold.ops.indexing.keys import getitem
 from twofold.static.define import Tensors, as_tensor, define, full_of, is_tensor_like, operation, whole
 
 _SLICE = type(numpy.s_[:])

@@ -1,6 +1,6 @@
 """Random tensors: drawn anew in every run, from the seeds of graph and operation and the number of the run.
 
-The streams (Philox, see ``twofold.ops.random``) are not TensorFlow's, so equal seeds give other numbers there.
+The streams (Philox, see ``twofold.ops.random.sampling``) are not TensorFlow's, so equal seeds give other numbers there.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import secrets
 from typing import Any
 
 from twofold.dtypes import finfo, float32, float64
-from twofold.ops import random_families
 from twofold.ops.base import apply, broadcast_shapes, ops
-from twofold.ops.random_gamma import draw_log_gamma
+from twofold.ops.random import distributions
+from twofold.ops.random.gamma_variates import draw_log_gamma
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, sizes
 from twofold.static.graph import get_default_graph
 
@@ -47,7 +47,7 @@ def _draw(name: str, shape: Any, dtype: Any, low: Any, high: Any, key: int, coun
 
 
 def _truncated(shape: Any, dtype: Any, mean: Any, stddev: Any, key: int, counter: Any) -> Any:
-    value = random_families.draw("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
+    value = distributions.draw("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
     return ops.add(ops.multiply(value, stddev), mean)
 
 
@@ -145,7 +145,7 @@ def truncated_normal(
 
 
 def _shuffled(value: Any, key: int, counter: Any) -> Any:
-    return ops.index_select(value, 0, random_families.draw_permutation(key, counter, int(value.shape[0])))
+    return ops.index_select(value, 0, distributions.draw_permutation(key, counter, int(value.shape[0])))
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
@@ -168,7 +168,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
 def _chosen(logits: Any, count: Any, dtype: Any, key: int, counter: Any) -> Any:
     weights = ops.softmax(ops.cast(logits, float64), -1)
-    return ops.cast(random_families.draw_choice(weights, key, counter, int(count), True), dtype)
+    return ops.cast(distributions.draw_choice(weights, key, counter, int(count), True), dtype)
 
 
 def multinomial(
@@ -198,7 +198,7 @@ def multinomial(
 
 def _rates(lam: Any, shape: Any, dtype: Any, key: int, counter: Any) -> Any:
     rates = ops.broadcast_to(ops.cast(lam, float64), (*sizes(shape), *lam.shape))
-    return ops.cast(random_families.draw_poisson(rates, key, counter), dtype)
+    return ops.cast(distributions.draw_poisson(rates, key, counter), dtype)
 
 
 def random_poisson(

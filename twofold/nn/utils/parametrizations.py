@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.frontend.drawing import randn
+from twofold.frontend.sampling import randn
 from twofold.nn.module import Module
 from twofold.nn.utils.parametrize import register_parametrization
 from twofold.ops.base import FUNCTIONS

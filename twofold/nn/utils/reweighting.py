@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from twofold import _core
-from twofold.frontend.drawing import randn
+from twofold.frontend.sampling import randn
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter
 from twofold.nn.utils.parametrizations import as_matrix, norm_except_dim, output_axis

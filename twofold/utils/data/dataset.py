@@ -10,7 +10,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import tensor
-from twofold.frontend.drawing import Generator, randperm
+from twofold.frontend.sampling import Generator, randperm
 from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor

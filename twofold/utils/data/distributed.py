@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from twofold.frontend.drawing import Generator, randperm
+from twofold.frontend.sampling import Generator, randperm
 from twofold.utils.data.sampler import Sampler
 
 

@@ -10,7 +10,7 @@ import numpy
 
 from twofold.dtypes import float64
 from twofold.frontend.creation import as_tensor
-from twofold.frontend.drawing import Generator, randint, randperm
+from twofold.frontend.sampling import Generator, randint, randperm
 
 _BLOCK = 32
 

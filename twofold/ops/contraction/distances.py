@@ -1,0 +1,172 @@
+"""Distances between points: of all pairs of two sets, of all pairs of one set, of two tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.base import (
+    apply,
+    broadcast,
+    broadcast_shapes,
+    composite,
+    convert,
+    filled,
+    ops,
+    public,
+    strong,
+)
+from twofold.ops.contraction.matrix_products import need_axes
+from twofold.ops.examples import example
+from twofold.ops.promotion import need_one_dtype
+from twofold.ops.reduction.softmax import floating
+from twofold.ops.shape.movement import sum_to
+
+
+def _norm(apart: Any, p: float) -> Any:
+    """The ``p``-norm along the last axis."""
+    axes = (apart.ndim - 1,)
+
+    def add_up(x: Any) -> Any:
+        return apply("sum", x, attrs=(axes, False))
+
+    size = ops.abs(apart)
+    if p == 0:
+        return add_up(convert(ops.not_equal(apart, 0), apart.dtype))
+    if p == 1:
+        return add_up(size)
+    if p == 2:
+        return ops.sqrt(add_up(apart * apart))
+    if math.isinf(p):
+        return apply("amax", size, attrs=(axes,))
+    return ops.pow(add_up(ops.pow(size, p)), 1 / p)
+
+
+def _slope(apart: Any, distance: Any, p: float) -> Any:
+    """The gradient of the norm of ``apart`` with regard to it; 0 where there is none."""
+    size, sign = ops.abs(apart), ops.sign(apart)
+    if p == 1:
+        return sign
+    if math.isinf(p):
+        return ops.where(ops.equal(size, distance), sign, 0)
+    inside = ops.logical_and(ops.greater(size, 0), ops.greater(distance, 0))
+    if p == 2:
+        return ops.where(inside, apart / ops.where(inside, distance, 1), 0)
+    share = ops.where(inside, size, 1) / ops.where(inside, distance, 1)
+    return ops.where(inside, sign * ops.pow(share, p - 1), 0)
+
+
+def _pairs(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Both sets as ``[..., rows of the first, rows of the second, features]``."""
+    a, b = floating(x1), floating(x2)
+    for name, x in (("x1", a), ("x2", b)):
+        if x.ndim < 2:
+            raise ShapeError(f"{name} has {x.ndim} axes", "Use (..., points, features).")
+    if a.shape[-1] != b.shape[-1]:
+        raise ShapeError(
+            f"x1 has {a.shape[-1]} columns, x2 {b.shape[-1]}", "Use points of one number of features."
+        )
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-2], a.shape[-1])
+    return broadcast(ops.unsqueeze(a, -2), shape), broadcast(ops.unsqueeze(b, -3), shape)
+
+
+_MODES = (
+    None,
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+"""PyTorch's ways to compute Euclidean distances; here none goes through a matrix product, which loses digits."""
+
+
+@composite
+class cdist:
+    """The ``p``-norms of the differences of all rows of ``x1`` and all rows of ``x2``.
+
+    Sets are ``(..., points, features)``. The gradient is 0 where two points are equal. Raises RuntimeError
+    for a negative ``p`` or unequal numbers of features.
+
+    >>> import twofold as torch
+    >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
+
+    autocast = "float32"
+    signature = "x1, x2"
+    methods = ()
+
+    def call(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+        if not p >= 0:
+            raise ArgumentError(f"p is {p}", "Use a p that is not negative.")
+        if compute_mode not in _MODES:
+            raise ArgumentError(f"{compute_mode} is not a valid value for compute_mode", "Leave it out.")
+        return apply("cdist", x1, x2, attrs=(float(p),))
+
+    def compute(x1: Any, x2: Any, p: float) -> Any:
+        need_one_dtype(x1=x1.type, x2=x2.type)
+        a, b = _pairs(x1, x2)
+        if not a.shape[-1]:
+            return filled(0, strong(x1).dtype, a.shape[:-1])
+        return convert(_norm(a - b, p), strong(x1).dtype)
+
+    def vjp(ct: Any, y: Any, x1: Any, x2: Any, p: float) -> Any:
+        a, b = _pairs(x1, x2)
+        if p == 0 or not a.shape[-1]:
+            return None, None
+        apart = a - b
+        distance = ops.unsqueeze(_norm(apart, p), -1)
+        share = ops.unsqueeze(convert(ct, apart.dtype), -1) * _slope(apart, distance, p)
+        axis = share.ndim - 3
+        first = apply("sum", share, attrs=((axis + 1,), False))
+        second = apply("sum", share, attrs=((axis,), False))
+        return [
+            convert(sum_to(part, x.shape), strong(x).dtype)
+            for part, x in ((first, x1), (ops.negative(second), x2))
+        ]
+
+    def reference(x1: Any, x2: Any, p: float) -> Any:
+        apart = abs(x1[..., :, None, :] - x2[..., None, :, :])
+        if p == 0:
+            return (apart != 0).sum(-1).astype(x1.dtype)
+        if math.isinf(p):
+            return apart.max(-1, initial=0)
+        return (apart**p).sum(-1) ** (1 / p)
+
+    samples = lambda: [
+        *(example((p,), (3, 4), (2, 4)) for p in (0.0, 1.0, 2.0, 3.0, 1.5, math.inf)),
+        example((2.0,), (2, 1, 3, 4), (3, 2, 4)),
+        example((2.0,), (0, 4), (2, 4)),
+        example((2.0,), (2, 0), (3, 0)),
+        example((2.0,), (5, 1), (17, 1)),
+    ]
+
+
+@public()
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """The ``p``-norms of the differences of all pairs of different rows: the upper triangle of ``cdist``.
+
+    Raises RuntimeError unless ``input`` is a matrix.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.pdist(torch.tensor([[0.0], [1.0], [3.0]]))
+    tensor([1., 3., 2.])
+    """
+    need_axes("input", input, 2)
+    count = input.shape[0]
+    first, second = numpy.triu_indices(count, 1)
+    return ops.take(ops.reshape(ops.cdist(input, input, p), (-1,)), first * count + second)
+
+
+@public(methods=("dist",))
+def dist(input: Any, other: Any, p: float = 2.0) -> Any:
+    """The ``p``-norm of all elements of ``input - other``.
+
+    >>> import twofold as torch
+    >>> torch.dist(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0]))
+    tensor(5.)
+    """
+    return ops.norm(ops.reshape(ops.subtract(input, other), (-1,)), p)

@@ -1,0 +1,1 @@
+"""Operations that run graphs or the user's functions."""

@@ -1,0 +1,315 @@
+"""``loop``: a closed graph run again and again, and its gradient, which is a loop in the other direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph, rewrite
+from twofold.ir.interpret import evaluate
+from twofold.ir.node import Attributes, Node, topological
+from twofold.ir.op import register
+from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops.base import apply, filled, ops
+from twofold.ops.control_flow.bounded_loops import LimitedLoop, sized_gradient
+from twofold.ops.control_flow.programs import (
+    ROUNDS_TYPE,
+    Backward,
+    Program,
+    Rounds,
+    inputs_below,
+    interned,
+    is_differentiable,
+    parts_of,
+    renumbered,
+    run,
+    zeros,
+)
+from twofold.ops.indexing.row_products import Cotangent, Factors, Share
+
+
+class Loop(Program):
+    """The last carried values, the stacked rows, and the number of rounds, of a loop (see ``Rounds``).
+
+    Inputs: whether to start at all (bool, if conditional), how many rounds (int64, if counted), then those of
+    the body, with arrays in place of rows. Rows of rounds that are not made are zero. Attributes ``(Rounds,)``.
+    """
+
+    name = "loop"
+
+    def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        spec = attrs[0]
+        types = [node.type for node in spec.body.outputs]
+        carried, rows = types[: spec.carried], types[spec.carried : spec.carried + spec.written]
+        for place in spec.placed:
+            carried[place] = spec.body.input_types[place]
+        return (*carried, *[tensor_type(t.dtype, (spec.limit, *t.shape)) for t in rows], ROUNDS_TYPE)
+
+    def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
+        return (attrs[0].body,)
+
+    def nested(
+        self,
+        attrs: Attributes,
+        inputs: Sequence[TensorType],
+        programs: Sequence[Any],
+        labels: Sequence[int],
+        compiler: Callable[[Graph], Any],
+    ) -> Any:
+        spec, (program,) = attrs[0], programs
+        types = spec.body.input_types
+        carried = [node.type.nbytes for node in spec.body.outputs[: spec.carried]]
+        placed = [(k, types[k].nbytes, types[k].nbytes // max(types[k].shape[0], 1)) for k in spec.placed]
+        read = [type.nbytes for type in types[spec.carried : spec.carried + spec.read]]
+        written = [node.type.nbytes for node in spec.body.outputs[spec.carried :]][: spec.written]
+        return _core.repeated(
+            program,
+            labels[0],
+            -1 if spec.limit is None else spec.limit,
+            spec.descending,
+            spec.conditional,
+            spec.counted,
+            carried,
+            read,
+            written,
+            spec.fixed,
+            placed,
+        )
+
+    def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
+        spec = node.attrs[0]
+        if spec.limit is None:
+            return _unlimited_vjp(node, cotangents, backward)
+        return _LoopGradient(node, cotangents, backward).shares()
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        spec = attrs[0]
+        body = spec.body
+        rest = list(arrays[spec.first :])
+        carried, rows = rest[: spec.carried], rest[spec.carried : spec.carried + spec.read]
+        count = int(arrays[spec.first - 1]) if spec.counted else spec.limit
+        most = count if spec.limit is None else min(max(count, 0), spec.limit)
+        types = self.results(attrs, ())
+        written = [numpy.zeros(t.shape, t.dtype.numpy) for t in types[spec.carried : -1]]
+        go_on, made = not spec.conditional or bool(arrays[0]), 0
+        while go_on and (most is None or made < most):
+            row = most - 1 - made if spec.descending else made
+            found = evaluate(body, [*carried, *[r[row] for r in rows], *rest[spec.carried + spec.read :]])
+            carried = found[: spec.carried]
+            for target, value in zip(written, found[spec.carried :]):
+                target[row] = value
+            go_on = not spec.conditional or bool(found[-1])
+            made += 1
+        return [*carried, *written, numpy.asarray(made)]
+
+
+class _LoopGradient:
+    """Builds the loop that computes the cotangents of a loop's inputs."""
+
+    def __init__(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> None:
+        spec: Rounds = node.attrs[0]
+        self.node, self.spec, self.cotangents, self.backward = node, spec, cotangents, backward
+        types = spec.body.input_types
+        self.primal = [input_node(k, type) for k, type in enumerate(types)]
+        places = [k for k, type in enumerate(types) if is_differentiable(type)]
+        self.carried = [k for k in places if k < spec.carried]
+        self.read = [k for k in places if spec.carried <= k < spec.carried + spec.read]
+        self.fixed = [k for k in places if k >= spec.carried + spec.read]
+        self.numbers = len(types)
+
+    def _fresh(self, type: TensorType) -> Node:
+        made = input_node(self.numbers, type)
+        self.numbers += 1
+        return made
+
+    def shares(self) -> list[Share]:
+        """The cotangents of all inputs of the node."""
+        spec, primal = self.spec, self.primal
+        outputs = spec.body.outputs
+        ahead = [self._fresh(primal[k].type) for k in self.carried]
+        row_places = [
+            k for k in range(spec.carried, spec.carried + spec.written) if self.cotangents[k] is not None
+        ]
+        row_seeds = [self._fresh(outputs[k].type) for k in row_places]
+        wanted = [*self.carried, *self.read, *self.fixed]
+        roots = [*[outputs[k] for k in self.carried], *[outputs[k] for k in row_places]]
+        arrived = self.backward(roots, [*ahead, *row_seeds], [primal[k] for k in wanted], {})
+        fixed_terms = {k: cotangent.in_order() for k, cotangent in zip(wanted, arrived) if k in self.fixed}
+        found: dict[int, Any] = {
+            k: cotangent.plain if k in fixed_terms else cotangent.total()
+            for k, cotangent in zip(wanted, arrived)
+        }
+        read = [k for k in self.read if found[k] is not None]
+        fixed = [k for k in self.fixed if found[k] is not None]
+        sums = [self._fresh(primal[k].type) for k in fixed]
+        results: list[Node] = [
+            *[zeros(primal[k].type) if found[k] is None else found[k] for k in self.carried],
+            *[apply("add", total, found[k]) for total, k in zip(sums, fixed)],
+            *[found[k] for k in read],
+        ]
+        factors = [side for terms in fixed_terms.values() for pair in terms for side in pair[:2]]
+        seeds = dict(zip([s.id for s in row_seeds], row_places))
+        made, stacked = self._run(results, factors, ahead, sums, seeds, fixed)
+        shares: list[Share] = [None] * len(self.node.inputs)
+        computed = dict(zip([*self.carried, *fixed, *read], made))
+        for k, result in computed.items():
+            shares[spec.first + k] = result
+        for k, terms in fixed_terms.items():
+            pairs = [Factors(next(stacked), next(stacked)) for _ in terms]
+            if pairs:
+                total = shares[spec.first + k] = Cotangent(computed.get(k))
+                for kind in sorted({term.kind for term in terms}):
+                    group = [pair for pair, term in zip(pairs, terms) if term.kind == kind]
+                    total.keep(0, self._all_rows(group, primal[k].shape if kind[0] else None, kind[1]))
+        return shares
+
+    def _all_rows(self, pairs: list[Factors], shape: Shape | None, block: bool) -> Factors:
+        """The factors of all iterations, stacked for each call of the body, as those of one call, in order."""
+
+        def joined(sides: list[Node]) -> Node:
+            whole = sides[0] if len(sides) == 1 else ops.cat(sides, 1)
+            if self.spec.descending:
+                whole = ops.flip(whole, (0,))
+            rows: Node = ops.reshape(whole, (whole.shape[0] * whole.shape[1], whole.shape[2]))
+            return rows
+
+        left, right = joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs])
+        return Factors(left, right, shape, block=block)
+
+    def _run(
+        self,
+        results: list[Node],
+        factors: list[Node],
+        ahead: list[Node],
+        sums: list[Node],
+        seeds: dict[int, int],
+        fixed: list[int],
+    ) -> tuple[list[Node], Iterator[Node]]:
+        """The results of the loop whose body computes ``results`` and ``factors``, and the stacked factors."""
+        spec, primal = self.spec, self.primal
+        whole, saved, forward = self._with_saved([*results, *factors])
+        results, factors = whole[: len(results)], whole[len(results) :]
+        used = inputs_below(whole)
+        there = {node.id: rows for node, rows in saved}  # zeros in iterations that are not made
+        values = self.node.inputs[spec.first :]
+        read = range(spec.carried, spec.carried + spec.read)
+        saved += [(primal[k], values[k]) for k in read if primal[k].id in used]
+        for number, k in seeds.items():
+            node = next(n for n in topological(whole) if n.id == number) if number in used else None
+            if node is not None:
+                seed = self.cotangents[k]
+                assert seed is not None
+                saved.append((node, seed))
+        same = [k for k in range(spec.carried + spec.read, len(primal)) if primal[k].id in used]
+        computed = [node for node in factors if _shown_input(node).id not in there]
+        body_rows = [node for node, _ in saved]
+        body = renumbered([*results, *computed], [*ahead, *sums, *body_rows, *[primal[k] for k in same]])
+        counted = spec.conditional or spec.counted
+        carried = len(ahead) + len(sums)
+        reverse = Rounds(body, carried, len(body_rows), spec.limit, not spec.descending, False, counted)
+        count = [forward[-1] if spec.conditional else self.node.inputs[spec.first - 1]] if counted else []
+        begin: list[Any] = [
+            zeros(primal[k].type) if self.cotangents[k] is None else self.cotangents[k] for k in self.carried
+        ]
+        # -0.0 is what leaves every number as it is when added to
+        begin += [filled(-0.0, primal[k].dtype, primal[k].shape) for k in fixed]
+        inputs = [*count, *begin, *[rows for _, rows in saved], *[values[k] for k in same]]
+        made = run("loop", (interned(reverse),), inputs)
+        fresh = iter(made[len(results) :])
+        stacked = (
+            ops.reshape(there[below.id], (spec.limit, *node.shape))
+            if (below := _shown_input(node)).id in there
+            else next(fresh)
+            for node in factors
+        )
+        return made, stacked
+
+    def _with_saved(self, whole: list[Node]) -> tuple[list[Node], list[tuple[Node, Node]], list[Node]]:
+        """Nodes that read rows for values worth keeping, the rows and what they hold, and the loop that writes them."""
+        spec, primal = self.spec, self.primal
+        written = spec.body.outputs[spec.carried : spec.carried + spec.written]
+        kept = _worth_keeping(whole, {node.id for node in primal}, {node.id for node in written})
+        rows = [self._fresh(node.type) for node in kept]
+        places = {node.id: row for node, row in zip(kept, rows)}
+        whole = list(rewrite(whole, lambda node: places.get(node.id)))
+        used = inputs_below(whole)
+        starts = [primal[k] for k in range(spec.carried) if primal[k].id in used]
+        forward = self._forward([*starts, *kept])
+        saved = list(zip([*starts, *rows], forward[spec.carried + spec.written : -1]))
+        return whole, saved, forward
+
+    def _forward(self, extra: Sequence[Node]) -> list[Node]:
+        """The results of the loop itself, made to write ``extra`` as further rows."""
+        spec = self.spec
+        outputs = spec.body.outputs
+        last = spec.carried + spec.written
+        body = Graph(spec.body.input_types, [*outputs[:last], *extra, *outputs[last:]])
+        return run("loop", (spec.with_body(body),), self.node.inputs)
+
+
+def _shown_input(node: Node) -> Node:
+    """What a node shows in another shape."""
+    while node.op.name == "reshape":
+        node = node.inputs[0]
+    return node
+
+
+_RECOMPUTED = ("source", "elementwise", "view")
+
+
+def _shown(node: Node) -> Node | None:
+    """The one value that a view or an operation with constants shows in another form, cheap to make again."""
+    varying = {value.id: value for value in node.inputs if not _is_constant(value)}
+    single = next(iter(varying.values())) if len(varying) == 1 else None
+    if node.op.kind == "view":
+        return single
+    return single if node.op.kind == "elementwise" and len(node.inputs) > 1 else None
+
+
+def _is_constant(node: Node) -> bool:
+    while node.op.kind == "view" and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node.op.name == "constant"
+
+
+def _worth_keeping(results: Sequence[Node], primal: set[int], written: set[int]) -> list[Node]:
+    """Values of the body that its gradient reads and that are written anyway, or cost more than element-wise work."""
+    known: dict[
+        int, bool
+    ] = {}  # by id, for what depends on the body's own inputs alone: whether it costs more
+    wanted: dict[int, Node] = {}
+
+    def keep(node: Node) -> None:
+        while (below := _shown(node)) is not None:
+            node = below
+        if node.id in known and (known[node.id] or node.id in written) and node.op.kind != "program":
+            wanted[node.id] = node
+
+    for node in topological(results):
+        if node.op.name == "input":
+            if node.id in primal:
+                known[node.id] = False
+        elif all(value.id in known for value in node.inputs):
+            heavy = node.op.kind not in _RECOMPUTED
+            known[node.id] = heavy or any(known[value.id] for value in node.inputs)
+        else:
+            for value in node.inputs:
+                keep(value)
+    for node in results:
+        keep(node)
+    return list(wanted.values())
+
+
+def _unlimited_vjp(
+    node: Node, cotangents: Sequence[Node | None], backward: Backward
+) -> Sequence[Node | None]:
+    rounds = parts_of(node)[-1]
+    family = interned(LimitedLoop(node.attrs[0], [value.type for value in node.inputs]))
+    return sized_gradient(family, rounds, node.inputs, cotangents, backward)
+
+
+register(Loop())

@@ -1,0 +1,311 @@
+"""Operations that run closed graphs: one of several (``branch``), or one again and again (``loop``).
+
+Such a node is only a handle of its results; ``part`` nodes take them. The graphs stand in its attributes as a
+``Branches`` or ``Rounds`` object, equal ones being one object. Gradients are operations of the same kinds:
+
+- The gradient of a branch is a branch between the gradients of the graphs.
+- The gradient of a loop is a loop in the other direction over the values that its rounds started from. These
+  are rows that the loop writes when it is asked to, with the results of products, reductions and kernels in the
+  body that the gradient reads; the gradient asks, so a loop without gradient keeps nothing.
+- A loop whose number of rounds nobody knows beforehand cannot reserve such rows. Its gradient, ``sized``, is a
+  family of graphs, one for each reserved number of rounds, from which the run chooses by the rounds made.
+
+So a gradient takes memory in proportion to rounds times carried values, and can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from twofold import _core
+from twofold.dtypes import int64, uint8
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph, rewrite
+from twofold.ir.interpret import evaluate
+from twofold.ir.node import Attributes, Node, make_node, topological
+from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.text import format_graph
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import filled
+from twofold.ops.indexing.row_products import Cotangent, Share
+
+Backward = Callable[
+    [Sequence[Node], Sequence["Node | None"], Sequence[Node], dict[int, Node]], list[Cotangent]
+]
+"""``autodiff.reverse.collected``, which rules are given."""
+
+ROUNDS_TYPE = tensor_type(int64)
+_HANDLE = tensor_type(uint8, (0,))
+_ALIGNMENT = 64
+
+
+class Content:
+    """Attributes made of graphs; equal ones are one object, known by ``content_key``."""
+
+    __slots__ = ("__weakref__", "content_key")
+
+    content_key: str
+
+    def key(self) -> tuple[Any, ...]:
+        """Everything that tells it from others."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The graphs and numbers as text."""
+        raise NotImplementedError
+
+
+_CONTENTS: WeakValueDictionary[tuple[Any, ...], Content] = WeakValueDictionary()
+
+
+def interned(made: Any) -> Any:
+    """The one object equal to ``made``."""
+    key = (type(made).__name__, *made.key())
+    found = _CONTENTS.get(key)
+    if found is None:
+        digest = hashlib.sha256(made.text().encode()).hexdigest()
+        made.content_key = f"{type(made).__name__} {digest}"
+        found = _CONTENTS.setdefault(key, made)
+    return found
+
+
+class Branches(Content):
+    """Graphs with the same input types and the same output types."""
+
+    __slots__ = ("graphs",)
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self.graphs = tuple(graphs)
+
+    def key(self) -> tuple[Any, ...]:
+        return self.graphs
+
+    def text(self) -> str:
+        return "\n".join(map(format_graph, self.graphs))
+
+
+class Rounds(Content):
+    """A loop: ``body`` takes the carried values, rows and fixed values, in this order.
+
+    It returns the carried values of the next round, rows, and (``conditional``) whether to go on. There are at
+    most ``limit`` rounds (None: any number, and no rows). ``counted``: their number is an input of the node.
+    ``descending``: the first round reads and writes the last row.
+
+    ``placed`` are carried values of which a round changes some rows in place (see ``passes.places``): for them
+    the body returns the changed rows, and after the rows it writes the int64 numbers of the first of each.
+    """
+
+    __slots__ = ("body", "carried", "conditional", "counted", "descending", "limit", "placed", "read")
+
+    def __init__(
+        self,
+        body: Graph,
+        carried: int,
+        read: int = 0,
+        limit: int | None = None,
+        descending: bool = False,
+        conditional: bool = False,
+        counted: bool = False,
+        placed: Sequence[int] = (),
+    ) -> None:
+        self.body, self.carried, self.read, self.limit = body, carried, read, limit
+        self.descending, self.conditional, self.counted = descending, conditional, counted
+        self.placed = tuple(placed)
+
+    def key(self) -> tuple[Any, ...]:
+        flags = (self.descending, self.conditional, self.counted)
+        return (self.body, self.carried, self.read, self.limit, *flags, self.placed)
+
+    def text(self) -> str:
+        return f"{self.key()[1:]} {format_graph(self.body)}"
+
+    @property
+    def first(self) -> int:
+        """Number of inputs of the node before those of the body."""
+        return int(self.conditional) + int(self.counted)
+
+    @property
+    def written(self) -> int:
+        """How many rows a round writes."""
+        return len(self.body.outputs) - self.carried - len(self.placed) - int(self.conditional)
+
+    @property
+    def fixed(self) -> int:
+        """How many values are the same for all rounds."""
+        return len(self.body.input_types) - self.carried - self.read
+
+    def with_body(self, body: Graph, **changes: Any) -> Rounds:
+        """The same loop with another body, and other numbers."""
+        names = ("carried", "read", "limit", "descending", "conditional", "counted", "placed")
+        made: Rounds = interned(Rounds(body, **{**{name: getattr(self, name) for name in names}, **changes}))
+        return made
+
+
+class Program(Op):
+    """An operation with several results that runs other graphs."""
+
+    kind = "program"
+
+    def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """The types of the results."""
+        raise NotImplementedError
+
+    def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
+        """The graphs to compile."""
+        return ()
+
+    def nested(
+        self,
+        attrs: Attributes,
+        inputs: Sequence[TensorType],
+        programs: Sequence[Any],
+        labels: Sequence[int],
+        compiler: Callable[[Graph], Any],
+    ) -> Any:
+        """What the core runs on inputs, results and scratch memory; it knows how much of that it needs.
+
+        Instead a function of the addresses of inputs and results. ``labels`` are the places of the programs'
+        labels, ``compiler`` makes programs later.
+        """
+        raise NotImplementedError
+
+    def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
+        """Cotangents of the inputs of ``node`` from those of its results."""
+        raise NotImplementedError
+
+
+def run(name: str, attrs: Attributes, inputs: Sequence[Node]) -> list[Node]:
+    """The results of a program operation on nodes."""
+    op: Any = REGISTRY[name]
+    node = make_node(op, attrs, tuple(inputs), _HANDLE)
+    return parts_of(node)
+
+
+def parts_of(node: Node) -> list[Node]:
+    """All results of a program node."""
+    op: Any = node.op
+    types = op.results(node.attrs, [value.type for value in node.inputs])
+    return [make_node(REGISTRY["part"], (k,), (node,), type) for k, type in enumerate(types)]
+
+
+class Part(Op):
+    """One result of a program node."""
+
+    name = "part"
+    kind = "part"
+
+
+def is_differentiable(type: TensorType) -> bool:
+    """Whether a gradient may be asked for: of floating and complex values that are no Python numbers."""
+    return type.dtype.is_differentiable and not type.weak
+
+
+def zeros(type: TensorType) -> Node:
+    made: Node = filled(0, type.dtype, type.shape)
+    return made
+
+
+def rounds_of(node: Node) -> Rounds | None:
+    """What a node that is a loop repeats; None for others."""
+    found = node.attrs[0] if node.op.kind == "program" else None
+    return found if isinstance(found, Rounds) else None
+
+
+def branches_of(node: Node) -> Branches | None:
+    """What a node that is a branch chooses from; None for others."""
+    found = node.attrs[0] if node.op.kind == "program" else None
+    return found if isinstance(found, Branches) else None
+
+
+def renumbered(outputs: Sequence[Node], inputs: Sequence[Node]) -> Graph:
+    """The closed graph from input nodes ``inputs``, numbered anew in this order, to ``outputs``."""
+    fresh = {node.id: input_node(place, node.type) for place, node in enumerate(inputs)}
+    made = rewrite(outputs, lambda node: fresh[node.id] if node.op.name == "input" else None)
+    return Graph([node.type for node in inputs], made)
+
+
+def inputs_below(outputs: Sequence[Node]) -> set[int]:
+    """Ids of the input nodes that ``outputs`` depend on."""
+    return {node.id for node in topological(outputs) if node.op.name == "input"}
+
+
+class Branch(Program):
+    """The results of the graph that an int64 chooses; inputs ``(choice, *inputs of the graphs)``.
+
+    A choice that is negative or too large takes the last graph. Attributes ``(Branches,)``.
+    """
+
+    name = "branch"
+
+    def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        return tuple(node.type for node in attrs[0].graphs[0].outputs)
+
+    def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
+        graphs: tuple[Graph, ...] = attrs[0].graphs
+        return graphs
+
+    def nested(
+        self,
+        attrs: Attributes,
+        inputs: Sequence[TensorType],
+        programs: Sequence[Any],
+        labels: Sequence[int],
+        compiler: Callable[[Graph], Any],
+    ) -> Any:
+        count = len(attrs[0].graphs[0].outputs)
+        return _core.one_of(list(programs), list(labels), len(inputs) - 1, count)
+
+    def parts_vjp(
+        self, node: Node, cotangents: Sequence[Node | None], backward: Backward
+    ) -> Sequence[Node | None]:
+        graphs = node.attrs[0].graphs
+        choice, *values = node.inputs
+        count = len(values)
+        given = [k for k, cotangent in enumerate(cotangents) if cotangent is not None]
+        seeds = [input_node(count + place, graphs[0].outputs[k].type) for place, k in enumerate(given)]
+        wanted = [k for k, value in enumerate(values) if is_differentiable(value.type)]
+        inputs = [input_node(k, type) for k, type in enumerate(graphs[0].input_types)]
+        found = [
+            [
+                share.total()
+                for share in backward(
+                    [graph.outputs[k] for k in given], seeds, [inputs[k] for k in wanted], {}
+                )
+            ]
+            for graph in graphs
+        ]
+        reached = [
+            place for place in range(len(wanted)) if any(shares[place] is not None for shares in found)
+        ]
+        if not reached:
+            return [None] * len(node.inputs)
+        outputs: list[list[Any]] = [
+            [
+                zeros(inputs[wanted[place]].type) if shares[place] is None else shares[place]
+                for place in reached
+            ]
+            for shares in found
+        ]
+        used = set().union(*[inputs_below(branch) for branch in outputs])
+        kept = [k for k, value in enumerate([*inputs, *seeds]) if value.id in used]
+        passed: list[Any] = [*values, *[cotangents[k] for k in given]]
+        spec = interned(
+            Branches([renumbered(branch, [[*inputs, *seeds][k] for k in kept]) for branch in outputs])
+        )
+        results = run("branch", (spec,), [choice, *[passed[k] for k in kept]])
+        cotangents_in: list[Node | None] = [None] * len(node.inputs)
+        for place, result in zip(reached, results):
+            cotangents_in[1 + wanted[place]] = result
+        return cotangents_in
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        graphs = attrs[0].graphs
+        choice = int(arrays[0])
+        return evaluate(graphs[choice if 0 <= choice < len(graphs) else -1], arrays[1:])
+
+
+for _entry in (Part(), Branch()):
+    register(_entry)

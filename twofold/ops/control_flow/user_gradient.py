@@ -1,0 +1,81 @@
+"""Values with a gradient that the user's program gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.errors import UndefinedGradientError
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.text import format_graph
+from twofold.ops.base import apply, composite
+from twofold.ops.control_flow.programs import Content
+
+
+class Pullback(Content):
+    """The user's gradient as a graph of (cotangent, values of all results, captured values).
+
+    Its outputs are the cotangents of the inputs in ``places``; the result that it belongs to is number ``own`` of a
+    function called ``name``.
+    """
+
+    __slots__ = ("count", "graph", "name", "own", "places", "results")
+
+    def __init__(
+        self, graph: Graph, places: Sequence[int], count: int, own: int, results: int, name: str
+    ) -> None:
+        self.graph, self.places, self.name = graph, tuple(places), name
+        self.count, self.own, self.results = count, own, results
+
+    def key(self) -> tuple[Any, ...]:
+        return (self.graph, self.places, self.count, self.own, self.results, self.name)
+
+    def text(self) -> str:
+        return f"{self.key()[1:]} {format_graph(self.graph)}"
+
+
+def _vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
+    *others, content = rest
+    results = list(others[content.count : content.count + content.results])
+    results[content.own] = y
+    captured = others[content.count + content.results :]
+    found = content.graph.inline([ct, *results, *captured])
+    shares: list[Node | None] = [None] * (1 + len(others))
+    for place, share in zip(content.places, found, strict=True):
+        shares[1 + place] = share
+    return shares
+
+
+@composite
+class user_gradient:
+    """Its first input, with a gradient of the user's in the others.
+
+    Inputs ``(value, *inputs, *values of all results, *captured values)``, attributes ``(Pullback,)``.
+    """
+
+    autograd_name = lambda attrs, types: f"{attrs[0].name}Backward"
+    functions = ()
+    methods = ()
+    complex_rule = True
+    call = staticmethod(lambda *inputs, content: apply("user_gradient", *inputs, attrs=(content,)))
+    compute = lambda value, *rest: value
+    vjp = _vjp
+
+
+def _no_second(ct: Node, y: Node, value: Node) -> Sequence[Node | None]:
+    raise UndefinedGradientError(
+        "a gradient that was marked once_differentiable is differentiated again",
+        "Take the mark away if its backward consists of differentiable operations.",
+    )
+
+
+@composite
+class differentiated_once:
+    """Its input, through which no further derivative may be taken."""
+
+    functions = ()
+    methods = ()
+    complex_rule = True
+    compute = lambda value: value
+    vjp = _no_second

@@ -1,0 +1,1 @@
+"""Element-wise operations and what is written with them alone."""

@@ -1,0 +1,1 @@
+"""Elements by index: gathering, scattering, tables of rows, sorting and searching."""

@@ -1,0 +1,529 @@
+"""Gathering and scattering along an axis, with indices that are checked in the kernel.
+
+Primitive form: data ``[outer, size, inner]``, values ``[outer, count, inner]`` and an int64 index
+``[outer or 1, count, inner or 1]``. Reshapes, which cost nothing, bring every public form to it. A negative
+index counts from the end; one outside fails with ``kernels.index_error_code``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import complex64, int64
+from twofold.errors import DTypeError, ShapeError
+from twofold.ir.bind import constant
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops import kernels
+from twofold.ops.base import (
+    Custom,
+    apply,
+    broadcast,
+    broadcast_shapes,
+    composite,
+    convert,
+    custom,
+    filled,
+    normalize_axis,
+    ops,
+    public,
+    strong,
+)
+from twofold.ops.examples import example
+from twofold.ops.shape.movement import axis_numbers, slice_axis
+
+_BLOCK = 64  # columns that one work item scatters; threads never share a column
+
+
+def need_index(index: Node) -> Node:
+    """``index`` as int64; raises DTypeError for anything but integers."""
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"an index of {index.dtype.name}", "Cast it with .to(int64) first.")
+    return convert(index, int64)
+
+
+def _outside(index: int, size: int) -> tuple[str, str]:
+    if not size:
+        return f"index {index} into an axis without elements", "Select from an axis that has elements."
+    return f"index {index} is outside an axis of size {size}", f"Use indices from {-size} to {size - 1}."
+
+
+def _full(index: Any, outer: int, inner: int) -> Any:
+    return numpy.broadcast_to(index, (outer, index.shape[1], inner))
+
+
+class Indexed(Custom):
+    """What the primitives on ``[outer, size, inner]`` share."""
+
+    functions = ()
+    checks = True
+    index: int = 0  # which input holds the index
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """The index and the size of the axis."""
+        size = inputs[0].shape[1] if self.index else attrs[0]
+        return _outside(index, size)
+
+    def index_at(self, b: Any, types: Sequence[TensorType], outer: Any, k: Any, j: Any, count: Any) -> Any:
+        """The element of the index for place ``(outer, k, j)``; code depends on which axes it has."""
+        shape = types[self.index].shape
+        at = b.add(b.mul(outer, count), k) if shape[0] != 1 else k
+        return b.load(b.input(self.index), b.add(b.mul(at, b.param(2)), j) if shape[2] != 1 else at, int64)
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        shape = inputs[self.index].shape
+        return (shape[0] != 1, shape[2] != 1, output.shape[0] == 1, output.shape[2] == 1)
+
+
+@custom
+class gather_block(Indexed):
+    """``result[a, k, j] = data[a, index[a, k, j], j]``; inputs ``(data, index)``."""
+
+    index = 1
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        data, index = inputs
+        shape = (data.shape[0], index.shape[1], data.shape[2])
+        return make_node(self, (), (data, index), tensor_type(data.dtype, shape))
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        return (inputs[0].shape[1], output.shape[1], output.shape[2])
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        rows = output.shape[0] * output.shape[1] if output.shape[2] else 0
+        return rows, max(1, 16384 // max(output.shape[2], 1))
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        data, target = b.input(0), b.buffer(2)
+        size, count, inner = b.param(0), b.param(1), b.param(2)
+        one_block, one_column = output.shape[0] == 1, output.shape[2] == 1
+        with b.loop(b.begin, b.end) as row:
+            outer = b.const(0, int64) if one_block else b.idiv(row, count)
+            k = row if one_block else b.sub(row, b.mul(outer, count))
+            first, at = b.mul(outer, size), b.mul(row, inner)
+            if inputs[1].shape[2] == 1:
+                place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                if one_column:
+                    b.store(target, row, b.load(data, b.add(first, place), dtype))
+                else:
+                    kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, place), inner), inner)
+            else:
+                with b.loop(0, inner) as j:
+                    place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
+                    value = b.load(data, b.add(b.mul(b.add(first, place), inner), j), dtype)
+                    b.store(target, b.add(at, j), value)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        data, index = inputs
+        return apply("scatter_sum", index, cotangent, attrs=(data.shape[1],)), None
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        data, index = arrays
+        return numpy.take_along_axis(data, _full(index, data.shape[0], data.shape[2]), 1)
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((), (1, 5, 17), numpy.array([[[4], [-1], [0]]])),
+            example((), (2, 5, 3), numpy.array([[[4, 0, -5], [1, 2, 3]], [[0, 0, 0], [1, -1, 1]]])),
+            example((), (3, 4, 1), numpy.array([[[1]], [[3]], [[0]]])),
+            example((), (2, 4, 33), numpy.array([[[1], [1]]])),
+            example((), (1, 4, 3), numpy.zeros((1, 0, 1), numpy.int64)),
+            example((), (1, 9, 1), numpy.array([[[1], [8], [-1]]])),
+        ]
+
+
+class Scatter(Indexed):
+    """A work item owns some columns and takes their updates in the order of the index."""
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.shape[0] * -(-output.shape[2] // _BLOCK), 1
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        return (output.shape[1], inputs[self.index].shape[1], output.shape[2], -(-output.shape[2] // _BLOCK))
+
+    def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        """Emit what ``count`` elements of the result are before the updates."""
+        raise NotImplementedError
+
+    def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
+        """Emit what an element is after an update."""
+        raise NotImplementedError
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        target, updates = b.buffer(len(inputs)), b.input(len(inputs) - 1)
+        size, count, inner, blocks = (b.param(k) for k in range(4))
+        with b.loop(b.begin, b.end) as item:
+            outer = b.idiv(item, blocks)
+            low = b.mul(b.sub(item, b.mul(outer, blocks)), _BLOCK)
+            width = b.minimum(b.sub(inner, low), _BLOCK)
+            first = b.mul(outer, size)
+            with b.loop(0, size) as row:
+                self.begin(b, dtype, target, b.add(b.mul(b.add(first, row), inner), low), width)
+            with b.loop(0, count) as k:
+                source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
+                if inputs[self.index].shape[2] == 1:
+                    place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                    if output.shape[2] == 1:
+                        at, new = b.add(first, place), b.load(updates, source, dtype)
+                        b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
+                    else:
+                        at = b.add(b.mul(b.add(first, place), inner), low)
+                        self._columns(b, attrs, dtype, target, at, updates, source, width)
+                else:
+                    with b.loop(0, width) as j:
+                        index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
+                        place = kernels.checked_index(b, index, size)
+                        at = b.add(b.add(b.mul(b.add(first, place), inner), low), j)
+                        new = b.load(updates, b.add(source, j), dtype)
+                        b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
+
+    def _columns(
+        self,
+        b: Any,
+        attrs: Attributes,
+        dtype: Any,
+        target: Any,
+        at: Any,
+        updates: Any,
+        source: Any,
+        width: Any,
+    ) -> None:
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            new = b.load(updates, b.add(source, j), dtype, lanes, mask=mask)
+            old = b.load(target, b.add(at, j), dtype, lanes, mask=mask)
+            b.store(target, b.add(at, j), self.update(b, attrs, dtype, old, new), mask=mask)
+
+        kernels.run(b, width, body)
+
+
+@custom
+class scatter_sum(Scatter):
+    """Zeros of ``size`` rows with ``updates`` added at ``index``.
+
+    Inputs ``(index, updates)``, attributes ``(size,)``.
+    """
+
+    lays = "added rows"
+    index = 0
+    kinds = "iufc"
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        index, updates = inputs
+        self.check_kind(updates.dtype)
+        if updates.dtype.kind == "c":
+            parts = ops.real(updates), ops.imag(updates)
+            return ops.complex(*[apply("scatter_sum", index, part, attrs=attrs) for part in parts])
+        shape = (updates.shape[0], attrs[0], updates.shape[2])
+        return make_node(self, attrs, (index, updates), tensor_type(updates.dtype, shape))
+
+    def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.fill(b, dtype, target, at, b.const(0, dtype), count)
+
+    def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
+        wide = dtype.compute
+        if wide is dtype:
+            return b.add(old, new)
+        return b.cast(b.add(b.cast(old, wide), b.cast(new, wide)), dtype)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        return None, apply("gather_block", cotangent, inputs[0])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        index, updates = arrays
+        outer, _, inner = updates.shape
+        result = numpy.zeros((outer, attrs[0], inner), updates.dtype)
+        numpy.add.at(result, scatter_places(index, outer, inner), updates)
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((5,), numpy.array([[[4], [-1], [0]]]), (1, 3, 17)),
+            example((5,), numpy.array([[[4, 0, -5], [1, 2, 3]], [[0, 0, 0], [0, -1, 1]]]), (2, 2, 3)),
+            example((4,), numpy.array([[[1], [1]]]), (2, 2, 130)),
+            example((4,), numpy.zeros((1, 0, 1), numpy.int64), (1, 0, 3)),
+            example((4,), numpy.array([[[1], [3], [1]]]), (1, 3, 1)),
+            example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1)),
+            example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1), dtype=complex64),
+        ]
+
+
+def scatter_places(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
+    """The NumPy index of what updates reach."""
+    full = _full(index, outer, inner)
+    first, _, last = numpy.indices(full.shape)
+    return first, full, last
+
+
+@custom
+class scatter_set(Scatter):
+    """``data`` with ``updates`` written at ``index``, of equal indices the last.
+
+    Inputs ``(data, index, updates)``.
+    """
+
+    lays = "set rows"
+    index = 1
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        data, index, updates = inputs
+        return make_node(self, (), (data, index, updates), data.type)
+
+    def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.copy(b, dtype, target, at, b.input(0), at, count)
+
+    def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
+        return new
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        data, index, updates = inputs
+        kept = apply("scatter_set", cotangent, index, filled(0, updates.dtype, updates.shape))
+        if index.shape[1] == 1:
+            return kept, None, apply("gather_block", cotangent, index)
+        # of equal indices only the last write reached the result
+        turn = axis_numbers(1, updates.shape)
+        last = apply("scatter_set", filled(0, int64, data.shape), index, turn)
+        won = ops.equal(apply("gather_block", last, index), turn)
+        return kept, None, ops.where(won, apply("gather_block", cotangent, index), 0)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        data, index, updates = arrays
+        result, full = data.copy(), _full(index, data.shape[0], data.shape[2])
+        for a, k, j in numpy.ndindex(full.shape):
+            result[a, full[a, k, j], j] = updates[a, k, j]
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((), (1, 5, 17), numpy.array([[[4], [-1], [0]]]), (1, 3, 17)),
+            example((), (2, 5, 3), numpy.array([[[4, 0, -5], [1, 2, 3]]] * 2), (2, 2, 3)),
+            example((), (2, 4, 65), numpy.array([[[1], [1]]]), (2, 2, 65)),
+            example((), (1, 4, 1), numpy.array([[[1], [1]]]), (1, 2, 1)),
+        ]
+
+
+@custom
+class linear_index(Custom):
+    """One index into merged axes from one index per axis, each checked; attributes ``(sizes,)``."""
+
+    functions = ()
+    checks = True
+    differentiable = False
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        sizes: tuple[int, ...] = attrs[0]
+        return sizes
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 16384
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return (len(inputs),)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """The index and the sizes of the axes, as only one of them is known to be too small."""
+        sizes: tuple[int, ...] = attrs[0]
+        if len(sizes) == 1:
+            return _outside(index, sizes[0])
+        what = f"index {index} is outside its axis, which is one of sizes {sizes}"
+        return what, "Use indices from -size to size - 1."
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b = builder
+        with b.loop(b.begin, b.end) as i:
+            total = b.const(0, int64)
+            for k in range(len(inputs)):
+                place = kernels.checked_index(b, b.load(b.input(k), i, int64), b.param(k))
+                total = b.add(b.mul(total, b.param(k)), place)
+            b.store(b.buffer(len(inputs)), i, total)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        wrapped = [numpy.where(x < 0, x + size, x) for x, size in zip(arrays, attrs[0], strict=True)]
+        return numpy.ravel_multi_index(tuple(wrapped), attrs[0])
+
+    def samples(self) -> Sequence[Any]:
+        return [example(((4, 5),), numpy.array([3, -1, 0]), numpy.array([4, 0, -5]))]
+
+
+# Public forms
+
+
+def three_axes(x: Node, axis: int) -> Shape:
+    """The shape of ``x`` with everything before and everything after an axis merged."""
+    return prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
+
+
+@composite
+class gather:
+    """Elements along ``dim`` at ``index``, which has the axes of the result.
+
+    ``result[i][j] = input[index[i][j]][j]`` for ``dim=0``; on other axes ``index`` may be shorter.
+
+    >>> import twofold as torch
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+
+    methods = ("gather",)
+
+    @staticmethod
+    def call(input: Any, dim: int, index: Any) -> Any:
+        return apply("gather", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+
+    @staticmethod
+    def compute(x: Any, index: Any, axis: int) -> Any:
+        shape = index.shape
+        if not index.type.size:
+            return filled(0, strong(x).dtype, need_index(index).shape)
+        x, index = same_outside(strong(x), need_index(index), axis)
+        flat = apply(
+            "gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, three_axes(index, axis))
+        )
+        return ops.reshape(flat, shape)
+
+    reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
+    samples = lambda: [
+        example((1,), (2, 3), numpy.array([[0, 2, -1, 1], [1, 1, 1, 1]])),
+        example((0,), (3, 2), numpy.array([[0, 2]])),
+        example((2,), (2, 2, 17), numpy.array([[[16], [3]], [[0], [1]]])),
+    ]
+
+
+def same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
+    """``x`` cut to the size of ``index`` on all other axes."""
+    x = x if x.ndim else ops.reshape(x, (1,))
+    index = index if index.ndim else ops.reshape(index, (1,))
+    if x.ndim != index.ndim:
+        raise ShapeError(
+            f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input."
+        )
+    for place in range(x.ndim):
+        if place != axis and index.shape[place] > x.shape[place]:
+            raise ShapeError(
+                f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
+                "Use an index that is not larger there.",
+            )
+        if place != axis and index.shape[place] != x.shape[place]:
+            x = slice_axis(x, place, constant(0, int64), index.shape[place])
+    return x, index
+
+
+@composite
+class take_along_axis:
+    """Elements along an axis at ``indices``; the other axes broadcast, as in NumPy.
+
+    >>> import twofold as torch
+    >>> torch.take_along_axis(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [0]]), axis=1)
+    tensor([[2],
+            [3]])
+    """
+
+    @staticmethod
+    def call(input: Any, indices: Any, axis: int | None = -1) -> Any:
+        if axis is None:
+            input, indices, axis = ops.ravel(input), ops.ravel(indices), 0
+        return apply("take_along_axis", input, indices, attrs=(normalize_axis(axis, len(input.shape)),))
+
+    @staticmethod
+    def compute(x: Any, index: Any, axis: int) -> Any:
+        if x.ndim != index.ndim:
+            raise ShapeError(
+                f"indices with {index.ndim} axes for {x.ndim}", "Give as many axes as the input has."
+            )
+        ends = [broadcast_shapes(*pair) for pair in zip(_cut(x, axis), _cut(index, axis), strict=True)]
+        x = broadcast(strong(x), (*ends[0], x.shape[axis], *ends[1]))
+        index = broadcast(need_index(index), (*ends[0], index.shape[axis], *ends[1]))
+        return apply("gather", x, index, attrs=(axis,))
+
+    reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
+    samples = lambda: [
+        example((1,), (2, 3), numpy.array([[2], [0]])),
+        example((0,), (4, 3), numpy.array([[2, 1, 0]])),
+    ]
+
+
+@public(methods=("take_along_dim",))
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """Elements along ``dim`` (default: of the flattened input) at ``indices``; the other axes broadcast.
+
+    >>> import twofold as torch
+    >>> torch.take_along_dim(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
+    tensor([4, 1])
+    """
+    return ops.take_along_axis(input, indices, dim)
+
+
+def _cut(x: Any, axis: int) -> tuple[Shape, Shape]:
+    return x.shape[:axis], x.shape[axis + 1 :]
+
+
+@composite
+class index_select:
+    """The slices along ``dim`` at ``index``, whose axes replace that axis.
+
+    >>> import twofold as torch
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 0, 1]))
+    tensor([[3, 4],
+            [1, 2],
+            [3, 4]])
+    """
+
+    methods = ("index_select",)
+
+    @staticmethod
+    def call(input: Any, dim: int, index: Any) -> Any:
+        return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+
+    @staticmethod
+    def compute(x: Any, index: Any, axis: int) -> Any:
+        x, index = strong(x), need_index(index)
+        shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]) if x.ndim else ()
+        x = x if x.ndim else ops.reshape(x, (1,))
+        flat = apply("gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, (1, -1, 1)))
+        return ops.reshape(flat, shape)
+
+    reference = lambda x, index, axis: numpy.take(x, index, axis)
+    samples = lambda: [
+        example((0,), (5, 3), numpy.array([4, 0, -1])),
+        example((1,), (2, 5, 3), numpy.array([[1], [1]])),
+        example((1,), (2, 5), numpy.array(3)),
+        example((0,), (5, 17), numpy.zeros((0,), numpy.int64)),
+    ]
+
+
+@public(methods=("take",))
+def take(input: Any, index: Any, axis: int | None = None) -> Any:
+    """The slices along an axis at ``index``; without ``axis``, elements of the flattened input.
+
+    >>> import twofold as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
+    tensor([4, 1])
+    """
+    if axis is None:
+        return ops.index_select(ops.ravel(input), 0, index)
+    return ops.index_select(input, axis, index)

@@ -1,0 +1,1 @@
+"""Factorisations, systems, eigenvalues and functions of matrices."""

@@ -1,0 +1,225 @@
+"""The Cholesky factorisation of positive definite matrices, and what is solved with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold.ops.base import apply, composite, host, ops, public
+from twofold.ops.examples import example
+from twofold.ops.linear_algebra import matrix_routines
+from twofold.ops.linear_algebra.matrices import (
+    Packed,
+    Pieces,
+    adjoint,
+    as_int32,
+    check_matrix,
+    common_batch,
+    identity_like,
+    linalg_function,
+    observed,
+    raise_first,
+    scaled_diagonal,
+    with_batch,
+)
+from twofold.ops.linear_algebra.triangular import (
+    check_system,
+    complex_matrices,
+    solve_left,
+    solve_right,
+    well_conditioned,
+)
+from twofold.ops.promotion import autocast
+from twofold.ops.samples import Sample
+from twofold.ops.shape.movement import sum_to
+
+
+class CholeskyInfo(NamedTuple):
+    """The factor, and the order of the first leading minor that is not positive definite (0: none)."""
+
+    L: Any
+    info: Any
+
+
+def positive_definite(shape: tuple[int, ...]) -> Any:
+    """Symmetric matrices with positive eigenvalues."""
+    x = numpy.random.default_rng(len(shape)).standard_normal(shape)
+    return gram(x, numpy.float32) + numpy.eye(shape[-1], dtype=numpy.float32)
+
+
+def complex_positive() -> Any:
+    """A Hermitian matrix with positive eigenvalues."""
+    return gram(complex_matrices((3, 3)), numpy.complex64)
+
+
+def gram(x: Any, dtype: Any) -> Any:
+    """``x @ x^H``, Hermitian to the last bit: the rounding of the two triangles depends on the processor's BLAS."""
+    product = x @ x.swapaxes(-1, -2).conj()
+    return ((product + product.swapaxes(-1, -2).conj()) / 2).astype(dtype)
+
+
+@host
+class cholesky_packed(Packed):
+    """The triangular factor and info of each matrix; attributes ``(upper, whether to raise on failure)``.
+
+    The gradient follows Murray, Differentiation of the Cholesky decomposition (2016), equation 10.
+    """
+
+    autograd_name = "LinalgCholeskyExBackward0"
+    title = "linalg.cholesky"
+
+    def pieces(self, attrs: Any, shape: Any) -> Pieces:
+        return (shape[-2:], ())
+
+    @staticmethod
+    def compute(a: Any, upper: bool, check: bool) -> Any:
+        lower, info = matrix_routines.cholesky(a.swapaxes(-1, -2).conj() if upper else a)
+        if check:
+            raise_first(
+                info,
+                lambda which, order: (
+                    f"{which} is not positive definite: its leading minor of order {order} is not"
+                ),
+                "Add a small multiple of the identity, or use linalg.cholesky_ex and look at info.",
+            )
+        return lower.swapaxes(-1, -2).conj() if upper else lower, info
+
+    def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
+        (ct, _), (factor, _), (_, upper, _) = ct, y, rest
+        if upper:
+            factor, ct = adjoint(factor), adjoint(ct)
+        inner = scaled_diagonal(ops.tril(adjoint(factor) @ ct), 0.5)
+        inner = (inner + adjoint(inner)) * 0.5
+        share = solve_right(factor, solve_left(adjoint(factor), inner, True), False)
+        return (share,)
+
+    def samples(self) -> Sequence[Sample]:
+        # one triangle is read, the gradient is that of a symmetric argument: no finite differences here
+        shapes = ((3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2))
+        return [
+            example((upper, True), positive_definite(shape), smooth=False)
+            for shape in shapes
+            for upper in (False, True)
+        ] + [example((upper, True), complex_positive(), smooth=False) for upper in (False, True)]
+
+
+@linalg_function()
+@autocast("float32")
+def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
+    """The Cholesky factor of each matrix, and info: 0, or the order of the first minor that is not positive.
+
+    >>> import twofold as torch
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    CholeskyInfo(L=tensor([[2., 0.],
+            [1., 2.]]), info=tensor(0, dtype=twofold.int32))
+    """
+    factor, info = cholesky_packed.results(input, attrs=(bool(upper), bool(check_errors)))
+    return CholeskyInfo(factor, as_int32(info))
+
+
+@linalg_function()
+@observed
+@autocast("float32")
+def cholesky(input: Any, *, upper: bool = False) -> Any:
+    """The lower triangular L with ``A = L L^H`` for positive definite A; ``upper``: U with ``A = U^H U``.
+
+    Raises LinAlgError for a matrix that is not positive definite.
+
+    >>> import twofold as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
+
+
+@public("cholesky", methods=("cholesky",))
+@observed
+@autocast("float32")
+def cholesky_(input: Any, upper: bool = False) -> Any:
+    """The Cholesky factor; see ``linalg.cholesky``.
+
+    >>> import twofold as torch
+    >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
+
+
+def _solve(factor: Any, b: Any, upper: bool) -> Any:
+    first, second = (adjoint(factor), factor) if upper else (factor, adjoint(factor))
+    return solve_left(second, solve_left(first, b, False), True)
+
+
+def _factor_gradient(of_product: Any, factor: Any, upper: bool) -> Any:
+    """The cotangent of a factor from that of the product, as if the factor were a full matrix (PyTorch's choice)."""
+    both = of_product + adjoint(of_product)
+    return sum_to(factor @ both if upper else both @ factor, factor.shape)
+
+
+@composite
+class cholesky_solve:
+    """X with ``A X = B``, from the Cholesky factor ``L`` of A (``upper``: the upper one).
+
+    >>> import twofold as torch
+    >>> torch.cholesky_solve(torch.tensor([[8.0], [12.0]]), torch.tensor([[2.0, 0.0], [1.0, 2.0]]))
+    tensor([[1.],
+            [2.]])
+    """
+
+    autocast = "float32"
+    memory = (3, "two systems are solved in turn")
+
+    signature = "B, L"
+    complex_rule = True
+    call = staticmethod(lambda B, L, upper=False: apply("cholesky_solve", B, L, attrs=(bool(upper),)))
+
+    @staticmethod
+    def compute(b: Any, factor: Any, upper: bool) -> Any:
+        check_system(factor, b)
+        batch = common_batch(factor, b)
+        return _solve(with_batch(factor, batch), with_batch(b, batch), upper)
+
+    @staticmethod
+    def vjp(ct: Any, y: Any, b: Any, factor: Any, upper: bool) -> Any:
+        share = apply("cholesky_solve", ct, factor, attrs=(upper,))
+        return sum_to(share, b.shape), _factor_gradient(-share @ adjoint(y), factor, upper)
+
+    samples = lambda: [
+        example((False,), (3, 2), well_conditioned((3, 3)), smooth=False),
+        example((True,), (2, 3, 1), well_conditioned((3, 3)), smooth=False),
+    ]
+
+
+@composite
+class cholesky_inverse:
+    """The inverse of the matrix with the Cholesky factor ``L`` (``upper``: the upper one).
+
+    >>> import twofold as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.0625]])
+    """
+
+    autocast = "float32"
+    memory = (3, "two systems are solved in turn")
+
+    signature = "L"
+    complex_rule = True
+    call = staticmethod(lambda L, upper=False: apply("cholesky_inverse", L, attrs=(bool(upper),)))
+
+    @staticmethod
+    def compute(factor: Any, upper: bool) -> Any:
+        check_matrix(factor, square=True)
+        return _solve(factor, with_batch(identity_like(factor), factor.shape[:-2]), upper)
+
+    @staticmethod
+    def vjp(ct: Any, y: Any, factor: Any, upper: bool) -> Any:
+        return (_factor_gradient(-y @ ct @ y, factor, upper),)
+
+    samples = lambda: [
+        example((False,), well_conditioned((3, 3)), smooth=False),
+        example((True,), well_conditioned((2, 2, 2)), smooth=False),
+    ]

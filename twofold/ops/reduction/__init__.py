@@ -1,0 +1,1 @@
+"""Reductions, statistics, running sums, and normalisation."""

@@ -1,0 +1,197 @@
+"""Running maxima and minima with their places, and the running log of a sum of exponentials.
+
+Primitive form ``[outer, length, inner]``, always in the order of the axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf, prod
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import DType, bool_, float32, int64, uint8
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import tensor_type
+from twofold.ops.base import apply, composite, convert, custom, normalize_axis, ops, public, strong
+from twofold.ops.docstrings import shown
+from twofold.ops.examples import example
+from twofold.ops.reduction.reductions import ValuesAndIndices
+from twofold.ops.reduction.scan import SHAPES, Scan, both_ways, delayed, doubled, flip
+from twofold.ops.shape.movement import axis_numbers
+
+
+class ExtremePlace(Scan):
+    """The place of the extreme element so far along the middle axis, int64; the last of equal ones, NaN wins."""
+
+    differentiable = False
+    better: str
+    identity: str
+    running: Callable[..., Any]
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
+
+    def first(self, b: Any, dtype: DType, lanes: int) -> list[Any]:
+        worst = b.identity(self.identity, dtype)
+        return [b.splat(worst) if lanes > 1 else worst, b.const(0, int64, lanes)]
+
+    def advance(self, b: Any, k: Any, state: Sequence[Any], *values: Any) -> list[Any]:
+        (value,), (best, place) = values, state
+        wins = b.cmp(self.better, value, best)
+        if value.dtype.kind == "f":
+            wins = b.or_(wins, b.is_nan(value))
+        here = b.splat(k) if value.lanes > 1 else k
+        return [b.select(wins, value, best), b.select(wins, here, place)]
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (x,) = arrays
+        numbers = numpy.broadcast_to(numpy.arange(x.shape[1])[:, None], x.shape)
+        reached = (x == self.running(x, 1)) | numpy.isnan(x)
+        return numpy.maximum.accumulate(numpy.where(reached, numbers, 0), 1)
+
+    def samples(self) -> Sequence[Any]:
+        special = numpy.array([1.0, 3.0, 3.0, -numpy.inf, numpy.nan, 5.0, numpy.nan, 1.0], numpy.float32)
+        return [
+            *both_ways(SHAPES, 1),
+            example((), special.reshape(1, 8, 1)),
+            example((), -special.reshape(1, 8, 1)),
+            example((), numpy.array([[[3, 1], [3, 0], [2, 5]]])),
+        ]
+
+
+@custom
+class running_argmax(ExtremePlace):
+    """The place of the largest element up to each place of the middle axis."""
+
+    better, identity = "ge", "max"
+    running = staticmethod(numpy.maximum.accumulate)
+
+
+@custom
+class running_argmin(ExtremePlace):
+    """The place of the smallest element up to each place of the middle axis."""
+
+    better, identity = "le", "min"
+    running = staticmethod(numpy.minimum.accumulate)
+
+
+@custom
+class cumulative_logsumexp(Scan):
+    """``log(sum(exp(x)))`` of the elements up to each place of the middle axis, from pairs: no overflow."""
+
+    kinds = "f"
+    start = -inf
+
+    def next(self, b: Any, state: Any, *values: Any) -> Any:
+        high, low = b.maximum(state, values[0]), b.minimum(state, values[0])
+        near = b.add(high, b.math("log1p", b.math("exp", b.sub(low, high))))
+        return b.select(b.cmp("eq", low, high), b.add(high, float(numpy.log(2.0))), near)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        # sum over k >= i of ct[k] * exp(x[i] - y[k]), as a recurrence in which no exponent is positive
+        x = inputs[0]
+        ct, y, wide = (convert(value, x.dtype.compute) for value in (cotangent, output, x))
+        back = flip(y)
+        after = ops.where(ops.equal(axis_numbers(1, y.shape), 0), back, delayed(back, 0))
+        later = flip(apply("linear_scan", _ratio(back, after), flip(ct)))
+        return (convert(_ratio(wide, y) * later, x.dtype),)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return numpy.logaddexp.accumulate(arrays[0], 1)
+
+    def samples(self) -> Sequence[Any]:
+        special = numpy.array([-numpy.inf, -numpy.inf, 0.0, 0.0, 88.0, 300.0, numpy.inf, 1.0], numpy.float32)
+        return [*both_ways(SHAPES, 1), example((), special.reshape(1, 8, 1), smooth=False)]
+
+
+def _ratio(a: Any, b: Any) -> Any:
+    """``exp(a - b)``, 1 where both are the same infinity."""
+    return ops.exp(ops.where(ops.equal(a, b), 0, a - b))
+
+
+def _blocks(x: Any, axis: int) -> Any:
+    return ops.reshape(x, (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])))
+
+
+def _places(name: str, primitive: str) -> Any:
+    class body:
+        functions = ()
+        methods = ()
+        signature = "input"
+        differentiable = False
+
+        def compute(x: Any, axis: int) -> Any:
+            x = strong(x)
+            x = convert(x, uint8) if x.dtype is bool_ else x
+            flat = ops.reshape(x, (1, 1, 1)) if not x.ndim else _blocks(x, axis)
+            return ops.reshape(apply(primitive, flat), x.shape)
+
+        samples = lambda: [
+            example((1,), (3, 17)),
+            example((0,), (2, 3, 4)),
+            example((0,), ()),
+            example((0,), numpy.array([True, False, True])),
+        ]
+
+    body.__name__, body.__doc__ = name, f"The places that ``{primitive}`` finds along an axis, int64."
+    return composite(body)
+
+
+cummax_places = _places("cummax_places", "running_argmax")
+cummin_places = _places("cummin_places", "running_argmin")
+
+
+def _running(name: str, places: str, words: str, extremes: list[int], positions: list[int]) -> Any:
+    def running(input: Any, dim: int) -> ValuesAndIndices:
+        axis = normalize_axis(dim, len(input.shape))
+        indices = apply(places, input, attrs=(axis,))
+        return ValuesAndIndices(ops.gather(input, axis, indices), indices)
+
+    running.__name__ = name
+    running.__doc__ = shown(
+        f"The {words} element up to each place along ``dim``, and its place (of equal ones the last).",
+        f">>> values, places = torch.{name}(torch.tensor([2, 1, 3]), dim=0)",
+        ">>> values.tolist(), places.tolist()",
+        f"({extremes}, {positions})",
+    )
+    return public(name, methods=(name,))(running)
+
+
+cummax = _running("cummax", "cummax_places", "largest", [2, 2, 3], [0, 0, 2])
+cummin = _running("cummin", "cummin_places", "smallest", [2, 1, 1], [0, 1, 1])
+
+
+@composite
+class logcumsumexp:
+    """``log(cumsum(exp(input)))`` along ``dim``, without overflow; integers are computed in float32.
+
+    Of complex numbers it is one of the logarithms: the imaginary part need not lie between -pi and pi.
+
+    >>> import twofold as torch
+    >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0, 0.0]), 0)
+    tensor([1000.0000, 1000.6932, 1000.6932])
+    """
+
+    methods = ("logcumsumexp",)
+
+    def call(input: Any, dim: int) -> Any:
+        return apply("logcumsumexp", input, attrs=(normalize_axis(dim, len(input.shape)),))
+
+    def compute(x: Any, axis: int) -> Any:
+        x = strong(x)
+        x = x if x.dtype.kind in "fc" else convert(x, float32)
+        flat = ops.reshape(x, (1, 1, 1)) if not x.ndim else _blocks(x, axis)
+        sums = doubled(flat, "logaddexp") if x.dtype.kind == "c" else apply("cumulative_logsumexp", flat)
+        return ops.reshape(sums, x.shape)
+
+    reference = lambda x, axis: numpy.logaddexp.accumulate(x * 1.0, axis) if x.ndim else x * 1.0
+    samples = lambda: [
+        example((1,), (3, 17)),
+        example((0,), (2, 3, 4)),
+        example((0,), ()),
+        example((0,), numpy.array([1, 2, 3])),
+    ]

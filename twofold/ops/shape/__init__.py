@@ -1,0 +1,1 @@
+"""Views, copies, and tensors put together from others."""

@@ -1,0 +1,592 @@
+"""Operations that lay blocks into a larger tensor: concatenation, padding, replaced slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.bind import constant
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops import kernels
+from twofold.ops.base import (
+    Custom,
+    apply,
+    broadcast,
+    common_dtype,
+    composite,
+    convert,
+    custom,
+    elementwise,
+    normalize_axis,
+    ops,
+    public,
+    strong,
+)
+from twofold.ops.concrete_values import known_value
+from twofold.ops.examples import example
+from twofold.ops.shape import shapes
+from twofold.ops.shape.movement import block, run_time_index, slice_axis
+
+
+@elementwise
+class clamp_index:
+    """A start limited to ``0 … highest``, so that a block at it lies inside its tensor."""
+
+    functions = ()
+    signature = "start"
+    kinds = "iu"
+    differentiable = False
+    lower = lambda b, x, highest: b.maximum(b.minimum(x, highest), 0)
+    reference = lambda x, highest: numpy.clip(x, 0, highest)
+    attribute_samples = ((4,),)
+
+
+class Group:
+    """Adjacent axes of a block operation taken as one; ``start`` numbers the run-time start, or None."""
+
+    __slots__ = ("inner", "outer", "scale", "start", "step")
+
+    def __init__(self, outer: int, inner: int, step: int, start: int | None) -> None:
+        self.outer, self.inner, self.step, self.start, self.scale = outer, inner, step, start, 1
+
+
+def group_axes(outer: Shape, inner: Shape, steps: Sequence[int], axes: Sequence[int]) -> list[Group]:
+    """The axes of a block of shape ``inner`` inside ``outer``, whole ones merged into those before."""
+    groups: list[Group] = []
+    for axis, (large, small, step) in enumerate(zip(outer, inner, steps, strict=True)):
+        if axis not in axes and groups and groups[-1].step == 1:
+            last = groups[-1]
+            last.outer, last.inner, last.scale = last.outer * large, last.inner * small, last.scale * large
+        else:
+            groups.append(Group(large, small, step, axes.index(axis) if axis in axes else None))
+    return groups or [Group(1, 1, 1, None)]
+
+
+class Block(Custom):
+    """A tensor with a block of another laid into it; subclasses say what is around the block."""
+
+    functions = ()
+    value: int  # the input that holds the block
+    first: int  # the input that holds the first start
+
+    def groups(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> list[Group]:
+        steps, axes = attrs[-2:]
+        return group_axes(output.shape, inputs[self.value].shape, steps, axes)
+
+    def starts(self, inputs: Sequence[Node], outer: Shape, attrs: Attributes) -> list[Node]:
+        """The checked starts of a block with attributes ``(..., steps, axes)``."""
+        steps, axes = attrs[-2:]
+        inner = inputs[self.value].type.shape
+        if len(inner) != len(outer) or len(axes) != len(inputs) - self.first:
+            raise ShapeError(f"a block of {len(inner)} axes in {len(outer)}", "Give the block as many axes.")
+        found = []
+        for axis, (large, small) in enumerate(zip(outer, inner, strict=True)):
+            span = (small - 1) * steps[axis] + 1 if small else 0
+            if span > large or (axis not in axes and small != large):
+                raise ShapeError(
+                    f"a block of size {small} does not fit axis {axis} of size {large}",
+                    f"Make it at most {large}.",
+                )
+            if axis in axes:
+                found.append(run_time_index(inputs[self.first + axes.index(axis)], large - span))
+        return found
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        groups = self.groups(attrs, inputs, output)
+        return tuple(number for g in groups for number in (g.outer, g.inner, g.step, g.scale))
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        groups = self.groups(attrs, inputs, output)
+        return prod(g.outer for g in groups[:-1]), max(1, 16384 // max(groups[-1].outer, 1))
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        groups = self.groups(attrs, inputs, output)
+        return tuple((g.start, g.step == 1) for g in groups)
+
+    def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        """Emit the ``count`` elements from ``at`` of the result as they are without the block."""
+        raise NotImplementedError
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        groups = self.groups(attrs, inputs, output)
+        source, target = b.input(self.value), b.buffer(len(inputs))
+        outer, inner, step = ([b.param(4 * k + part) for k in range(len(groups))] for part in range(3))
+        zero = b.const(0, int64)
+        starts = []
+        for k, group in enumerate(groups):
+            start = zero
+            if group.start is not None:
+                # limited again here: a wrong start must never write outside the result
+                span = b.add(b.mul(b.sub(inner[k], 1), step[k]), 1)
+                start = b.mul(b.load(b.input(self.first + group.start), 0, int64), b.param(4 * k + 3))
+                start = kernels.clamp(b, start, zero, b.sub(outer[k], span))
+            starts.append(start)
+        last = len(groups) - 1
+        with b.loop(b.begin, b.end) as row:
+            inside, place = _locate(b, row, outer[:last], inner[:last], step[:last], starts)
+            at = b.mul(row, outer[last])
+            with b.if_(inside):
+                self._row(
+                    b,
+                    dtype,
+                    groups[last].step == 1,
+                    target,
+                    at,
+                    source,
+                    b.mul(place, inner[last]),
+                    outer[last],
+                    inner[last],
+                    step[last],
+                    starts[last],
+                )
+            with b.if_(b.not_(inside)):
+                self.surround(b, dtype, target, at, outer[last])
+
+    def _row(
+        self,
+        b: Any,
+        dtype: Any,
+        dense: bool,
+        target: Any,
+        at: Any,
+        source: Any,
+        source_at: Any,
+        outer: Any,
+        inner: Any,
+        step: Any,
+        start: Any,
+    ) -> None:
+        """Emit one row of the result that the block reaches."""
+        if dense:
+            after = b.add(start, inner)
+            self.surround(b, dtype, target, at, start)
+            kernels.copy(b, dtype, target, b.add(at, start), source, source_at, inner)
+            self.surround(b, dtype, target, b.add(at, after), b.sub(outer, after))
+            return
+        self.surround(b, dtype, target, at, outer)
+        with b.loop(0, inner) as j:
+            value = b.load(source, b.add(source_at, j), dtype)
+            b.store(target, b.add(b.add(at, start), b.mul(j, step)), value)
+
+
+def _locate(b: Any, row: Any, outer: Any, inner: Any, step: Any, starts: Any) -> tuple[Any, Any]:
+    """Emit whether row ``row`` of the result meets the block, and which row of the block it is."""
+    inside, place, rest, stride = b.cmp("eq", row, row), b.const(0, int64), row, b.const(1, int64)
+    for k in range(len(outer) - 1, -1, -1):
+        above = b.idiv(rest, outer[k])
+        away = b.sub(b.sub(rest, b.mul(above, outer[k])), starts[k])
+        number = b.idiv(away, step[k])
+        fits = b.and_(b.cmp("ge", away, 0), b.cmp("lt", number, inner[k]))
+        inside = b.and_(inside, b.and_(fits, b.cmp("eq", b.mul(number, step[k]), away)))
+        place = b.add(place, b.mul(number, stride))
+        stride = b.mul(stride, inner[k])
+        rest = above
+    return inside, place
+
+
+@custom
+class pad_block(Block):
+    """A tensor of ``shape`` filled with a scalar, with the input laid into it.
+
+    Attributes ``(shape, steps, axes)``, inputs ``(x, fill, starts of axes...)``; elements lie ``steps``
+    apart.
+    """
+
+    autograd_name = "ConstantPadNdBackward0"
+    lays = "block"
+    value, first = 0, 2
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        x = strong(inputs[0])
+        starts = self.starts(inputs, attrs[0], attrs)
+        return make_node(
+            self, attrs, (x, convert(inputs[1], x.dtype), *starts), tensor_type(x.dtype, attrs[0])
+        )
+
+    def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.fill(b, dtype, target, at, b.load(b.input(1), 0, dtype), count)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        x, fill, *starts = inputs
+        _, steps, axes = attrs
+        inner = apply("slice", cotangent, *starts, attrs=(x.shape, steps, axes))
+        if fill.op.name == "constant" or (fill.op.name == "cast" and fill.inputs[0].op.name == "constant"):
+            return (inner, None, *[None] * len(starts))
+        blank = apply(
+            "slice_update", cotangent, broadcast(constant(0, x.dtype), x.shape), *starts, attrs=(steps, axes)
+        )
+        return (inner, apply("sum", blank, attrs=(tuple(range(blank.ndim)), False)), *[None] * len(starts))
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (shape, steps, axes), (x, value, *starts) = attrs, arrays
+        result = numpy.full(shape, value, x.dtype)
+        result[_block_of(x.shape, steps, axes, starts)] = x
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example(((5, 18), (1, 1), (0,)), (3, 18), (), 1),
+            example(((9, 20), (2, 3), (0, 1)), (3, 5), (), 3, 4),
+            example(((4, 3, 20), (1, 1, 1), (1, 2)), (4, 2, 17), (), 1, 3),
+            example(((4,), (1,), (0,)), (0,), (), 1),
+            example(
+                ((6, 2, 3), (1, 1, 1), (0,)), numpy.arange(12).reshape(2, 2, 3) % 2 == 0, numpy.array(True), 2
+            ),
+        ]
+
+
+def _block_of(
+    inner: Shape, steps: Sequence[int], axes: Sequence[int], starts: Sequence[Any]
+) -> tuple[Any, ...]:
+    begin = [0] * len(inner)
+    for axis, start in zip(axes, starts, strict=True):
+        begin[axis] = int(start)
+    return block(begin, inner, steps)
+
+
+@custom
+class slice_update(Block):
+    """A new tensor like ``base`` with a block replaced: ``base[start:stop:step] = value``.
+
+    Attributes ``(steps, axes)``, inputs ``(base, value, starts of axes...)``; the other axes are whole.
+    """
+
+    lays = "changed block"
+    value, first = 1, 2
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        base = strong(inputs[0])
+        starts = self.starts(inputs, base.shape, attrs)
+        return make_node(self, attrs, (base, convert(inputs[1], base.dtype), *starts), base.type)
+
+    def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
+        kernels.copy(b, dtype, target, at, b.input(0), at, count)
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        _, value, *starts = inputs
+        steps, axes = attrs
+        inner = apply("slice", cotangent, *starts, attrs=(value.shape, steps, axes))
+        blank = broadcast(constant(0, value.dtype), value.shape)
+        outer = apply("slice_update", cotangent, blank, *starts, attrs=attrs)
+        return (outer, inner, *[None] * len(starts))
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        (steps, axes), (base, value, *starts) = attrs, arrays
+        result = base.copy()
+        result[_block_of(value.shape, steps, axes, starts)] = value
+        return result
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example(((1, 1), (0,)), (5, 18), (3, 18), 1),
+            example(((2, 3), (0, 1)), (9, 20), (3, 5), 3, 4),
+            example(((1, 1, 1), (1, 2)), (4, 3, 20), (4, 2, 17), 1, 3),
+            example(((1,), (0,)), (4,), (0,), 1),
+        ]
+
+
+def _check_joinable(axis: int, shapes: Sequence[Shape]) -> None:
+    """Raises ShapeError for the first shape that differs beside ``axis``; empty vectors fit everywhere."""
+    some = [(k, shape) for k, shape in enumerate(shapes) if shape != (0,)]
+    first = some[0][1] if some else ()
+    for position, shape in some:
+        beside = [place for place in range(len(first)) if place != axis]
+        if len(shape) != len(first) or any(
+            shape[place] != first[place] and min(shape[place], first[place]) >= 0 for place in beside
+        ):
+            what = f"tensor {position} of shape {shape} beside {first} along axis {axis}"
+            raise ShapeError(what, "Make all axes but that one equal.")
+
+
+def _of_one_dtype(given: Sequence[Any]) -> list[Any]:
+    if all(value.dtype is given[0].dtype for value in given):
+        return list(given)
+    dtype, _ = common_dtype([tensor_type(value.dtype, ()) for value in given])
+    return [apply("cast", value, attrs=(dtype,)) for value in given]
+
+
+@custom
+class concatenate(Custom):
+    """The inputs behind each other along an axis.
+
+    Raises ShapeError where other axes differ in size.
+
+    >>> import twofold as torch
+    >>> torch.cat((torch.tensor([[1, 2]]), torch.tensor([[3, 4], [5, 6]])))
+    tensor([[1, 2],
+            [3, 4],
+            [5, 6]])
+    >>> torch.cat((torch.tensor([[1, 2]]), torch.tensor([[3]])), dim=1)
+    tensor([[1, 2, 3]])
+    """
+
+    lays = "joined"
+    autograd_name = "CatBackward0"
+    autocast = "widest"
+    functions = ("concatenate", "cat", "concat")
+    _direct = (
+        64  # more inputs than this are joined in stages, so that equal groups share their rules and kernels
+    )
+    _unrolled = 8  # more inputs than this are copied by a loop over the inputs
+
+    @staticmethod
+    def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
+        given = list(tensors)
+        if not given:
+            raise ArgumentError("no tensors to concatenate", "Give at least one.")
+        place = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
+        width = concatenate._direct
+        if len(given) > width:
+            _check_joinable(place, [tuple(tensor.shape) for tensor in given])
+            given = _of_one_dtype(given)
+        while len(given) > width:
+            groups = [given[k : k + width] for k in range(0, len(given), width)]
+            given = [apply("concatenate", *group, attrs=(place,)) for group in groups]
+        return apply("concatenate", *given, attrs=(place,))
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        (axis,) = attrs
+        dtype, _ = common_dtype([node.type for node in inputs])
+        _check_joinable(axis, [node.type.shape for node in inputs])
+        some = [node for node in inputs if node.type.shape != (0,)] or inputs[:1]
+        values = [strong(convert(node, dtype)) for node in some]
+        if len(values) == 1:
+            return values[0]
+        while len(values) > self._direct:
+            values = [
+                self._join(axis, values[k : k + self._direct]) for k in range(0, len(values), self._direct)
+            ]
+        return self._join(axis, values)
+
+    def _join(self, axis: int, values: Sequence[Node]) -> Node:
+        if len(values) == 1:
+            return values[0]
+        shape = values[0].shape
+        total = sum(value.shape[axis] for value in values)
+        return make_node(
+            self, (axis,), values, tensor_type(values[0].dtype, (*shape[:axis], total, *shape[axis + 1 :]))
+        )
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        (axis,), start, pieces = attrs, 0, []
+        for value in inputs:
+            size = value.shape[axis]
+            pieces.append(slice_axis(cotangent, axis, constant(start, int64), size))
+            start += size
+        return pieces
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        return (len(inputs), *[prod(type.shape[attrs[0] :]) for type in (output, *inputs)])
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 16384
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return (len(inputs) if len(inputs) <= self._unrolled else 0,)
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, dtype = builder, output.dtype
+        total = b.param(1)
+
+        def piece(row: Any, at: Any, size: Any, source: Any, target: Any) -> Any:
+            low = kernels.clamp(b, b.begin, at, b.add(at, size))
+            high = kernels.clamp(b, b.end, at, b.add(at, size))
+            source_at = b.add(b.mul(row, size), b.sub(low, at))
+            kernels.copy(b, dtype, target, low, source, source_at, b.maximum(b.sub(high, low), 0))
+            return b.add(at, size)
+
+        with b.if_(b.cmp("lt", b.begin, b.end)):
+            last = b.idiv(b.sub(b.end, 1), total)
+            with b.loop(b.idiv(b.begin, total), b.add(last, 1)) as row:
+                at = b.mul(row, total)
+                if len(inputs) <= self._unrolled or b.buffer_at is None:
+                    for k in range(len(inputs)):
+                        at = piece(row, at, b.param(k + 2), b.input(k), b.buffer(len(inputs)))
+                else:
+                    count = b.param(0)
+                    loop = b.loop(0, count, carry=[at])
+                    with loop as (k, (at,)):
+                        size, source = b.param_at(b.add(k, 2)), b.buffer_at(k)
+                        b.loop_next([piece(row, at, size, source, b.buffer_at(count))])
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return numpy.concatenate(arrays, attrs[0])
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((0,), (2, 3), (1, 3), (4, 3)),
+            example((1,), (2, 3), (2, 17), (2, 0)),
+            example((2,), (2, 3, 16), (2, 3, 1)),
+            example((0,), (5,), (7,)),
+            example((0,), *[(2,)] * 40),
+            example((1,), *[(3, size) for size in (1, 20, 0, 3, 2, 17, 1, 1, 4, 5)]),
+            example((0,), *[(2,)] * 70),
+        ]
+
+
+@public()
+def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
+    """The inputs of one shape behind each other along a new axis; raises ShapeError where shapes differ.
+
+    >>> import twofold as torch
+    >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    given = list(tensors)
+    if not given:
+        raise ArgumentError("no tensors to stack", "Give at least one.")
+    place = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
+    first = tuple(given[0].shape)
+    for position, tensor in enumerate(given):
+        if tuple(tensor.shape) != first:
+            raise ShapeError(
+                f"tensor {position} of shape {tuple(tensor.shape)} beside {first}", "Make all shapes equal."
+            )
+    return ops.concatenate([ops.unsqueeze(tensor, place) for tensor in given], place)
+
+
+@composite
+class roll:
+    """Elements moved by ``shifts`` along ``dims``; what leaves at one end enters at the other.
+
+    >>> import twofold as torch
+    >>> torch.roll(torch.tensor([1, 2, 3, 4]), 1)
+    tensor([4, 1, 2, 3])
+    """
+
+    methods = ("roll",)
+
+    def call(input: Any, shifts: Any, dims: Any = None) -> Any:
+        amounts = shapes.integers((shifts,) if isinstance(shifts, (tuple, list)) else ((shifts,),))
+        if dims is None:
+            flat = bind_roll(ops.ravel(input), amounts, (0,))
+            return ops.reshape(flat, tuple(input.shape))
+        places = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+        return bind_roll(input, amounts, tuple(normalize_axis(axis, len(input.shape)) for axis in places))
+
+    def compute(x: Any, amounts: Sequence[int], axes: Sequence[int]) -> Any:
+        for amount, axis in zip(amounts, axes, strict=True):
+            size = x.shape[axis]
+            cut = -amount % size if size else 0
+            if cut:
+                head, tail = slice_axis(x, axis, cut, size - cut), slice_axis(x, axis, 0, cut)
+                x = ops.concatenate([head, tail], axis)
+        return x
+
+    reference = lambda x, amounts, axes: numpy.roll(x, amounts, axes)
+    samples = lambda: [
+        example(((5,), (1,)), (3, 17)),
+        example(((1, -4), (0, 1)), (3, 17)),
+        example(((0,), (0,)), (2,)),
+    ]
+
+
+def bind_roll(input: Any, amounts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A roll with checked attributes."""
+    if len(amounts) != len(axes):
+        raise ArgumentError(f"{len(amounts)} shifts for {len(axes)} axes", "Give one shift per axis.")
+    return apply("roll", input, attrs=(amounts, axes))
+
+
+@public("tile", methods=("tile", "repeat"))
+def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
+    """The input repeated as a whole ``repetitions`` (or ``dims``) times along each axis (aligned at the last).
+
+    >>> import twofold as torch
+    >>> torch.tile(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    counts = shapes.integers(repetitions if dims is None else (dims,))
+    ndim = max(len(counts), len(input.shape))
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - len(input.shape)) + tuple(input.shape)
+    return _repeated(input, shape, counts, before=True)
+
+
+def _repeated_places(counts: Any, size: int) -> Any:
+    if counts.shape != (size,):
+        raise ShapeError(f"repeats of shape {counts.shape} for size {size}", "Give one number per element.")
+    if counts.min(initial=0) < 0:
+        raise ArgumentError(f"{counts.min()} repetitions", "Use numbers from 0.")
+    return numpy.repeat(numpy.arange(size), counts)
+
+
+def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> Any:
+    """Each axis repeated as a whole (``before``) or element by element, as a copy."""
+    apart: list[int] = []
+    wide: list[int] = []
+    for size, count in zip(shape, counts, strict=True):
+        if count == 1:
+            apart, wide = [*apart, size], [*wide, size]
+        else:
+            apart += [1, size] if before else [size, 1]
+            wide += [count, size] if before else [size, count]
+    result = tuple(size * count for size, count in zip(shape, counts, strict=True))
+    return ops.positive(ops.reshape(ops.broadcast_to(ops.reshape(input, tuple(apart)), tuple(wide)), result))
+
+
+@public(methods=("repeat_interleave",))
+def repeat_interleave(
+    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
+    """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input.
+
+    A vector of ``repeats`` has a number for each element. Alone it gives the places: ``[1, 2]`` gives ``[0, 1, 1]``.
+    Raises ShapeError where the result has not ``output_size`` elements along the axis.
+
+    >>> import twofold as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    >>> torch.repeat_interleave(torch.tensor([[1], [2]]), torch.tensor([2, 1]), dim=0)
+    tensor([[1],
+            [1],
+            [2]])
+    """
+    if repeats is None:
+        input, repeats = apply("arange", 0, 1, attrs=(input.shape[0], int64)), input
+    if dim is None:
+        input, dim = ops.ravel(input), 0
+    axis = normalize_axis(dim, len(input.shape))
+    found = _repeated_along(input, repeats, axis)
+    if output_size not in (None, found.shape[axis]):
+        raise ShapeError(
+            f"{found.shape[axis]} elements for output_size {output_size}",
+            "Give their number, or leave it out.",
+        )
+    return found
+
+
+def _repeated_along(input: Any, repeats: Any, axis: int) -> Any:
+    if hasattr(repeats, "shape"):
+        counts = known_value(repeats, "the number of repetitions")
+        if counts.size != 1:
+            return ops.index_select(input, axis, _repeated_places(counts, input.shape[axis]))
+        repeats = int(counts.reshape(()))
+    counts = [repeats if place == axis else 1 for place in range(len(input.shape))]
+    return _repeated(input, tuple(input.shape), counts, before=False)
