@@ -1,6 +1,7 @@
 #include "batch_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <unordered_map>
 
@@ -15,9 +16,45 @@ constexpr uint32_t kManyUses = 16;           // the same for any operand
 constexpr int64_t kLargestRow = 64 << 10;    // bytes of a call from which it stands alone
 constexpr size_t kShortestChain = 16;        // calls; shorter ones may rather stand beside each other
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint64_t kWhole = UINT64_MAX;         // beside an op instance, no operand
 
-struct KeyHash {
-  size_t operator()(const std::vector<int64_t>& key) const { return hash_bytes(key.data(), key.size() * sizeof(int64_t)); }
+// Numbers by pairs of numbers, each given once, in the order of the first look-up.
+class PairNumbers {
+ public:
+  explicit PairNumbers(size_t expected) : slots_(std::bit_ceil(expected * 2 + 16), Slot{0, 0, kNone}) {}
+
+  // The number of a pair; `next` if it is new.
+  uint32_t find(uint64_t a, uint64_t b, uint32_t next) {
+    const size_t mask = slots_.size() - 1;
+    uint64_t hash = (a ^ (b * 0x9E3779B97F4A7C15ull)) * 0xD6E8FEB86659FD93ull;
+    for (size_t at = (hash ^ (hash >> 32)) & mask;; at = (at + 1) & mask) {
+      Slot& slot = slots_[at];
+      if (slot.number == kNone) {
+        slot = Slot{a, b, next};
+        if (++count_ * 2 > slots_.size()) grow();
+        return next;
+      }
+      if (slot.a == a && slot.b == b) return slot.number;
+    }
+  }
+
+ private:
+  struct Slot {
+    uint64_t a, b;
+    uint32_t number;
+  };
+
+  void grow() {
+    std::vector<Slot> before(slots_.size() * 2, Slot{0, 0, kNone});
+    before.swap(slots_);
+    count_ = 0;
+    for (const Slot& slot : before) {
+      if (slot.number != kNone) find(slot.a, slot.b, slot.number);
+    }
+  }
+
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
 };
 
 }  // namespace
@@ -42,7 +79,6 @@ class BatchPlanner {
 
  private:
   struct Key {
-    uint32_t signature = 0;
     uint64_t depths = 0;       // sum over its entries
     uint32_t count = 0;
     std::vector<uint32_t> ready;
@@ -53,7 +89,7 @@ class BatchPlanner {
   // Python numbers of one type and value are one operand.
   void unite_numbers() {
     std::vector<uint32_t> same(trace_.leaves.size());
-    std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> known;
+    PairNumbers known(same.size());
     for (uint32_t k = 0; k < same.size(); ++k) {
       same[k] = k;
       if (!is_number(k)) continue;
@@ -61,7 +97,7 @@ class BatchPlanner {
       const auto nbytes = static_cast<uint32_t>(trace_.leaves[k]->nbytes);
       std::memcpy(&bits, leaves_[k], std::min<size_t>(nbytes, sizeof bits));
       if (nbytes > sizeof bits) continue;
-      same[k] = known.emplace(std::vector<int64_t>{trace_.leaves[k]->id, bits}, k).first->second;
+      same[k] = known.find(trace_.leaves[k]->id, static_cast<uint64_t>(bits), k);
       if (same[k] != k) plan_->numbers_.push_back({k, same[k], nbytes});
     }
     plan_->refs = trace_.refs;
@@ -81,52 +117,58 @@ class BatchPlanner {
     return uses >= kManyUses || (uses >= 2 && trace_.type_of_ref(ref)->nbytes >= kLargeOperand);
   }
 
-  // The number of an op instance in this trace.
-  uint32_t number_of(Signature* signature) {
-    return signatures_.emplace(signature, static_cast<uint32_t>(signatures_.size())).first->second;
-  }
-
   // Calls of one key may stand together. Calls of the same op instance on the same operands are one call.
   void give_keys() {
     const size_t n = trace_.entries.size();
     key_.assign(n, 0);
     depth_.assign(n, 0);
     same_.resize(n);
-    std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> known, calls;
-    std::vector<uint32_t> plain;  // by op instance: the key of calls that share nothing
-    std::vector<int64_t> key;
+    // What a call shares is a number for its op instance, then one for that and each shared operand in turn.
+    PairNumbers shares(n);
+    std::vector<uint32_t> key_of_share, call_of_share;
+    uint32_t next = 0;
+    auto number = [&](uint64_t a, uint64_t b) {
+      const uint32_t found = shares.find(a, b, next);
+      if (found == next) {
+        ++next;
+        key_of_share.push_back(kNone);
+        call_of_share.push_back(kNone);
+      }
+      return found;
+    };
     for (uint32_t i = 0; i < n; ++i) {
       const Entry& entry = trace_.entries[i];
       Ref* refs = plan_->refs.data() + entry.first_ref;
-      const uint32_t signature = number_of(entry.signature);
       int64_t varying = entry.signature->output->nbytes;
-      key.assign(1, signature);
+      uint32_t share = number(reinterpret_cast<uintptr_t>(entry.signature.get()), kWhole);
+      uint32_t shared = 0;
       for (uint32_t k = 0; k < entry.count; ++k) {
         if (refs[k] >= 0) {
           refs[k] = static_cast<Ref>(same_[static_cast<size_t>(refs[k])]);
           depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(refs[k])] + 1);
         }
-        if (is_shared(refs[k])) key.push_back((static_cast<int64_t>(k) << 32) | static_cast<uint32_t>(refs[k]));
-        else varying += trace_.type_of_ref(refs[k])->nbytes;
+        if (is_shared(refs[k])) {
+          share = number(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
+          ++shared;
+        } else {
+          varying += trace_.type_of_ref(refs[k])->nbytes;
+        }
       }
       same_[i] = i;
-      if (key.size() == entry.count + size_t{1} && is_pure(entry.signature)) {
-        same_[i] = calls.emplace(key, i).first->second;
+      const bool pure = is_pure(entry.signature);
+      if (shared == entry.count && pure) {
+        if (call_of_share[share] == kNone) call_of_share[share] = i;
+        same_[i] = call_of_share[share];
         if (same_[i] != i) {
           of_entry_[same_[i]] += of_entry_[i];
           continue;
         }
       }
-      if (varying > kLargestRow || entry.count > 63 || !is_pure(entry.signature)) {
-        key_[i] = new_key(signature);
-      } else if (key.size() == 1) {
-        if (plain.size() <= signature) plain.resize(signature + 1, kNone);
-        if (plain[signature] == kNone) plain[signature] = new_key(signature);
-        key_[i] = plain[signature];
+      if (varying > kLargestRow || entry.count > 63 || !pure) {
+        key_[i] = new_key();
       } else {
-        auto [found, added] = known.emplace(key, 0);
-        if (added) found->second = new_key(signature);
-        key_[i] = found->second;
+        if (key_of_share[share] == kNone) key_of_share[share] = new_key();
+        key_[i] = key_of_share[share];
       }
       keys_[key_[i]].depths += depth_[i];
       ++keys_[key_[i]].count;
@@ -172,7 +214,7 @@ class BatchPlanner {
     while (before[chain.back()] != kNone) chain.push_back(before[chain.back()]);
     if (chain.size() < kShortestChain) return;
     std::reverse(chain.begin(), chain.end());
-    const uint32_t key = new_key(key_signature(last));
+    const uint32_t key = new_key();
     uint32_t depth = 0;
     for (uint32_t i : chain) {
       Key& old = keys_[key_[i]];
@@ -183,19 +225,16 @@ class BatchPlanner {
         if (last_[from] != last) depth = std::max(depth, depth_[from] + 1);
       });
     }
-    keys_[key] = Key{keys_[key].signature, depth, 1, {}};
+    keys_[key] = Key{depth, 1, {}};
     key_[last] = key;
     chains_.emplace(last, std::move(chain));
   }
 
-  uint32_t key_signature(uint32_t i) const { return keys_[key_[i]].signature; }
-
   // Functions of the host may have effects of their own.
   static bool is_pure(const Signature* signature) { return !signature->program || !signature->program->has_host; }
 
-  uint32_t new_key(uint32_t signature) {
+  uint32_t new_key() {
     keys_.push_back(Key{});
-    keys_.back().signature = signature;
     return static_cast<uint32_t>(keys_.size() - 1);
   }
 
@@ -286,7 +325,6 @@ class BatchPlanner {
   }
 
   void find_operands() {
-    plan_->uses.assign(plan_->launches.size(), 0);
     for (Launch& launch : plan_->launches) {
       launch.first_operand = static_cast<uint32_t>(plan_->operands.size());
       const uint32_t count = trace_.entries[plan_->members[launch.first_member]].count;
@@ -296,9 +334,29 @@ class BatchPlanner {
         plan_->operands.push_back(found);
       }
     }
-    for_each_edge([&](uint32_t, uint32_t from) { ++plan_->uses[plan_->launch_of[from]]; });
+    find_last_uses();
+  }
+
+  void find_last_uses() {
+    const auto count = static_cast<uint32_t>(plan_->launches.size());
+    std::vector<uint32_t> last(count);
+    for (uint32_t k = 0; k < count; ++k) last[k] = k;
+    for_each_edge([&](uint32_t user, uint32_t from) {
+      uint32_t& found = last[plan_->launch_of[from]];
+      found = std::max(found, plan_->launch_of[user]);
+    });
     for (Ref ref : canonical_.outputs) {
-      if (ref >= 0) ++plan_->uses[plan_->launch_of[static_cast<size_t>(ref)]];
+      if (ref >= 0) last[plan_->launch_of[static_cast<size_t>(ref)]] = count;
+    }
+    plan_->first_dead.assign(count + 1, 0);
+    for (uint32_t k : last) {
+      if (k < count) ++plan_->first_dead[k + 1];
+    }
+    for (uint32_t k = 0; k < count; ++k) plan_->first_dead[k + 1] += plan_->first_dead[k];
+    plan_->dead.resize(plan_->first_dead[count]);
+    std::vector<uint32_t> next(plan_->first_dead.begin(), plan_->first_dead.end() - 1);
+    for (uint32_t k = 0; k < count; ++k) {
+      if (last[k] < count) plan_->dead[next[last[k]]++] = k;
     }
   }
 
@@ -327,7 +385,6 @@ class BatchPlanner {
   std::vector<int32_t> carried_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> chains_;  // by last entry
   std::vector<Key> keys_;
-  std::unordered_map<Signature*, uint32_t> signatures_;
 };
 
 std::shared_ptr<const BatchPlan> BatchPlan::make(const CanonicalTrace& canonical, void* const* leaves) {
@@ -342,7 +399,7 @@ bool BatchPlan::holds(void* const* leaves) const {
 
 size_t BatchPlan::memory() const {
   return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(launch_of) +
-         memory_of(row_of) + memory_of(uses) + memory_of(numbers_);
+         memory_of(row_of) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
 }
 
 }  // namespace twofold

@@ -44,7 +44,7 @@ class BatchPlan {
   std::vector<LaunchOperand> operands;    // by launch and position
   std::vector<Ref> refs;                  // as those of the trace, equal calls and numbers made one
   std::vector<uint32_t> launch_of, row_of;  // by entry
-  std::vector<uint32_t> uses;             // by launch: how many operands of other launches, and results, lie there
+  std::vector<uint32_t> dead, first_dead;   // the launches whose results nobody reads after a launch, one launch after another
 
  private:
   friend class BatchPlanner;

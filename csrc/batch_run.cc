@@ -14,7 +14,7 @@ constexpr int64_t kLaunchNanoseconds = 500;  // beside its kernels
 class BatchRun {
  public:
   BatchRun(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, Interrupts& interrupts)
-      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), left_(plan.uses), results_(plan.launches.size()) {}
+      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), results_(plan.launches.size()) {}
 
   bool run(std::vector<BufferRef>& outputs) {
     for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
@@ -22,7 +22,7 @@ class BatchRun {
       const uint32_t rows = launch.is_chain() ? 1 : launch.members;
       results_[number] = BufferRef(new_buffer(static_cast<size_t>(launch.signature->output->nbytes) * rows));
       if (!run_launch(number, launch)) return false;
-      release(number, launch);
+      release(number);
       interrupts_.after(kLaunchNanoseconds);
     }
     for (Ref ref : canonical_.outputs) outputs.push_back(output(static_cast<uint32_t>(ref)));
@@ -109,24 +109,26 @@ class BatchRun {
     const auto nbytes = static_cast<size_t>(launch.signature->inputs[position]->nbytes);
     BufferRef made(new_buffer(nbytes * launch.members));
     auto* target = static_cast<char*>(made->data);
-    for (uint32_t member = 0; member < launch.members; ++member, target += nbytes) {
-      std::memcpy(target, row(ref_of(launch, member, position)), nbytes);
+    const char* begin = row(ref_of(launch, 0, position));
+    size_t run = nbytes;  // operands often lie behind each other
+    for (uint32_t member = 1; member < launch.members; ++member) {
+      const char* next = row(ref_of(launch, member, position));
+      if (next == begin + run) {
+        run += nbytes;
+        continue;
+      }
+      std::memcpy(target, begin, run);
+      target += run;
+      begin = next;
+      run = nbytes;
     }
+    std::memcpy(target, begin, run);
     return made;
   }
 
   // Frees what no later launch reads.
-  void release(uint32_t number, const Launch& launch) {
-    const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
-    for (uint32_t member = 0; member < launch.members; ++member) {
-      for (uint32_t k = 0; k < count; ++k) {
-        const Ref ref = ref_of(launch, member, k);
-        if (ref < 0) continue;
-        const uint32_t from = plan_.launch_of[static_cast<size_t>(ref)];
-        if (--left_[from] == 0) results_[from] = BufferRef();
-      }
-    }
-    if (left_[number] == 0) results_[number] = BufferRef();
+  void release(uint32_t number) {
+    for (uint32_t k = plan_.first_dead[number]; k < plan_.first_dead[number + 1]; ++k) results_[plan_.dead[k]] = BufferRef();
   }
 
   // A value that stays has memory of its own, so that it does not keep the rest of a batch.
@@ -145,7 +147,6 @@ class BatchRun {
   const BatchPlan& plan_;
   void* const* inputs_;
   Interrupts& interrupts_;
-  std::vector<uint32_t> left_;      // by launch: uses still to come
   std::vector<BufferRef> results_;  // by launch: one row for each call
   std::vector<void*> pointers_;
 };
