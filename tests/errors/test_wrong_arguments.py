@@ -6,6 +6,7 @@ not accepted must have been told on purpose; an error that came up by itself in 
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import inspect
 import re
@@ -95,7 +96,8 @@ def was_told(error: BaseException) -> bool:
     while trace.tb_next is not None:
         trace = trace.tb_next
     code = trace.tb_frame.f_code
-    if code.co_filename == __file__:  # the call does not fit the signature, or the core raised it
+    # the call does not fit the signature, perhaps of a context manager, or the core raised it
+    if code.co_filename in (__file__, contextlib.__file__):
         return type(error) in (TypeError, ValueError, RuntimeError)
     operation = next(step.opname for step in dis.get_instructions(code) if step.offset == trace.tb_lasti)
     return operation in ("RAISE_VARARGS", "RERAISE") and "numpy" not in code.co_filename

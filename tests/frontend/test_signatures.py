@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import public_names
+import reference
 import stubs
 from fitting_arguments import fitting
 
@@ -113,10 +114,8 @@ def test_stubs_are_as_at_run_time() -> None:
 
 def test_the_reference_is_as_at_run_time() -> None:
     found = 0
-    for page in (ROOT / "docs" / "reference").glob("*.md"):
-        for name, text in re.findall(
-            r"^## .*\n\n```python\ntwofold\.([\w.]+)(\(.*\))$", page.read_text(), re.M
-        ):
+    for page in reference.files().values():
+        for name, text in re.findall(r"^## .*\n\n```python\ntwofold\.([\w.]+)(\(.*\))$", page, re.M):
             value: Any = torch
             for part in name.split("."):
                 value = getattr(value, part, None)
