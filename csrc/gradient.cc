@@ -24,7 +24,7 @@ int reads_values(const GradientPlan& plan, size_t count) {
   for (size_t k = 0; k < std::min(count, plan.gradients.size()); ++k) {
     const Gradient* gradient = plan.at(k);
     if (!gradient) return -1;
-    found = found || plan.reads(*gradient, count, [](int32_t read) { return read != -1; });
+    found = found || std::any_of(gradient->reads.begin(), gradient->reads.end(), [](int32_t read) { return read != -1; });
   }
   return found;
 }

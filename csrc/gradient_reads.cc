@@ -166,7 +166,7 @@ bool Walker::unpack(Visit& visit) {
   for (const Packed& packed : history.packed) {
     if (packed.entry != static_cast<int32_t>(visit.index)) continue;
     auto reads = [&](const Gradient& gradient) {
-      return visit.plan.reads(gradient, visit.entry.count, [&](int32_t read) { return read == packed.used; });
+      return std::binary_search(gradient.reads.begin(), gradient.reads.end(), packed.used);
     };
     if (std::none_of(visit.plan.gradients.begin(), visit.plan.gradients.end(), reads)) continue;
     Ref ref = packed.used == -2 ? static_cast<Ref>(visit.index) : visit.inputs[packed.used];

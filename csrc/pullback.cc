@@ -1,6 +1,7 @@
 // The gradients of a call: one call for each input that is wanted, and calls for what several of them read.
 #include <Python.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "signature.h"
@@ -59,7 +60,7 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
     Py_XSETREF(signature->graph, Py_NewRef(graph));
     signature->differentiable = is_differentiable(output->dtype);
   }
-  add_gradient(plan, place, std::move(signature), std::move(used), form);
+  add_gradient(plan, s->inputs.size(), place, std::move(signature), std::move(used), form);
   return true;
 }
 
@@ -107,8 +108,17 @@ std::vector<Type*> types_read(const GradientPlan& plan, const Signature* s, cons
   return types;
 }
 
-void add_gradient(GradientPlan& plan, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
+void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
+  std::vector<int32_t> reads;
+  for (int32_t slot : used) {
+    const auto place = static_cast<size_t>(slot);
+    if (slot < 0 || place < inputs) reads.push_back(slot);
+    else reads.insert(reads.end(), plan.gradients[place].reads.begin(), plan.gradients[place].reads.end());
+  }
+  std::sort(reads.begin(), reads.end());
+  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
   Gradient& made = grown(plan, index);
+  made.reads = std::move(reads);
   made.signature = std::move(signature);
   made.used = std::move(used);
   made.form = form;

@@ -252,11 +252,10 @@ bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
         PyErr_Clear();
         continue;
       }
-      plan->reads(*gradient, e.count, [&](int32_t read) {
+      for (int32_t read : gradient->reads) {
         Ref ref = read == -2 ? static_cast<Ref>(i) : read >= 0 ? in[read] : -1;
         if (ref >= 0) kept[static_cast<size_t>(ref)] = 1;
-        return false;
-      });
+      }
     }
   }
   return true;

@@ -25,10 +25,9 @@ bool used_by(const Entry& entry, std::vector<int32_t>& used) {
     if (!entry.flows_to(k)) continue;
     const Gradient* gradient = plan->at(k);
     if (!gradient) return false;
-    plan->reads(*gradient, entry.count, [&](int32_t one) {
+    for (int32_t one : gradient->reads) {
       if (one != -1 && std::find(used.begin(), used.end(), one) == used.end()) used.push_back(one);
-      return false;
-    });
+    }
   }
   std::sort(used.begin(), used.end());
   return true;

@@ -223,7 +223,7 @@ size_t Signature::memory() const {
   size_t total = sizeof *this + memory_of(inputs) + memory_of(gradients) + (graph ? kGraph : 0) + (program ? program->memory() : 0);
   for (const auto& plan : gradients) {
     total += sizeof *plan + memory_of(plan->gradients);
-    for (const Gradient& gradient : plan->gradients) total += memory_of(gradient.used);
+    for (const Gradient& gradient : plan->gradients) total += memory_of(gradient.used) + memory_of(gradient.reads);
   }
   for (const auto& batch : batches) total += batch->memory();
   return total + (values ? memory_of(*values) : 0);

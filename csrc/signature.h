@@ -62,6 +62,7 @@ struct Gradient {
   };
   SignatureRef signature;     // null where no gradient flows; held from one side only: the gradient has longer attributes
   std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k, then the shared values
+  std::vector<int32_t> reads;  // the same, in order, with what the shared values are made of in their place
   Form form;
   std::unique_ptr<PyObject, Release> error;  // of one that has no formula: raised when it is asked for
 };
@@ -72,16 +73,6 @@ struct GradientPlan {
   std::vector<Gradient> gradients;
 
   const Gradient* at(size_t index) const;  // null with a Python error set
-  // Whether `take` is true of something that a gradient of a call with so many inputs reads, the shared values it uses looked
-  // through: -1 the cotangent, -2 the output, k >= 0 input k.
-  template <class Take>
-  bool reads(const Gradient& gradient, size_t inputs, Take&& take) const {
-    for (int32_t slot : gradient.used) {
-      const auto place = static_cast<size_t>(slot);
-      if (slot < 0 || place < inputs ? take(slot) : reads(gradients[place], inputs, take)) return true;
-    }
-    return false;
-  }
 };
 
 struct Signature {
@@ -165,7 +156,8 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
 // The gradients of the inputs whose bits are set; null with a Python error set.
 const GradientPlan* gradient_plan_of(Signature* signature, uint64_t wanted);
 // Enters a gradient; the shared values that it uses are there.
-void add_gradient(GradientPlan& plan, size_t index, SignatureRef gradient, std::vector<int32_t> used, Form form);
+// Shared values are added before what reads them; `inputs` is how many the call has.
+void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef gradient, std::vector<int32_t> used, Form form);
 // The types of what a gradient uses.
 std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set

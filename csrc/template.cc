@@ -258,7 +258,7 @@ bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* w
                     static_cast<size_t>(end - next));
     }
     next = end;
-    add_gradient(plan, piece.index, std::move(made), piece.used, piece.form);
+    add_gradient(plan, signature->inputs.size(), piece.index, std::move(made), piece.used, piece.form);
   }
   return true;
 }
