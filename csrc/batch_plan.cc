@@ -180,7 +180,7 @@ class BatchPlanner {
     const size_t n = trace_.entries.size();
     std::vector<uint8_t> stays(n, 0);
     for (Ref ref : canonical_.outputs) {
-      if (ref >= 0) stays[static_cast<size_t>(ref)] = 1;
+      if (ref >= 0) stays[same_[static_cast<size_t>(ref)]] = 1;
     }
     std::vector<uint32_t> uses(n, 0), before(n, kNone);
     for_each_edge([&](uint32_t, uint32_t from) { ++uses[from]; });

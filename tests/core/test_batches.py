@@ -196,6 +196,22 @@ def test_equal_results_do_not_share_memory() -> None:
     assert all(array[0] == 1 for array in arrays[1:])
 
 
+def test_a_value_stays_whose_equal_is_the_first_of_a_long_sum() -> None:
+    def program() -> list[bytes]:
+        a, b = torch.arange(3.0), torch.full((3,), 2.0)
+        parts = [a * float(k) + b / float(k + 1) for k in range(40)]
+        total = a + b
+        for part in parts:
+            total = total + part
+        values = [total, a + b, *parts]
+        return [one.numpy().tobytes() for one in values]
+
+    with at_once():
+        with torch.no_batching():
+            expected = program()
+        assert program() == expected
+
+
 def test_an_error_inside_a_batch_names_its_line() -> None:
     table = weight(1, 5, 3)
     index = [torch.tensor(k % 5) for k in range(60)]
