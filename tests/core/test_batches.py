@@ -173,6 +173,17 @@ def test_dtypes_and_shapes(dtype: Any, shape: tuple[int, ...]) -> None:
         assert each_on(arrays, f) == expected
 
 
+@pytest.mark.parametrize("f", [torch.zeros_like, torch.isreal, lambda x: torch.full_like(x, 2.0)])
+def test_calls_that_read_no_more_than_a_type(f: Callable[[Any], Any]) -> None:
+    def outcome() -> list[bytes]:
+        return each_on([torch.arange(3.0) * float(k) + 1 for k in range(60)], f)
+
+    with at_once():
+        with torch.no_batching():
+            expected = outcome()
+        assert outcome() == expected
+
+
 def test_numbers_that_changed_part_the_calls_anew() -> None:
     """The trace is the same; which calls share an operand is not."""
     x = torch.arange(12.0).reshape(3, 4)

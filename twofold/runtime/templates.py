@@ -23,6 +23,7 @@ from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import Symbol, identity, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import broadcast
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
 from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
@@ -283,7 +284,9 @@ def template_batch(
         (size,) = recording.inputs
         own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
         inputs = [input_node(k, type) for k, type in enumerate(own)]
-        ((output, _),) = batch_graph(graph, inputs, flags)
+        ((output, batched),) = batch_graph(graph, inputs, flags)
+        if not batched:  # it reads no operand that has the axis, only its type
+            output = broadcast(output, (size, *output.shape))
         return planned(recording, Graph(own, [output]), 0)
 
     found: tuple[Any, CompiledProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
