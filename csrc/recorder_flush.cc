@@ -244,8 +244,8 @@ bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
     if (!plan) return false;
     for (uint32_t k = 0; k < e.count; ++k) {
       if (!e.flows_to(k)) continue;
-      if (in[k] >= 0) on_path[static_cast<size_t>(in[k])] = 1;
       const Gradient* gradient = plan->at(k);
+      if (in[k] >= 0 && (!gradient || gradient->signature)) on_path[static_cast<size_t>(in[k])] = 1;
       if (!gradient) {
         // A gradient that has no formula is an error of the backward pass that asks for it, not of the value.
         if (!PyErr_ExceptionMatches(PyExc_NotImplementedError)) return false;
