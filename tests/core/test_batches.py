@@ -150,6 +150,21 @@ def test_without_batching_calls_run_one_by_one() -> None:
     assert torch.stats().batched_traces > before
 
 
+def test_blocks_without_batching_may_end_in_any_order() -> None:
+    """As those of several threads do."""
+    first, second = torch.no_batching(), torch.no_batching()
+    with at_once():
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        before = torch.stats().batched_traces
+        outcome([balanced(3)] * 6, False)
+        assert torch.stats().batched_traces == before
+        second.__exit__(None, None, None)
+        outcome([balanced(3)] * 5, False)
+        assert torch.stats().batched_traces > before
+
+
 def each_on(xs: list[Any], f: Callable[[Any], Any]) -> list[bytes]:
     ys = [f(x) for x in xs]
     return [y.numpy().tobytes() for y in ys]

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from twofold import _core
+
+
+class _Switch:
+    """Off while anybody holds it: blocks of several threads may end in any order."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._before = ""
+
+    def hold(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                self._before = _core.set_batching("off")
+            self._holders += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                _core.set_batching(self._before)
+
+
+_switch = _Switch()
 
 
 @contextmanager
@@ -22,9 +47,9 @@ def no_batching() -> Iterator[None]:
     tensor([0., 0.])
     """
     _core.flush()
-    before = _core.set_batching("off")
+    _switch.hold()
     try:
         yield
         _core.flush()
     finally:
-        _core.set_batching(before)
+        _switch.release()
