@@ -253,11 +253,15 @@ class BatchPlanner {
       ++pending[last_[user]];
     });
     plan_->members.reserve(n);
+    // What decides between keys does not change while they wait here.
     std::vector<uint32_t> available;
+    auto goes_later = [&](uint32_t a, uint32_t b) { return comes_before(keys_[b], keys_[a]); };
     auto make_ready = [&](uint32_t i) {
       Key& key = keys_[key_[i]];
-      if (key.ready.empty()) available.push_back(key_[i]);
       key.ready.push_back(i);
+      if (key.ready.size() > 1) return;
+      available.push_back(key_[i]);
+      std::push_heap(available.begin(), available.end(), goes_later);
     };
     for (uint32_t i = 0; i < n; ++i) {
       if (same_[i] == i && last_[i] == i && pending[i] == 0) make_ready(i);
@@ -265,9 +269,8 @@ class BatchPlanner {
     plan_->launch_of.assign(n, kNone);
     plan_->row_of.assign(n, 0);
     while (!available.empty()) {
-      auto lowest = std::min_element(available.begin(), available.end(), [&](uint32_t a, uint32_t b) { return comes_before(keys_[a], keys_[b]); });
-      Key& key = keys_[*lowest];
-      *lowest = available.back();
+      std::pop_heap(available.begin(), available.end(), goes_later);
+      Key& key = keys_[available.back()];
       available.pop_back();
       std::vector<uint32_t> ready = std::move(key.ready);
       key.ready.clear();
