@@ -50,8 +50,13 @@ ProgramRef BatchFamily::program_for(int64_t count) {
     ProgramRef made = plans_.list[k].instantiate(&count);
     if (!made) continue;
     plans_.used(k);
-    if (recent_.size() == kRecent) recent_.erase(recent_.begin());
+    auto grown = static_cast<int64_t>(made->memory());
+    if (recent_.size() == kRecent) {
+      grown -= static_cast<int64_t>(recent_.front().second->memory());
+      recent_.erase(recent_.begin());
+    }
     recent_.emplace_back(count, made);
+    charge_signatures(grown);
     return made;
   }
   return nullptr;
@@ -69,6 +74,7 @@ bool BatchFamily::add_plan(PyObject* encoded) {
   asked_ = false;
   ProgramTemplate made;
   if (!made.read(encoded)) return false;
+  charge_signatures(static_cast<int64_t>(made.memory()));
   plans_.list.insert(plans_.list.begin(), std::move(made));
   ++batch_counts.plans;
   return true;

@@ -503,6 +503,8 @@ Program* program_of(Signature* s) {
   return s->program.get();
 }
 
+void charge_signatures(int64_t bytes) { account.bytes += static_cast<size_t>(std::max(bytes, -static_cast<int64_t>(account.bytes))); }
+
 PyObject* python_type(Type* type) {
   if (!type->python) {
     Owned module(PyImport_ImportModule("twofold.ir.types"));

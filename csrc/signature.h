@@ -174,6 +174,8 @@ PyObject* graph_of(Signature* signature);
 PyObject* labels_of(Signature* signature);
 // The first-sight program; null with a Python error set.
 Program* program_of(Signature* signature);
+// What a signature holds has come to take so many more bytes, or fewer.
+void charge_signatures(int64_t bytes);
 
 PyObject* python_type(Type* type);           // borrowed
 Type* type_from_python(PyObject* tensor_type);

@@ -214,6 +214,24 @@ def test_numbers_that_changed_part_the_calls_anew() -> None:
             assert rows(scales) == expected
 
 
+def test_programs_of_batches_count_in_the_budget_of_caches() -> None:
+    def run_batch(rows: int) -> None:
+        made = [torch.erfinv(x) for x in arrays[:rows]]
+        made[0].numpy()
+
+    arrays = [torch.tensor([0.1, 0.2, 0.3, 0.4]) for _ in range(80)]
+    with at_once():
+        run_batch(60)
+        before = torch.stats().caches["signatures"]
+        plans = torch.stats().batch_plans
+        for rows in range(61, 71):
+            run_batch(rows)
+        after = torch.stats().caches["signatures"]
+    assert torch.stats().batch_plans == plans
+    assert after.count == before.count
+    assert after.bytes > before.bytes + 10 * 100
+
+
 def test_equal_results_do_not_share_memory() -> None:
     with at_once():
         made = [torch.zeros(3) + 1 for _ in range(40)]
