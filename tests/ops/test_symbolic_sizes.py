@@ -16,8 +16,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import samples as sampled
 
 from twofold import _core
+from twofold.autodiff.batch import with_samples
 from twofold.dtypes import bool_, float32
 from twofold.errors import TwofoldError
+from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.ops.samples import Sample
@@ -224,3 +226,27 @@ def test_calls_of_one_family_have_the_bits_of_calls_that_are_planned_one_by_one(
         command = [sys.executable, "-c", ALL_CALLS.format(folder=folder, mode=mode)]
         found.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
     assert [one for one, other in zip(*found, strict=True) if one != other] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
+    """Of a batch longer than the one planned, for samples of each operand alone: the others are shared."""
+    op, planned, rows = REGISTRY[name], 5, 11
+    for sample in chosen(op)[:1]:
+        graph = stable_graph(op, sample.attrs, sample.types)
+        for place in range(min(len(sample.arrays), 3)):
+            flags = [k == place for k in range(len(sample.arrays))]
+            found = templates.template_batch(op, sample.attrs, sample.types, flags, planned)
+            program = None if found is None else instantiated(found[0], [rows])
+            if program is None:
+                continue
+            alone = [list(sample.arrays) for _ in range(rows)]
+            for row, arrays in enumerate(alone):
+                if arrays[place].dtype.kind in "fc":  # others may be places, or lengths
+                    arrays[place] = numpy.roll(arrays[place], row)
+            together = list(sample.arrays)
+            together[place] = numpy.stack([arrays[place] for arrays in alone])
+            whole = Graph([], [input_node(0, with_samples(graph.outputs[0].type, rows))])
+            by_itself = compile_graph(graph).program()
+            expected = b"".join(run(by_itself, graph, arrays) for arrays in alone)
+            assert run(program, whole, together) == expected, (sample.attrs, sample.types, place)
