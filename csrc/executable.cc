@@ -18,7 +18,8 @@ namespace {
 constexpr size_t kMostFused = 512;           // entries of a trace that runs in batches, beyond which fusing all of it takes too long
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
-auto& executables = *new Cache<Executable>("executables", 4);
+// Traces hold their executables, so these have room for all that the cache of traces holds.
+auto& executables = *new Cache<Executable>("executables", 6);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace
@@ -197,7 +198,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
     choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
     const size_t entries = canonical.trace.entries.size();
-    const bool worth_fusing = entries > 1 && !(batches_ && entries > kMostFused);  // one alone has its program
+    const bool worth_fusing = entries > 1 && (stands_alone_ || entries <= kMostFused);  // one alone has its program
     return !worth_fusing || !choice_.should_compile(family.get()) || ask_for_fused(false, provenance, interrupts);
   } catch (...) {
     outputs.clear();
@@ -208,15 +209,20 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
 
 bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts) {
   const bool batching = settings.batching != Batching::kOff;
-  if (batching && (!looked_for_batches_ || (batches_ && !batches_->holds(inputs)))) {
-    looked_for_batches_ = true;
+  std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
+  if (plan && !plan->holds(inputs)) plan = nullptr;
+  if (batching && !plan && !stands_alone_) {
     for (const Entry& entry : canonical.trace.entries) {
       if (!program_of(entry.signature)) return run_first_sight(inputs, outputs, provenance, interrupts);  // which says why
     }
-    batches_ = BatchPlan::make(canonical, inputs);
-    if (batches_) executables.charge(batches_->memory());
+    plan = BatchPlan::make(canonical, inputs);
+    stands_alone_ = !plan;
+    if (plan && comes_back_) {
+      batches_ = plan;
+      executables.charge(plan->memory());
+    }
+    comes_back_ = true;
   }
-  const std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
   if (!plan) return run_first_sight(inputs, outputs, provenance, interrupts);
   try {
     if (run_batches(canonical, *plan, inputs, outputs, interrupts)) return true;

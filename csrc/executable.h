@@ -72,8 +72,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ProgramRef fused_;
   TierChoice choice_;
   std::weak_ptr<TraceFamily> family_;
-  std::shared_ptr<const BatchPlan> batches_;
-  bool looked_for_batches_ = false;
+  std::shared_ptr<const BatchPlan> batches_;  // of a trace that comes back
+  bool stands_alone_ = false;  // its calls hardly stand together
+  bool comes_back_ = false;    // it has run apart before
   bool met_ = false;  // its family has been looked for
   std::vector<uint32_t> uses_;   // by entry, outputs counted
 };

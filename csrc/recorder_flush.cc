@@ -18,7 +18,7 @@ uint64_t next_stamp() {
 }
 uint64_t next_history = 0;
 
-auto& traces = *new Cache<CachedTrace>("traces", 5);
+auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
