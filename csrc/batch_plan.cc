@@ -78,10 +78,12 @@ class BatchPlanner {
   }
 
  private:
+  enum class Apart : uint8_t { kNo, kLarge, kHost };
   struct Key {
     uint64_t depths = 0;       // sum over its entries
     uint32_t count = 0;
     std::vector<uint32_t> ready;
+    Apart apart = Apart::kNo;
   };
 
   bool is_number(size_t leaf) const { return trace_.leaves[leaf]->weak && trace_.leaves[leaf]->shape.empty(); }
@@ -166,6 +168,7 @@ class BatchPlanner {
       }
       if (varying > kLargestRow || entry.count > 63 || !pure) {
         key_[i] = new_key();
+        keys_[key_[i]].apart = pure ? Apart::kLarge : Apart::kHost;
       } else {
         if (key_of_share[share] == kNone) key_of_share[share] = new_key();
         key_[i] = key_of_share[share];
@@ -225,7 +228,7 @@ class BatchPlanner {
         if (last_[from] != last) depth = std::max(depth, depth_[from] + 1);
       });
     }
-    keys_[key] = Key{depth, 1, {}};
+    keys_[key] = Key{depth, 1, {}, Apart::kNo};
     key_[last] = key;
     chains_.emplace(last, std::move(chain));
   }
@@ -277,6 +280,7 @@ class BatchPlanner {
       const auto chain = chains_.find(ready[0]);
       if (chain != chains_.end()) add_chain(chain->second);
       else add_launch(ready);
+      if (ready.size() == 1 && chain == chains_.end()) count_alone(key);
       for (uint32_t i : ready) {
         for (uint32_t k = first_user[i]; k < first_user[i + 1]; ++k) {
           if (--pending[users[k]] == 0) make_ready(users[k]);
@@ -287,6 +291,14 @@ class BatchPlanner {
       plan_->launch_of[i] = plan_->launch_of[same_[i]];
       plan_->row_of[i] = plan_->row_of[same_[i]];
     }
+  }
+
+  void count_alone(const Key& key) {
+    CallsAlone& alone = plan_->alone;
+    if (key.apart == Apart::kLarge) ++alone.large;
+    else if (key.apart == Apart::kHost) ++alone.host;
+    else if (key.count == 1) ++alone.only;
+    else ++alone.waiting;
   }
 
   static bool comes_before(const Key& a, const Key& b) {

@@ -31,6 +31,12 @@ struct Launch {
   bool is_chain() const { return carried >= 0; }
 };
 
+// How many calls stand alone, by why: their operands are large, they are functions of the host, no other call of the
+// trace is like them, or those that are were not ready at the same time.
+struct CallsAlone {
+  uint32_t large = 0, host = 0, only = 0, waiting = 0;
+};
+
 class BatchPlan {
  public:
   // Null where calls would hardly stand together. `leaves` holds the memory of each leaf.
@@ -39,6 +45,7 @@ class BatchPlan {
   bool holds(void* const* leaves) const;
   size_t memory() const;
 
+  CallsAlone alone;
   std::vector<Launch> launches;
   std::vector<uint32_t> members;          // entries, in the order of the launches
   std::vector<LaunchOperand> operands;    // by launch and position

@@ -207,6 +207,16 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
   return false;
 }
 
+// False with a Python error set.
+bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) const {
+  const size_t count = canonical.trace.entries.size();
+  PyObject* done = PyObject_CallFunction(hooks.log_batches, "IIIIIIII", provenance[0].origin(), provenance[count - 1].location,
+                                         static_cast<unsigned>(count), static_cast<unsigned>(plan.launches.size()), plan.alone.large,
+                                         plan.alone.host, plan.alone.only, plan.alone.waiting);
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
 bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts) {
   const bool batching = settings.batching != Batching::kOff;
   std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
@@ -217,6 +227,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     }
     plan = BatchPlan::make(canonical, inputs);
     stands_alone_ = !plan;
+    if (plan && hooks.log_batches && !log_batches(*plan, provenance)) return false;
     if (plan && comes_back_) {
       batches_ = plan;
       executables.charge(plan->memory());

@@ -74,6 +74,7 @@ const HookSlot kHooks[] = {
     {"template_program", &hooks.template_program},
     {"plan_trace", &hooks.plan_trace},
     {"plan_batch", &hooks.plan_batch},
+    {"log_batches", &hooks.log_batches},
     {"anomaly", &hooks.anomaly},
 };
 

@@ -287,3 +287,20 @@ def long_chains_are_one_launch() -> None:
 
 def test_long_chains_are_one_launch() -> None:
     run("from tests.core.test_batches import *; long_chains_are_one_launch()")
+
+
+def test_the_log_tells_launches_and_what_stands_alone() -> None:
+    program = """
+import logging, sys
+import twofold as torch
+from twofold import _core
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+_core.set_batching("at_once")
+x = [torch.tensor([1.0 + k, 2.0]) for k in range(30)]
+large = torch.ones(100, 300)
+y = [torch.tanh(a) * 2 + torch.exp(a) for a in x]
+total = (torch.cat(y).sum() + (large + large.sum()).sum()).item()
+"""
+    text = run(program, TWOFOLD_LOG="batches")
+    assert "<string>" in text
+    assert "calls in" in text and "with large operands" in text and "like no other" in text
