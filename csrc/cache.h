@@ -67,6 +67,7 @@ class Cache {
     account.bytes += cost(key, *value);
     items_.emplace(std::move(key), value);
     account.count = items_.size();
+    held_ -= held_ / 32;  // what was in use may be free by now
   }
 
   // A value in the cache takes more than when it was inserted.

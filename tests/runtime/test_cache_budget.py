@@ -148,6 +148,29 @@ def test_threads_share_a_small_budget(small: None) -> None:
     assert caches()["traces"]["bytes"] <= caches()["traces"]["budget"] * 2
 
 
+def what_was_in_use_goes_once_it_is_free() -> None:
+    kept = []
+    for k in range(20):
+        x = torch.ones(3, requires_grad=True)
+        y = x
+        for j in range(1000):
+            y = y * 1.5 if (k >> (j % 5)) & 1 else y + x
+        y.tolist()
+        kept.append(y)
+    config.cache_bytes = SMALL
+    (torch.ones(2) * 2).tolist()
+    in_use = caches()["traces"]["bytes"]
+    assert in_use > 10 * caches()["traces"]["budget"]
+    del kept, y
+    for rows in range(40):
+        (torch.ones(rows + 2) * 2 + 1).tolist()
+    assert caches()["traces"]["bytes"] < in_use / 5
+
+
+def test_what_was_in_use_goes_once_it_is_free() -> None:
+    run("from tests.runtime.test_cache_budget import *; what_was_in_use_goes_once_it_is_free()")
+
+
 def test_a_budget_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="from 0 on"):
         config.cache_bytes = -1
