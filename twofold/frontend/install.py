@@ -318,7 +318,7 @@ def install() -> None:
     for name, hook in _HOOKS.items():
         _core.set_hook(name, hook)
     if "batches" in config.log:
-        _core.set_hook("log_batches", _late("log_batches", "twofold.runtime.batching"))
+        _core.set_hook("log_batches", _late("log_batches", "twofold.runtime.compile_log"))
     _core.set_package_directory(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
     _core.set_threads(config.threads)
     _core.set_tier(config.tier)

@@ -53,23 +53,3 @@ def no_batching() -> Iterator[None]:
         _core.flush()
     finally:
         _switch.release()
-
-
-def log_batches(
-    first: int, last: int, calls: int, launches: int, large: int, host: int, only: int, waiting: int
-) -> None:
-    """The line of ``TWOFOLD_LOG=batches`` for a trace that runs in batches.
-
-    ``first`` and ``last`` are the locations of its first and last call; the last four numbers count the calls that
-    stand alone, by why.
-    """
-    from twofold.runtime.compile_log import log, place_of
-
-    reasons = {
-        "with large operands": large,
-        "of the host": host,
-        "like no other": only,
-        "that wait for others like them": waiting,
-    }
-    alone = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-    log("batches", f"{place_of(first, last)}: {calls} calls in {launches} launches; alone {alone or 'none'}")

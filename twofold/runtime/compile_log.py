@@ -169,3 +169,21 @@ def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: b
         f"{sizes} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
         f" LLVM {1000 * program.kernel_seconds:.1f} ms{'' if waited else ', in the background'}",
     )
+
+
+def log_batches(
+    first: int, last: int, calls: int, launches: int, large: int, host: int, only: int, waiting: int
+) -> None:
+    """The line of ``TWOFOLD_LOG=batches`` for a trace that runs in batches.
+
+    ``first`` and ``last`` are the locations of its first and last call; the last four numbers count the calls that
+    stand alone, by why.
+    """
+    reasons = {
+        "with large operands": large,
+        "of the host": host,
+        "like no other": only,
+        "that wait for others like them": waiting,
+    }
+    alone = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+    log("batches", f"{place_of(first, last)}: {calls} calls in {launches} launches; alone {alone or 'none'}")
