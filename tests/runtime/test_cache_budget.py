@@ -191,8 +191,7 @@ def test_calls_of_always_new_sizes_stay_within_the_budget() -> None:
     after = caches()
     for name in ("signatures", "attributes"):
         found = after[name]
-        # what is in use stays, and it is looked at again when a quarter has been added
-        assert found["bytes"] <= found["budget"] * 3 // 2, (name, found)
+        assert found["bytes"] <= found["budget"] * 5 // 4, (name, found)
         assert found["evictions"] > before[name]["evictions"] + 100
         assert 0 < found["count"] < 4000
 
