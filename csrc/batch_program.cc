@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "executable.h"
 #include "guard.h"
+#include "owned.h"
 
 namespace twofold {
 
@@ -21,23 +22,20 @@ void release_batch(PyObject* capsule) { delete static_cast<BatchFamilyRef*>(PyCa
 // Asks Python for a plan; false with a Python error set.
 bool ask(Signature* signature, const BatchFamilyRef& family, int64_t count) {
   auto owned = std::make_unique<BatchFamilyRef>(family);
-  PyObject* capsule = PyCapsule_New(owned.get(), kBatchCapsule, guarded<release_batch>);
+  const Owned capsule(PyCapsule_New(owned.get(), kBatchCapsule, guarded<release_batch>));
   if (!capsule) return false;
   static_cast<void>(owned.release());
-  PyObject* types = types_tuple(signature->inputs.data(), signature->inputs.size());
-  PyObject* flags = PyTuple_New(static_cast<Py_ssize_t>(signature->inputs.size()));
+  const Owned types(types_tuple(signature->inputs.data(), signature->inputs.size()));
+  const Owned flags(PyTuple_New(static_cast<Py_ssize_t>(signature->inputs.size())));
   for (size_t k = 0; flags && k < signature->inputs.size(); ++k) {
-    PyTuple_SET_ITEM(flags, static_cast<Py_ssize_t>(k), Py_NewRef(family->mask >> k & 1 ? Py_True : Py_False));
+    PyTuple_SET_ITEM(flags.object, static_cast<Py_ssize_t>(k), Py_NewRef(family->mask >> k & 1 ? Py_True : Py_False));
   }
-  PyObject* result = types && flags ? PyObject_CallFunction(hooks.plan_batch, "OOOOOL", capsule, signature->operation->python,
-                                                            signature->attributes->tuple, types, flags, static_cast<long long>(count))
-                                    : nullptr;
-  if (result != Py_True) family->ask_again();
-  Py_XDECREF(flags);
-  Py_XDECREF(types);
-  Py_DECREF(capsule);
-  Py_XDECREF(result);
-  return result != nullptr;
+  const Owned result(types && flags ? PyObject_CallFunction(hooks.plan_batch, "OOOOOL", capsule.object, signature->operation->python,
+                                                            signature->attributes->tuple, types.object, flags.object,
+                                                            static_cast<long long>(count))
+                                    : nullptr);
+  if (result.object != Py_True) family->ask_again();
+  return static_cast<bool>(result);
 }
 
 }  // namespace
@@ -46,20 +44,16 @@ ProgramRef BatchFamily::program_for(int64_t count) {
   for (const auto& [number, program] : recent_) {
     if (number == count) return program;
   }
-  for (size_t k = 0; k < plans_.list.size(); ++k) {
-    ProgramRef made = plans_.list[k].instantiate(&count);
-    if (!made) continue;
-    plans_.used(k);
-    auto grown = static_cast<int64_t>(made->memory());
-    if (recent_.size() == kRecent) {
-      grown -= static_cast<int64_t>(recent_.front().second->memory());
-      recent_.erase(recent_.begin());
-    }
-    recent_.emplace_back(count, made);
-    charge_signatures(grown);
-    return made;
+  ProgramRef made = plans_.find([count](const ProgramTemplate& plan) { return plan.instantiate(&count); });
+  if (!made) return nullptr;
+  auto grown = static_cast<int64_t>(made->memory());
+  if (recent_.size() == kRecent) {
+    grown -= static_cast<int64_t>(recent_.front().second->memory());
+    recent_.erase(recent_.begin());
   }
-  return nullptr;
+  recent_.emplace_back(count, made);
+  charge_signatures(grown);
+  return made;
 }
 
 bool BatchFamily::wants_plan(int64_t count) {
@@ -75,7 +69,7 @@ bool BatchFamily::add_plan(PyObject* encoded) {
   ProgramTemplate made;
   if (!made.read(encoded)) return false;
   charge_signatures(static_cast<int64_t>(made.memory()));
-  plans_.list.insert(plans_.list.begin(), std::move(made));
+  plans_.add(std::move(made));
   ++batch_counts.plans;
   return true;
 }

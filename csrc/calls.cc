@@ -9,6 +9,7 @@
 
 #include "gradient.h"
 #include "guard.h"
+#include "owned.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -159,14 +160,6 @@ bool Climber::run() {
 }
 
 // Owns a new reference until it is given away.
-struct Owned {
-  PyObject* object;
-  explicit Owned(PyObject* o) : object(o) {}
-  Owned(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(object); }
-  explicit operator bool() const { return object != nullptr; }
-};
-
 PyObject* none() { Py_RETURN_NONE; }
 
 // (key, tensor or None, op or None, attrs, keys, inputs, types, mask)

@@ -8,6 +8,7 @@
 #include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
+#include "owned.h"
 
 namespace twofold {
 
@@ -61,6 +62,23 @@ void locate_host_error(Provenance provenance) {
 // A compile that the code generator refuses fails again and again; anything else comes from a signal's handler.
 void note_interrupted_compile(Interrupts& interrupts) {
   if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !is_worded_error()) interrupts.note_raised();
+}
+
+// Runs what stands for many lines; true, without a Python error, where it failed in a way of which the same work one
+// operation at a time finds the line.
+template <class Run>
+bool fails_together(Run run, const Interrupts& interrupts) {
+  try {
+    run();
+    return false;
+  } catch (const KernelError&) {
+  } catch (const std::bad_alloc&) {
+    // Perhaps the values fit one after the other.
+  } catch (const PythonError&) {
+    if (interrupts.raised() || !is_worded_error()) throw;
+    PyErr_Clear();
+  }
+  return true;
 }
 
 // The first error of a run that goes on with what does not depend on the entry that failed.
@@ -119,6 +137,12 @@ void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
   executables.bound();
 }
 
+std::pair<uint32_t, uint32_t> Executable::lines(RunProvenance provenance) const {
+  const size_t count = canonical.trace.entries.size();
+  if (count == 0) return {0, 0};
+  return {provenance[0].origin(), provenance[count - 1].location};
+}
+
 bool Executable::add_plan(PyObject* encoded) {
   const TraceFamilyRef family = family_.lock();
   if (!family) return true;  // dropped meanwhile
@@ -142,31 +166,25 @@ bool Executable::find_program(bool wait, RunProvenance provenance, Interrupts& i
 }
 
 bool Executable::ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts) {
-  const size_t count = canonical.trace.entries.size();
-  const uint32_t first = count ? provenance[0].origin() : 0, last = count ? provenance[count - 1].location : 0;
-  PyObject* capsule = executable_capsule(shared_from_this());
-  PyObject* varies = capsule ? family.ask() : nullptr;
-  PyObject* result =
-      varies ? PyObject_CallFunction(hooks.plan_trace, "OOOII", capsule, varies, wait ? Py_True : Py_False, first, last) : nullptr;
-  Py_XDECREF(varies);
-  Py_XDECREF(capsule);
-  if (result != Py_True) family.planning = false;
+  const auto [first, last] = lines(provenance);
+  const Owned capsule(executable_capsule(shared_from_this())), varies(capsule ? family.ask() : nullptr);
+  const Owned result(varies ? PyObject_CallFunction(hooks.plan_trace, "OOOII", capsule.object, varies.object, wait ? Py_True : Py_False,
+                                                    first, last)
+                            : nullptr);
+  if (result.object != Py_True) family.planning = false;
   if (!result) note_interrupted_compile(interrupts);
-  Py_XDECREF(result);
-  return result != nullptr;
+  return static_cast<bool>(result);
 }
 
 bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {
   choice_.asked(family_.lock().get());
-  PyObject* capsule = executable_capsule(shared_from_this());
-  const size_t count = canonical.trace.entries.size();
-  const uint32_t first = count ? provenance[0].origin() : 0, last = count ? provenance[count - 1].location : 0;
-  PyObject* result = capsule ? PyObject_CallFunction(hooks.compile_trace, "OOII", capsule, wait ? Py_True : Py_False, first, last) : nullptr;
-  Py_XDECREF(capsule);
-  if (result != Py_True) ask_again();
+  const auto [first, last] = lines(provenance);
+  const Owned capsule(executable_capsule(shared_from_this()));
+  const Owned result(
+      capsule ? PyObject_CallFunction(hooks.compile_trace, "OOII", capsule.object, wait ? Py_True : Py_False, first, last) : nullptr);
+  if (result.object != Py_True) ask_again();
   if (!result) note_interrupted_compile(interrupts);
-  Py_XDECREF(result);
-  return result != nullptr;
+  return static_cast<bool>(result);
 }
 
 bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
@@ -209,12 +227,12 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
 
 // False with a Python error set.
 bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) const {
-  const size_t count = canonical.trace.entries.size();
-  PyObject* done = PyObject_CallFunction(hooks.log_batches, "IIIIIIII", provenance[0].origin(), provenance[count - 1].location,
-                                         static_cast<unsigned>(count), static_cast<unsigned>(plan.launches.size()), plan.alone.large,
-                                         plan.alone.host, plan.alone.only, plan.alone.waiting);
-  Py_XDECREF(done);
-  return done != nullptr;
+  const auto [first, last] = lines(provenance);
+  const auto count = static_cast<unsigned>(canonical.trace.entries.size()), launches = static_cast<unsigned>(plan.launches.size());
+  const CallsAlone& alone = plan.alone;
+  const Owned done(PyObject_CallFunction(hooks.log_batches, "IIIIIIII", first, last, count, launches, alone.large, alone.host, alone.only,
+                                         alone.waiting));
+  return static_cast<bool>(done);
 }
 
 bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts) {
@@ -235,17 +253,10 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     comes_back_ = true;
   }
   if (!plan) return run_first_sight(inputs, outputs, provenance, interrupts);
-  try {
-    if (run_batches(canonical, *plan, inputs, outputs, interrupts)) return true;
-    note_interrupted_compile(interrupts);
-    return false;
-  } catch (const KernelError&) {
-    // One call at a time finds the line that failed.
-  } catch (const std::bad_alloc&) {
-    // Perhaps the values fit in the order of the program; if not, this finds the line that asks for too much.
-  } catch (const PythonError&) {
-    if (interrupts.raised() || !is_worded_error()) throw;
-    PyErr_Clear();
+  bool made = false;
+  if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, outputs, interrupts); }, interrupts)) {
+    if (!made) note_interrupted_compile(interrupts);
+    return made;
   }
   outputs.clear();
   return run_first_sight(inputs, outputs, provenance, interrupts);
@@ -273,21 +284,14 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
       whole_from = program.overwrites_from;
     }
   }
-  try {
+  auto run = [&] {
     for (size_t i = 0; i < count; ++i) {
       if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
       pointers[i] = outputs[i]->data;
     }
     program.run(inputs, pointers, interrupts, whole_from);
-    return true;
-  } catch (const KernelError&) {
-    // A fused kernel stands for many lines; the same work one operation at a time finds the one that failed.
-  } catch (const std::bad_alloc&) {
-    // Perhaps the values fit one after the other; if not, this finds the line that asks for too much.
-  } catch (const PythonError&) {
-    if (interrupts.raised() || !is_worded_error()) throw;
-    PyErr_Clear();
-  }
+  };
+  if (!fails_together(run, interrupts)) return true;
   outputs.clear();
   alone = true;
   return run_first_sight(inputs, outputs, provenance, interrupts);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batch_plan.h"
@@ -62,6 +63,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
                  RunProvenance provenance, Interrupts& interrupts);
   // In batches where that is worth it, else one operation after the other.
   bool run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  // The locations of the first and the last entry.
+  std::pair<uint32_t, uint32_t> lines(RunProvenance provenance) const;
   bool log_batches(const BatchPlan& plan, RunProvenance provenance) const;
   bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.

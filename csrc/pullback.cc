@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "owned.h"
 #include "signature.h"
 #include "template.h"
 #include "trace.h"
@@ -11,14 +12,6 @@
 namespace twofold {
 
 namespace {
-
-struct Owned {
-  PyObject* object;
-  explicit Owned(PyObject* o) : object(o) {}
-  Owned(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(object); }
-  explicit operator bool() const { return object != nullptr; }
-};
 
 GradientPlan* find_plan(const Signature* s, uint64_t wanted) {
   for (const auto& plan : s->gradients) {

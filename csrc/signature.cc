@@ -6,6 +6,7 @@
 #include "cache.h"
 #include "trace.h"
 #include "executable.h"
+#include "owned.h"
 #include "template.h"
 #include "tensor.h"
 
@@ -19,14 +20,6 @@ namespace twofold {
 Hooks hooks;
 
 namespace {
-
-struct Owned {
-  PyObject* object;
-  explicit Owned(PyObject* o) : object(o) {}
-  Owned(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(object); }
-  explicit operator bool() const { return object != nullptr; }
-};
 
 void append(std::string& out, const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
 

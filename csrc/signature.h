@@ -156,8 +156,7 @@ SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* 
 SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
 // The gradients of the inputs whose bits are set; null with a Python error set.
 const GradientPlan* gradient_plan_of(Signature* signature, uint64_t wanted);
-// Enters a gradient; the shared values that it uses are there.
-// Shared values are added before what reads them; `inputs` is how many the call has.
+// Enters a gradient of a call with so many inputs; the shared values that it uses are there.
 void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef gradient, std::vector<int32_t> used, Form form);
 // The types of what a gradient uses.
 std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "cache.h"
+#include "owned.h"
 
 namespace twofold {
 
@@ -16,14 +17,6 @@ namespace {
 using Values = std::vector<int64_t>;
 
 TemplateCounts counts{};
-
-struct Owned {
-  PyObject* object;
-  explicit Owned(PyObject* o) : object(o) {}
-  Owned(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(object); }
-  explicit operator bool() const { return object != nullptr; }
-};
 
 struct Family {
   uint64_t used = 0;  // when, see Cache
@@ -195,10 +188,9 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   }
   Values shape;
   auto& plans = family->plans;
-  for (size_t k = 0; k < plans.list.size(); ++k) {
-    if (!fits(*plans.list[k], *values, shape)) continue;
-    plans.used(k);
-    return member(plans.list[0], op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
+  const auto fitting = [&](const std::shared_ptr<Template>& plan) { return fits(*plan, *values, shape) ? plan : nullptr; };
+  if (const std::shared_ptr<Template> found = plans.find(fitting)) {
+    return member(found, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
   }
   for (size_t k = 0; k < values->size(); ++k) family->varies[k] = family->varies[k] || (*values)[k] != family->first[k];
   if (!plans.may_add()) return nullptr;
@@ -207,7 +199,7 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   std::shared_ptr<Template> plan = make_template(now, op, attributes, inputs, count, *values);
   ++(plan ? counts.made : counts.refused);
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
-  plans.list.insert(plans.list.begin(), plan);
+  plans.add(plan);
   families.charge(plan->memory());
   families.bound();
   if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
@@ -220,11 +212,8 @@ namespace {
 std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint64_t wanted, PyObject* inputs, Values& numbers) {
   const Template& plan = *signature->plan;
   auto& plans = signature->plan->gradients[wanted];
-  for (size_t k = 0; k < plans.list.size(); ++k) {
-    if (!plans.list[k]->numbers.run(signature->values->data(), numbers)) continue;
-    plans.used(k);
-    return plans.list[0];
-  }
+  const auto holding = [&](const auto& known) { return known->numbers.run(signature->values->data(), numbers) ? known : nullptr; };
+  if (auto found = plans.find(holding)) return found;
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
   Owned values(tuple_of(*signature->values));
@@ -232,8 +221,7 @@ std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_gradients, plan.python, inputs, values.object, nullptr));
   auto made = std::make_shared<GradientTemplate>();
   if (!found || found.object == Py_None || !read_gradients(*made, found.object)) return nullptr;
-  auto& list = signature->plan->gradients[wanted].list;
-  list.insert(list.begin(), made);
+  signature->plan->gradients[wanted].add(made);
   for (const auto& piece : made->pieces) families.charge(piece.made->memory());
   families.bound();
   return made->numbers.run(signature->values->data(), numbers) ? made : nullptr;
@@ -267,12 +255,8 @@ ProgramRef program_by_template(Signature* signature) {
   std::shared_ptr<Template> plan = signature->plan;
   auto& plans = plan->programs;
   const Values& values = *signature->values;
-  for (size_t k = 0; k < plans.list.size(); ++k) {
-    ProgramRef found = plans.list[k].instantiate(values.data());
-    if (!found) continue;
-    plans.used(k);
-    return found;
-  }
+  const auto instantiated = [&](const ProgramTemplate& known) { return known.instantiate(values.data()); };
+  if (ProgramRef found = plans.find(instantiated)) return found;
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
   Owned numbers(tuple_of(values));
@@ -283,7 +267,7 @@ ProgramRef program_by_template(Signature* signature) {
   ++counts.programs;
   ProgramRef program = made.instantiate(values.data());
   families.charge(made.memory());
-  plan->programs.list.insert(plan->programs.list.begin(), std::move(made));
+  plan->programs.add(std::move(made));
   families.bound();
   return program;
 }

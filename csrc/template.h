@@ -50,9 +50,18 @@ struct Plans {
   size_t uses = 0, attempts = 0;
 
   bool may_add() const { return attempts < 4 + uses / 8; }
-  void used(size_t place) {
-    ++uses;
-    std::rotate(list.begin(), list.begin() + static_cast<ptrdiff_t>(place), list.begin() + static_cast<ptrdiff_t>(place) + 1);
+  void add(Plan plan) { list.insert(list.begin(), std::move(plan)); }
+  // What `make` gives of the first plan of which it gives something.
+  template <class Make>
+  auto find(Make make) -> decltype(make(list.front())) {
+    for (auto plan = list.begin(); plan != list.end(); ++plan) {
+      if (auto found = make(*plan)) {
+        ++uses;
+        std::rotate(list.begin(), plan, plan + 1);
+        return found;
+      }
+    }
+    return {};
   }
 };
 

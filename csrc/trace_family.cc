@@ -79,21 +79,16 @@ ProgramRef TraceFamily::program_for(const CanonicalTrace& member) {
   if (plans_.list.empty()) return nullptr;
   const std::vector<int64_t> numbers = numbers_of(member);
   std::vector<int64_t> given;
-  for (size_t i = 0; i < plans_.list.size(); ++i) {
-    const Plan& plan = *plans_.list[i];
+  ProgramRef program = plans_.find([&](const std::shared_ptr<const Plan>& plan) -> ProgramRef {
     given.clear();
-    bool fits = true;
-    for (size_t k = 0; k < numbers.size() && fits; ++k) {
-      if (plan.varies[k]) given.push_back(numbers[k]);
-      else fits = numbers[k] == plan.numbers[k];
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      if (plan->varies[k]) given.push_back(numbers[k]);
+      else if (numbers[k] != plan->numbers[k]) return nullptr;
     }
-    ProgramRef found = fits ? plan.program.instantiate(given.data()) : nullptr;
-    if (!found) continue;
-    plans_.used(i);
-    ++trace_family_counts.uses;
-    return found;
-  }
-  return nullptr;
+    return plan->program.instantiate(given.data());
+  });
+  trace_family_counts.uses += program != nullptr;
+  return program;
 }
 
 PyObject* TraceFamily::ask() {
@@ -115,7 +110,7 @@ bool TraceFamily::add_plan(const CanonicalTrace& member, PyObject* encoded) {
   made->numbers = numbers_of(member);
   if (!made->program.read(encoded)) return false;
   families.charge(made->program.memory() + memory_of(made->numbers));
-  plans_.list.insert(plans_.list.begin(), std::move(made));
+  plans_.add(std::move(made));
   ++trace_family_counts.plans;
   families.bound();
   return true;

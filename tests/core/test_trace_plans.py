@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -11,23 +10,11 @@ import pytest
 
 import twofold as torch
 from tests.core.in_child import run
-from twofold import _core, nn
+from tests.core.test_templates import mode, tier
+from twofold import nn
 from twofold.config import config
 
 F = nn.functional
-
-
-@contextmanager
-def tier(name: str, templates: str = "second_size") -> Iterator[None]:
-    _core.flush()
-    _core.set_tier(name)
-    _core.set_templates(templates)
-    try:
-        yield
-        _core.flush()
-    finally:
-        _core.set_tier("auto")
-        _core.set_templates("second_size")
 
 
 def normal(*shape: int) -> Any:
@@ -79,9 +66,9 @@ def bits(values: list[Any]) -> list[bytes]:
 def test_the_bits_are_those_of_operations_run_one_by_one(name: str, templates: str) -> None:
     program = PROGRAMS[name]
     sizes = [4, 9, 16, 1, 2, 33, 4]
-    with tier("first_sight", "off"):
+    with mode("off"), tier("first_sight"):
         expected = [bits(program(n)) for n in sizes]
-    with tier("fused", templates):
+    with mode(templates), tier("fused"):
         for n, wanted in zip(sizes, expected):
             assert bits(program(n)) == wanted, n
 

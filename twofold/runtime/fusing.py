@@ -12,7 +12,7 @@ from twofold.config import config
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, type_from_code
 from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
 from twofold.runtime.compile_process import CompileProcess
@@ -29,7 +29,8 @@ _process = CompileProcess()
 def inline_trace(executable: Any) -> Graph:
     """All calls of a trace as one closed primitive graph."""
     leaves, entries, outputs = _core.describe_executable(executable)
-    return inlined(leaves, [(entry[1], graph_of_entry(entry)) for entry in entries], outputs)
+    types = [type_from_code(*type) for type in leaves]
+    return inlined(types, [(entry[1], graph_of_entry(entry).inline) for entry in entries], outputs)
 
 
 def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
@@ -42,19 +42,21 @@ class PortableTrace(NamedTuple):
                 found = known[id(types)] = stable_graph(REGISTRY[name], attrs, written)
             return found
 
-        calls = [(refs, graph_of(name, attrs, types)) for refs, name, attrs, types in self.entries]
-        return inlined(self.leaves, calls, self.outputs)
+        calls = [(refs, graph_of(name, attrs, types).inline) for refs, name, attrs, types in self.entries]
+        return inlined([type_from_code(*type) for type in self.leaves], calls, self.outputs)
 
 
-def inlined(written: list[Any], calls: list[tuple[list[int], Graph]], outputs: list[int]) -> Graph:
+Call = tuple[list[int], Callable[[list[Node]], Sequence[Node]]]
+"""What a call of a trace reads, and what it makes of these nodes: one."""
+
+
+def inlined(types: Sequence[TensorType], calls: Iterable[Call], outputs: list[int]) -> Graph:
     """Calls on each other's results, and on leaves of these types, as one closed primitive graph."""
-    leaf_types = [type_from_code(*type) for type in written]
-    leaves = [input_node(k, type) for k, type in enumerate(leaf_types)]
+    leaves = [input_node(k, type) for k, type in enumerate(types)]
     values: list[Node] = []
-    for refs, graph in calls:
-        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
-        values.append(graph.inline(arguments)[0])
-    return Graph(leaf_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+    for refs, make in calls:
+        values.append(make([values[ref] if ref >= 0 else leaves[~ref] for ref in refs])[0])
+    return Graph(types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
 
 
 class PortableProgram(NamedTuple):

@@ -9,6 +9,7 @@ cannot be planned so is planned for each size by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from twofold.autodiff.batch import batch_graph, with_samples
@@ -26,6 +27,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import broadcast
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
+from twofold.runtime.portable import inlined
 from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
 
 _WIDEST = 63
@@ -257,17 +259,19 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Graph
         tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
         for code, shape, weak in written
     ]
-    leaves = [input_node(k, type) for k, type in enumerate(types)]
-    values: list[Node] = []
     graphs: dict[Any, Graph] = {}
-    for _, refs, op, attrs, _, _ in entries:
-        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
-        own = replaced(attrs, numbers)
-        key = op, id(attrs), identity(own), tuple([node.type for node in arguments])  # 1 and True are equal
+
+    def call(op: Op, attrs: Attributes, own: Attributes, arguments: list[Node]) -> Sequence[Node]:
+        given = [node.type for node in arguments]
+        key = op, id(attrs), identity(own), tuple(given)  # 1 and True are equal
         if key not in graphs:
-            graphs[key] = stable_graph(op, own, [node.type for node in arguments])
-        values.append(graphs[key].inline(arguments)[0])
-    return Graph(types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+            graphs[key] = stable_graph(op, own, given)
+        return graphs[key].inline(arguments)
+
+    calls = [
+        (refs, partial(call, op, attrs, replaced(attrs, numbers))) for _, refs, op, attrs, _, _ in entries
+    ]
+    return inlined(types, calls, outputs)
 
 
 def template_batch(

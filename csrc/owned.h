@@ -1,0 +1,16 @@
+// A reference to a Python object for the length of a scope.
+#pragma once
+
+#include <Python.h>
+
+namespace twofold {
+
+struct Owned {
+  PyObject* object;
+  explicit Owned(PyObject* o) : object(o) {}
+  Owned(const Owned&) = delete;
+  ~Owned() { Py_XDECREF(object); }
+  explicit operator bool() const { return object != nullptr; }
+};
+
+}  // namespace twofold
