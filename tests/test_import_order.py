@@ -51,6 +51,7 @@ ORDER = [
         "data",
         "static",
     },
+    {"debug"},
     {"demo"},
     {"__main__"},
 ]

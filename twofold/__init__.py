@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         backends,
         cpu,
         cuda,
+        debug,
         distributed,
         distributions,
         dynet,

@@ -3,8 +3,8 @@
 NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
-            "accelerator amp array_api autodiff autograd backends cpu cuda distributed distributions dynet "
-            "dynet_config fft files func linalg lower masked nn onnx optim passes random safetensors "
+            "accelerator amp array_api autodiff autograd backends cpu cuda debug distributed distributions "
+            "dynet dynet_config fft files func linalg lower masked nn onnx optim passes random safetensors "
             "schedule serialization signal special testing utils"
         ),
         "twofold.amp": (
@@ -27,6 +27,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.runtime.fusing": "wait_for_compiler",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",
+    },
+    "twofold.debug": {
     },
     "twofold.static": {
         "twofold.static": (
