@@ -8,14 +8,19 @@ BENCH ?=
 SANITIZE_TESTS ?= tests/core tests/runtime
 WORKERS ?= 2
 MUTATE ?=
+EXAMPLES ?= 1000
 
-.PHONY: demo test conformance mutate core sanitize bench lint generated format clean
+.PHONY: demo test explore conformance mutate core sanitize bench lint generated format clean
 
 demo: $(STAMP)
 	$(VENV)/bin/python -m twofold demo $(DEMO)
 
+# Property tests take the same examples in every run; explore runs random programs until one fails.
 test: lint
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --durations=10
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --durations=10 --hypothesis-profile=ci
+
+explore: $(STAMP)
+	TWOFOLD_TEST_EXAMPLES=$(EXAMPLES) $(VENV)/bin/python -m pytest -n $(WORKERS) -x tests/ops/test_compiled_programs.py tests/schedule/test_same_bits.py
 
 # Small changes of the source that the tests must notice: make mutate [MUTATE="--seed 1 --count 300"]; takes hours.
 mutate: $(STAMP)
@@ -25,7 +30,7 @@ mutate: $(STAMP)
 PYTORCH := 2.13.0
 conformance: $(STAMP)
 	@if $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'torch==$(PYTORCH)' expecttest; then \
-	    $(VENV)/bin/python -m pytest -n $(WORKERS) tests/conformance; \
+	    $(VENV)/bin/python -m pytest -n $(WORKERS) --hypothesis-profile=ci tests/conformance; \
 	else echo "PyTorch $(PYTORCH) cannot be installed here: tests/conformance is left out"; fi
 
 lint: $(STAMP)

@@ -1,8 +1,10 @@
 """Strides and offsets of views, and which functions share memory and which copy."""
 
+import numpy
 import pytest
 
 import twofold as torch
+from twofold.ops.base import apply
 
 
 def base():
@@ -180,6 +182,14 @@ def test_as_strided_counts_in_the_storage():
     assert w.grad.tolist() == [1.0, 1.0, 0.0]
     w.detach()[1:].as_strided((1,), (1,), 0).fill_(5)
     assert w.tolist() == [5.0, 1.0, 1.0]
+
+
+def test_strides_of_a_view_that_is_not_dense_make_no_view():
+    repeated = torch.tensor([3.0, 5.0]).expand(4, 2).reshape(-1)
+    for source in (torch.tensor(3.0).expand(9), torch.arange(9.0).flip(0), repeated[1:]):
+        made = apply("as_strided", source, attrs=((2, 2), (1, 2), 1))
+        wanted = numpy.ascontiguousarray(source.numpy())[[[1, 3], [2, 4]]]
+        assert made.numpy().tolist() == made.clone().tolist() == wanted.tolist()
 
 
 def test_whole_pieces_are_handles_of_their_own():

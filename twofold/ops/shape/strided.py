@@ -49,6 +49,7 @@ class as_strided:
 
     methods = ("as_strided",)
     is_view = True
+    may_copy = True
     inplace = "shape"
 
     def call(
@@ -80,8 +81,9 @@ class as_strided:
         places = sum((n * s for n, s in zip(numpy.indices(size), stride)), numpy.zeros(size, int) + offset)
         return x.reshape(-1)[places]
 
-    layout = lambda source, size, stride, offset: source._replace(
-        size=size, stride=stride, offset=source.offset + offset
+    # strides that count elements of the input are strides in the storage only where the input is dense
+    layout = lambda source, size, stride, offset: (
+        source._replace(size=size, stride=stride, offset=source.offset + offset) if source.is_row_major else None
     )
     samples = lambda: [
         example(((2, 3), (1, 2), 1), (9,)),
