@@ -8,7 +8,7 @@ from twofold.dtypes import float32, int64
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.types import tensor_type
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 from twofold.runtime.compile import compile_graph
 
 
@@ -70,3 +70,13 @@ def test_what_failed_is_run_again_on_whole_inputs():
     finally:
         _core.set_tier("auto")
     assert shifted is not None
+
+
+def test_changed_rows_that_are_returned_twice():
+    rows = [tensor_type(float32, (40, 5)), tensor_type(int64, (2,)), tensor_type(float32, (2, 5))]
+
+    def program(data, index, new):
+        changed = apply("changed_rows", data, index, new, attrs=("data",))
+        return [changed, changed]
+
+    assert compiled(program, *rows).donations in ([(0, 0)], [(0, 1)])

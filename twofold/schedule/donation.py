@@ -54,12 +54,10 @@ def _may_fail(op: Op) -> bool:
 
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
     nest = instruction.nest
-    overwritten = instruction.nodes[0].op.overwrites
-    if overwritten is not None:
-        source, result = (
-            instruction.buffers[overwritten],
-            instruction.buffers[len(instruction.nodes[0].inputs)],
-        )
+    root = instruction.nodes[0]
+    # a copy of the result, where a program returns it twice, is a loop nest that stands for the same node
+    if nest is None and root.op.overwrites is not None:
+        source, result = instruction.buffers[root.op.overwrites], instruction.buffers[len(root.inputs)]
         alone = source[0] == "input" and result[0] == "output" and instruction.buffers.count(source) == 1
         return [(source[1], result[1])] if alone else []
     if nest is None or nest.form in REDUCING_FORMS:
