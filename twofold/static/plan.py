@@ -13,7 +13,7 @@ from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
-from twofold.static.replay import Demand, Replay, Request, Walk
+from twofold.static.replay import Replay, Request, Walk
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.values import Source
@@ -22,15 +22,16 @@ Tensor = _core.Tensor
 
 
 class Plan:
-    """One request made ready: ``fetch(feeds, arrays)`` runs it on feeds followed by the variables in ``reads``."""
+    """One request made ready: ``fetch(feeds, arrays)`` runs it on feeds followed by the variables in ``reads``.
+
+    Making it, and running it on values of types not met before, raises Demand for what must be computed first.
+    """
 
     __slots__ = (
         "arrays",
-        "demand",
         "draws",
         "fetch",
         "function",
-        "keep",
         "numbers",
         "observers",
         "reads",
@@ -43,13 +44,7 @@ class Plan:
 
     def __init__(self, request: Request, known: dict[Source, Any]) -> None:
         self.request = request
-        self.demand: Demand | None = None
-        self.keep: Any = None
-        try:
-            self.walk = Walk(request, known)
-        except Demand as demand:
-            self.demand = demand
-            return
+        self.walk = Walk(request, known)
         operations = self.walk.operations
         self.draws = self.walk.draws
         self.reads = tuple(self.walk.reads)
@@ -167,10 +162,10 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
     return array.astype(dtype.numpy)
 
 
-def repaired(plan: Plan, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The feeds as arrays of the right dtypes; raises what is wrong with the first bad one."""
+def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of feeds as arrays of the right dtypes; raises what is wrong with the first bad one."""
     found = []
-    for (owner, index), value in zip(plan.request.feeds, values):
+    for (owner, index), value in zip(feeds, values):
         tensor = owner.outputs[index]
         array = feed_value(tensor, value)
         if not isinstance(array, Tensor):

@@ -25,11 +25,12 @@ from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, feed_type, repaired
 from twofold.static.replay import Demand, Request
-from twofold.static.staged import PartialRun, Run
+from twofold.static.runs import PartialRun, Run
+from twofold.static.steps import Goal, Position, Step
 from twofold.static.values import Source
 
 Tensor = _core.Tensor
-_MOST_PLANS = 4096
+_MOST_PLANS = 4096  # of a session
 
 
 class _Fetches:
@@ -93,8 +94,9 @@ class BaseSession:
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         self._graph = graph or get_default_graph()
         self._state: dict[Any, Tensor] = {}
-        self._quick: dict[Any, tuple[Plan, Any]] = {}
-        self._plans: dict[Any, Plan] = {}
+        self._quick: dict[Any, tuple[Any, Any, Any]] = {}
+        self._steps: dict[Any, Step] = {}
+        self._plans = 0
         self._closed = False
         self._runs = 0
         self._partial: dict[str, PartialRun] = {}
@@ -133,7 +135,7 @@ class BaseSession:
         """Forget all variables; running anything afterwards raises GraphError."""
         self._closed = True
         self._state = {}
-        self._quick, self._plans, self._partial = {}, {}, {}
+        self._quick, self._steps, self._partial = {}, {}, {}
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of ``fetches``: tensors, variables, operations (None), names; lists, tuples and dicts of them.
@@ -164,7 +166,9 @@ class BaseSession:
         found = self._quick.get(key)
         if found is None:
             return self._prepare(fetches, feed_dict)
-        plan, rebuild = found
+        plan, rebuild, _ = found
+        if type(plan) is Step:
+            return rebuild(self._begin(plan.position, feed_dict or {}).take(plan))
         graph = self._graph
         graph.running += 1
         try:
@@ -179,14 +183,10 @@ class BaseSession:
                 self._runs += 1
                 feeds += (self._runs,)
             arrays = plan.fetch(feeds, plan.arrays)
-        except (TypeError, ValueError, KeyError):
-            arrays = None
+        except (TypeError, ValueError, KeyError, Demand):
+            return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
         finally:
             graph.running -= 1
-        if arrays is None:
-            arrays = self._again(plan, tuple(feed_dict.values()) if feed_dict else ())
-            if rebuild is None:
-                return arrays
         if plan.written:
             if plan.observers:
                 plan.observe(arrays)
@@ -195,9 +195,9 @@ class BaseSession:
             plan.observe(arrays)
         return rebuild(arrays)
 
-    def _again(self, plan: Plan, values: tuple[Any, ...]) -> list[Any]:
-        """A run whose feeds or variables were refused: with converted feeds, or with an error that says why."""
-        return self._execute(plan, values, self._runs)
+    def _begin(self, position: Position, feeds: Mapping[Any, Any]) -> Run:
+        """A new run, at the position where ``feeds`` are fed."""
+        return Run(self, position, repaired(position.feeds, tuple(feeds.values())), self._next_run())
 
     def _prepare(self, fetches: Any, feed_dict: Any) -> Any:
         """The first run of its kind, and every run with nested fetches."""
@@ -207,14 +207,13 @@ class BaseSession:
                 "Make a new one, or move the run into its 'with' block.",
             )
         feeds = _apart(feed_dict or {})
-        sources = [self._feed_source(item) for item in feeds]
+        position = Position(tuple([self._feed_source(item) for item in feeds]))
         parsed = _Fetches(self, fetches)
-        run = Run(self, sources, tuple(feeds.values()), self._next_run())
-        arrays = run.result(parsed.sources, parsed.operations)
-        plan = self._plan(Request(parsed.sources, parsed.operations, sources, soft=self._soft), {})
-        whole = len(feeds) == len(feed_dict or ())
-        if plan.demand is None and whole and self._is_flat(fetches):
-            self._remember(fetches, feeds, plan, parsed.rebuild)
+        run = self._begin(position, feeds)
+        step = self._first_step(position, parsed.sources, parsed.operations, False)
+        arrays = run.take(step)
+        if len(feeds) == len(feed_dict or ()) and self._is_flat(fetches):
+            self._remember(fetches, feeds, step, parsed.rebuild)
         return parsed.rebuild(arrays)
 
     def compile(self, fetches: Any, shapes: Mapping[Any, Any] | None = None) -> None:
@@ -239,21 +238,24 @@ class BaseSession:
             raise GraphError(f"compile: the session is closed, at {here()}", "Make a new one.")
         feeds = [(self._feed_source(item), shape) for item, shape in (shapes or {}).items()]
         parsed = _Fetches(self, fetches)
-        request = Request(parsed.sources, parsed.operations, [source for source, _ in feeds], soft=self._soft)
-        plan = self._plan(request, {})
-        try:
-            if plan.demand is not None:
-                raise plan.demand
+        position = Position(tuple([source for source, _ in feeds]))
+        step = self._first_step(position, parsed.sources, parsed.operations, False)
+        if step.first is None:
+            plan = step.plan
             types = [feed_type(owner.outputs[index], shape) for (owner, index), shape in feeds]
-            plan.compile(types, [self._type_of(variable) for variable in (*plan.reads, *plan.states)])
-        except Demand as demand:
+            try:
+                plan.compile(types, [self._type_of(variable) for variable in (*plan.reads, *plan.states)])
+            except Demand as demand:
+                step.meet(demand)
+        if step.first is not None:
+            waits = step.first.goal.consumer
+            assert waits is not None
             raise GraphError(
-                f"compile: {demand.operation.name} ({demand.operation.where}) needs numbers that only a run "
-                f"tells, at {here()}",
+                f"compile: {waits.name} ({waits.where}) needs numbers that only a run tells, at {here()}",
                 "Compile what stands before and after it, or leave this out: runs compile what they need.",
-            ) from None
+            )
         if self._is_flat(fetches):
-            self._remember(fetches, shapes or {}, plan, parsed.rebuild)
+            self._remember(fetches, shapes or {}, step, parsed.rebuild)
 
     def _type_of(self, variable: Any) -> Any:
         held = self._state.get(variable)
@@ -276,7 +278,7 @@ class BaseSession:
         given = [self._feed_source(item) for item in _apart(dict.fromkeys(feeds or ()))]
         number = self._next_run()
         handle = f"partial_run_{number}"
-        run = Run(self, (), (), number)
+        run = Run(self, Position(()), (), number)
         self._partial[handle] = PartialRun(run, parsed.sources, parsed.operations, given)
         return handle
 
@@ -320,28 +322,38 @@ class BaseSession:
             isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
         )
 
-    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: Plan, rebuild: Any) -> None:
-        if len(self._quick) >= _MOST_PLANS:
-            self._quick.clear()
+    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], step: Step, rebuild: Any) -> None:
         flat = type(fetches) is list
         first: Any = tuple(map(id, fetches)) if flat else id(fetches)
         key = (first, *map(id, feeds)) if feeds or flat else first
-        plain = flat and plan.needs_nothing and len(plan.request.fetches) == len(fetches)
         # The key is made of addresses, so what has them must stay alive as long as the entry.
-        plan.keep = (plan.keep, list(fetches) if flat else fetches, list(feeds))
-        self._quick[key] = (plan, None if plain else rebuild)
+        keep = (list(fetches) if flat else fetches, list(feeds))
+        if step.first is not None:
+            self._quick[key] = (step, rebuild, keep)
+            return
+        plan = step.plan
+        plain = flat and plan.needs_nothing and len(plan.request.fetches) == len(fetches)
+        self._quick[key] = (plan, None if plain else rebuild, keep)
+
+    def _first_step(
+        self, position: Position, fetches: Sequence[Source], operations: Sequence[Operation], keeps: bool
+    ) -> Step:
+        """The first step of a run to these results, from a position."""
+        key = (position.key, tuple(fetches), tuple(operations), keeps)
+        step = self._steps.get(key)
+        if step is None:
+            goal = Goal(tuple(fetches), tuple(operations), keeps=keeps)
+            step = self._steps[key] = Step(self, position, (goal,))
+        return step
 
     def _plan(self, request: Request, known: dict[Source, Any]) -> Plan:
-        """What is kept about a request, given the numbers that are known."""
-        numbers = tuple((source, value.tobytes(), value.shape) for source, value in known.items())
-        key = (request.key, numbers)
-        plan = self._plans.get(key)
-        if plan is None:
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            plan = self._plans[key] = Plan(request, known)
-            if self._shown and plan.demand is None:
-                show_placement(plan.walk.operations)
+        """What a step computes, given the numbers that are known. Where there are too many plans, all are forgotten."""
+        self._plans += 1
+        if self._plans > _MOST_PLANS:
+            self._quick, self._steps, self._plans = {}, {}, 1
+        plan = Plan(request, known)
+        if self._shown:
+            show_placement(plan.walk.operations)
         return plan
 
     def _next_run(self) -> int:
@@ -369,10 +381,7 @@ class BaseSession:
             tail += (number,)
         self._graph.running += 1
         try:
-            return list(plan.fetch((*repaired(plan, values), *tail), plan.arrays))
-        except Demand as demand:
-            plan.demand = demand
-            return []
+            return list(plan.fetch((*values, *tail), plan.arrays))
         finally:
             self._graph.running -= 1
 

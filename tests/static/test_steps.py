@@ -1,0 +1,109 @@
+"""Runs in steps: parts of the graph and functions of the host in order, found once and taken again."""
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.static as tf
+from twofold.static import session as sessions
+from twofold.static import steps
+from twofold.static.plan import Plan
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as found:
+        yield found
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """The plans that are made."""
+    made: list[Any] = []
+
+    class Counted(Plan):
+        def __init__(self, *args: Any) -> None:
+            made.append(args)
+            super().__init__(*args)
+
+    monkeypatch.setattr(sessions, "Plan", Counted)
+    return made
+
+
+def test_steps_are_found_once(session, planned):
+    calls: list[float] = []
+    x = tf.placeholder(tf.float32, [None])
+    v = tf.Variable(1.0)
+    session.run(tf.global_variables_initializer())
+    noted = tf.py_func(lambda value: calls.append(float(value)) or value, [tf.reduce_sum(x)], tf.float32)
+    up = tf.assign_add(v, noted)
+    with tf.control_dependencies([up]):
+        later = tf.py_func(lambda value: value * 2, [v], tf.float32) + noted
+    assert session.run([later, up], {x: [1.0, 2.0]}) == [3.0 + 2 * 4.0, 4.0]
+    del planned[:]
+    assert session.run([later, up], {x: [3.0]}) == [3.0 + 2 * 7.0, 7.0]
+    assert session.run({"later": later}, {x: [1.0, 1.0]}) == {"later": 2.0 + 2 * 9.0}
+    count = len(planned)
+    assert session.run({"later": later}, {x: [0.0]}) == {"later": 2 * 9.0}
+    assert len(planned) == count  # only the new set of fetches had to be planned
+    assert calls == [3.0, 3.0, 2.0, 0.0]
+
+
+def test_steps_after_a_number_depend_on_it_alone(session, planned):
+    n = tf.placeholder(tf.int32, [])
+    filled = tf.fill([n], 2.0)
+    for size in (2, 3, 2, 3):
+        assert session.run(filled, {n: size}).tolist() == [2.0] * size
+    count = len(planned)
+    assert session.run(filled, {n: 3}).tolist() == [2.0] * 3
+    assert len(planned) == count
+
+
+def test_numbers_that_are_always_new_do_not_gather(session, monkeypatch):
+    monkeypatch.setattr(sessions, "_MOST_PLANS", 8)
+    n = tf.placeholder(tf.int32, [])
+    filled = tf.fill([n], 1.0)
+    for size in range(40):
+        assert session.run(filled, {n: size}).shape == (size,)
+    assert session._plans <= 8
+    seen: list[steps.Step] = []
+    waiting = list(session._steps.values())
+    while waiting:
+        step = waiting.pop()
+        seen.append(step)
+        waiting += [*step._following.values(), *([] if step.first is None else [step.first])]
+    assert len(seen) <= 2 * 8
+
+
+def test_types_that_need_a_number_divide_a_run_that_was_whole(session):
+    """Branches of one shape for some feeds and of two for others: the choice must then be known first."""
+    x, short = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.bool, [])
+    y = tf.cond(short, lambda: x[:2], lambda: x * 2.0)
+    for size in (2, 3, 2, 4):
+        for choice in (True, False):
+            given = numpy.arange(size, dtype=numpy.float32)
+            expected = given[:2] if choice else given * 2
+            numpy.testing.assert_array_equal(session.run(y, {x: given, short: choice}), expected)
+
+
+def test_a_failing_step_leaves_a_run_that_can_go_on(session):
+    fails = [True]
+
+    def check(value: Any) -> Any:
+        if fails[0]:
+            raise ValueError("not yet")
+        return value
+
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    v = tf.Variable(1.0)
+    session.run(tf.global_variables_initializer())
+    up = tf.assign_add(v, a)
+    y = tf.py_func(check, [up], tf.float32) * 1.0
+    z = up + b
+    handle = session.partial_run_setup([y, z], [a, b])
+    with pytest.raises(ValueError, match="not yet"):
+        session.partial_run(handle, y, {a: 2.0})
+    fails[0] = False
+    assert session.partial_run(handle, z, {b: 10.0}) == 13.0
+    assert session.run(v) == 3.0

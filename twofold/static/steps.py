@@ -1,0 +1,167 @@
+"""A run as steps in order: parts of the graph, each computed as one function, and what the host does between them.
+
+A function of the host (``py_func``, a queue) is called after everything that it reads and everything that it
+waits for has been computed and written. So is what must be known in numbers before a body can be declared: a shape that
+a run computes, the predicate of a choice between effects. Each effect happens once in a run.
+
+Steps are found once. What follows a step depends on nothing but the numbers that it tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from twofold.static.bodies import source_of
+from twofold.static.graph import Operation
+from twofold.static.plan import Plan
+from twofold.static.replay import Demand, Request
+from twofold.static.values import Source
+
+
+class Goal(NamedTuple):
+    """What a step computes: ``fetches`` after ``operations`` have run too.
+
+    ``purpose`` says what for: None for the results of the run; an operation whose function of the host is called with
+    them; a source whose numbers they are; a variable that they initialise. These are inputs of ``consumer``. With
+    ``keeps`` more steps may follow, which see the effects of this one.
+    """
+
+    fetches: tuple[Source, ...]
+    operations: tuple[Operation, ...] = ()
+    consumer: Operation | None = None
+    purpose: Any = None
+    keeps: bool = True
+
+
+class Position:
+    """Where a run stands: what is fed by now, which effects have happened, and which numbers are known.
+
+    ``begin`` is the number of the first operation of the body of a loop, of which the run is one iteration.
+    """
+
+    __slots__ = ("begin", "done", "feeds", "key", "known")
+
+    def __init__(
+        self,
+        feeds: tuple[Source, ...],
+        done: frozenset[Operation] = frozenset(),
+        begin: int = 0,
+        known: dict[Source, Any] | None = None,
+    ) -> None:
+        self.feeds, self.done, self.begin = feeds, done, begin
+        self.known = known or {}
+        numbers = tuple((source, value.tobytes(), value.shape) for source, value in self.known.items())
+        self.key = (feeds, done, begin, numbers)
+
+    def after(
+        self,
+        feeds: Sequence[Source] = (),
+        done: Sequence[Operation] = (),
+        known: dict[Source, Any] | None = None,
+    ) -> Position:
+        """The position with more fed, done and known."""
+        return Position(
+            (*self.feeds, *feeds), self.done.union(done), self.begin, {**self.known, **(known or {})}
+        )
+
+
+class Step:
+    """One step towards the last of ``goals``, each of which is there for the one before it.
+
+    ``kept`` are the results that later steps are fed. ``first``, if there is one, is a step to take before: what this
+    one computes is planned again when that is done.
+    """
+
+    __slots__ = ("_following", "_initial", "_session", "end", "first", "goals", "kept", "plan", "position")
+
+    def __init__(self, session: Any, position: Position, goals: tuple[Goal, ...]) -> None:
+        self._session, self.position, self.goals = session, position, goals
+        self._following: dict[Any, Step] = {}
+        self._initial: dict[Any, Step] = {}
+        self.end = position  # where a run stands when this step is done
+        self.kept: list[Source] = []
+        self.first: Step | None = None
+        try:
+            self.plan = self._planned()
+        except Demand as demand:
+            self.meet(demand)
+            return
+        if goals[-1].keeps:
+            self.kept = self._lasting()
+            if self.kept:
+                self.plan = self._planned()
+            effects = [operation for operation in self.plan.walk.operations if operation.updates]
+            self.end = position.after(self.kept, [*effects, *self.plan.observers])
+
+    @property
+    def goal(self) -> Goal:
+        """What this step computes."""
+        return self.goals[-1]
+
+    @property
+    def computes(self) -> bool:
+        """Whether there is anything to compute."""
+        return bool(self.goal.purpose is None or self.goal.fetches or self.plan.walk.operations)
+
+    def _planned(self) -> Plan:
+        goal, position = self.goal, self.position
+        request = Request(
+            goal.fetches,
+            goal.operations,
+            position.feeds,
+            position.done,
+            goal.consumer,
+            self.kept,
+            position.begin,
+            self._session._soft,
+        )
+        plan: Plan = self._session._plan(request, position.known)
+        return plan
+
+    def _lasting(self) -> list[Source]:
+        """The outputs of effects, and of what has read a variable that these write and would later read anew."""
+        operations = self.plan.walk.operations
+        effects = [operation for operation in operations if operation.updates]
+        written = {variable for operation in effects for variable in operation.updates}
+        reads = [
+            operation
+            for operation in operations
+            if self.goal.purpose is not None
+            and not operation.updates
+            and any(owner.variable in written for owner, _ in operation.sources)
+        ]
+        kept = [(operation, k) for operation in (*effects, *reads) for k in range(len(operation.outputs))]
+        return [source for source in kept if source not in self.position.feeds]
+
+    def meet(self, demand: Demand) -> None:
+        """Let what is demanded be computed first."""
+        operation, source = demand.operation, demand.source
+        if source is not None:
+            goal = Goal((source,), (), operation, source)
+        else:
+            goal = Goal(operation.sources, operation.control_inputs, operation, operation)
+        self.first = Step(self._session, self.position, (*self.goals, goal))
+
+    def initialising(self, variable: Any) -> Step:
+        """The step to the first value of a variable that has none yet."""
+        found = self._initial.get(variable)
+        if found is None:
+            goal = Goal((source_of(variable.initial_value),), (), variable.initializer, variable)
+            found = self._initial[variable] = Step(self._session, self.position, (*self.goals, goal))
+        return found
+
+    def following(self, number: Any = None) -> Step:
+        """The step after this one, which may depend on the number that it told."""
+        key = None if number is None else (number.tobytes(), number.shape)
+        found = self._following.get(key)
+        if found is None:
+            purpose = self.goal.purpose
+            if isinstance(purpose, Operation):
+                more = self.end.after([(purpose, k) for k in range(len(purpose.outputs))], [purpose])
+            elif number is not None:
+                more = self.end.after(known={purpose: number})
+            else:
+                more = self.end.after([(purpose.op, 0)])
+            found = self._following[key] = Step(self._session, more, self.goals[:-1])
+        return found
