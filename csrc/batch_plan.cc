@@ -67,12 +67,15 @@ class BatchPlanner {
   std::shared_ptr<const BatchPlan> make() {
     if (trace_.entries.size() < kFewest) return nullptr;
     unite_numbers();
+    find_moves();
     count_uses();
     give_keys();
+    melt_joins();
     find_chains();
-    if (keys_.size() > trace_.entries.size() / 2) return nullptr;
+    if (keys_.size() > calls_ / 2) return nullptr;
     schedule();
-    if (plan_->launches.size() > trace_.entries.size() / 2) return nullptr;
+    if (plan_->launches.size() > calls_ / 2) return nullptr;
+    find_places();
     find_operands();
     return std::move(plan_);
   }
@@ -108,10 +111,40 @@ class BatchPlanner {
     }
   }
 
+  // Calls that only show an operand, all of it or a part, are no calls here.
+  void find_moves() {
+    const size_t n = trace_.entries.size();
+    same_.resize(n);
+    is_part_.assign(n, 0);
+    for (uint32_t i = 0; i < n; ++i) {
+      const Entry& entry = trace_.entries[i];
+      Ref* refs = plan_->refs.data() + entry.first_ref;
+      for (uint32_t k = 0; k < entry.count; ++k) {
+        if (refs[k] >= 0) refs[k] = same_[static_cast<size_t>(refs[k])];
+      }
+      same_[i] = static_cast<Ref>(i);
+      const Movement* movement = entry.signature->movement.get();
+      if (!movement || movement->joins) continue;
+      const Ref source = refs[movement->operands[0]];
+      const bool is_whole = movement->number < 0 && trace_.type_of_ref(source)->nbytes == entry.signature->output->nbytes;
+      if (is_whole) same_[i] = source;
+      else is_part_[i] = movement->number < 0 || refs[movement->number] < 0;
+    }
+  }
+
+  bool is_call(uint32_t i) const { return same_[i] == static_cast<Ref>(i) && !is_part_[i] && !plan_->melted[i]; }
+
   void count_uses() {
     of_entry_.assign(trace_.entries.size(), 0);
     of_leaf_.assign(trace_.leaves.size(), 0);
-    for (Ref ref : plan_->refs) ++(ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)]);
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      if (same_[i] != static_cast<Ref>(i) || is_part_[i]) continue;
+      const Entry& entry = trace_.entries[i];
+      const Ref* refs = plan_->refs.data() + entry.first_ref;
+      for (uint32_t k = 0; k < entry.count; ++k) {
+        ++(refs[k] >= 0 ? of_entry_[static_cast<size_t>(refs[k])] : of_leaf_[static_cast<size_t>(~refs[k])]);
+      }
+    }
   }
 
   bool is_shared(Ref ref) const {
@@ -119,79 +152,140 @@ class BatchPlanner {
     return uses >= kManyUses || (uses >= 2 && trace_.type_of_ref(ref)->nbytes >= kLargeOperand);
   }
 
+  // What a call shares is a number for its op instance, then one for that and each shared operand in turn.
+  struct Shares {
+    explicit Shares(size_t expected) : numbers(expected) {}
+
+    uint32_t find(uint64_t a, uint64_t b) {
+      const uint32_t found = numbers.find(a, b, static_cast<uint32_t>(key.size()));
+      if (found == key.size()) {
+        key.push_back(kNone);
+        call.push_back(kNone);
+      }
+      return found;
+    }
+
+    PairNumbers numbers;
+    std::vector<uint32_t> key, call;  // by number: the key of such calls, and the first that shares all of its operands
+  };
+
   // Calls of one key may stand together. Calls of the same op instance on the same operands are one call.
   void give_keys() {
     const size_t n = trace_.entries.size();
     key_.assign(n, 0);
     depth_.assign(n, 0);
-    same_.resize(n);
-    // What a call shares is a number for its op instance, then one for that and each shared operand in turn.
-    PairNumbers shares(n);
-    std::vector<uint32_t> key_of_share, call_of_share;
-    uint32_t next = 0;
-    auto number = [&](uint64_t a, uint64_t b) {
-      const uint32_t found = shares.find(a, b, next);
-      if (found == next) {
-        ++next;
-        key_of_share.push_back(kNone);
-        call_of_share.push_back(kNone);
-      }
-      return found;
-    };
+    base_.resize(n);
+    plan_->melted.assign(n, 0);
+    Shares shares(n);
     for (uint32_t i = 0; i < n; ++i) {
+      base_[i] = static_cast<Ref>(i);
+      if (same_[i] != static_cast<Ref>(i)) {
+        if (same_[i] >= 0) same_[i] = same_[static_cast<size_t>(same_[i])];
+        continue;
+      }
       const Entry& entry = trace_.entries[i];
       Ref* refs = plan_->refs.data() + entry.first_ref;
-      int64_t varying = entry.signature->output->nbytes;
-      uint32_t share = number(reinterpret_cast<uintptr_t>(entry.signature.get()), kWhole);
-      uint32_t shared = 0;
       for (uint32_t k = 0; k < entry.count; ++k) {
-        if (refs[k] >= 0) {
-          refs[k] = static_cast<Ref>(same_[static_cast<size_t>(refs[k])]);
-          depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(refs[k])] + 1);
-        }
-        if (is_shared(refs[k])) {
-          share = number(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
-          ++shared;
-        } else {
-          varying += trace_.type_of_ref(refs[k])->nbytes;
-        }
+        if (refs[k] >= 0) refs[k] = same_[static_cast<size_t>(refs[k])];
       }
-      same_[i] = i;
-      const bool pure = is_pure(entry.signature);
-      if (shared == entry.count && pure) {
-        if (call_of_share[share] == kNone) call_of_share[share] = i;
-        same_[i] = call_of_share[share];
-        if (same_[i] != i) {
-          of_entry_[same_[i]] += of_entry_[i];
-          continue;
-        }
-      }
-      if (varying > kLargestRow || entry.count > 63 || !pure) {
-        key_[i] = new_key();
-        keys_[key_[i]].apart = pure ? Apart::kLarge : Apart::kHost;
+      if (is_part_[i]) {
+        base_[i] = base_of(refs[entry.signature->movement->operands[0]]);
+        if (base_[i] >= 0) depth_[i] = depth_[static_cast<size_t>(base_[i])];
       } else {
-        if (key_of_share[share] == kNone) key_of_share[share] = new_key();
-        key_[i] = key_of_share[share];
+        give_key(i, refs, shares);
       }
-      keys_[key_[i]].depths += depth_[i];
-      ++keys_[key_[i]].count;
     }
+  }
+
+  void give_key(uint32_t i, const Ref* refs, Shares& shares) {
+    const Entry& entry = trace_.entries[i];
+    int64_t varying = entry.signature->output->nbytes;
+    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(entry.signature.get()), kWhole);
+    uint32_t shared = 0;
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (refs[k] >= 0) {
+        const auto below = static_cast<size_t>(refs[k]);
+        depth_[i] = std::max(depth_[i], depth_[below] + !is_part_[below]);
+      }
+      if (is_shared(refs[k])) {
+        share = shares.find(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
+        ++shared;
+      } else {
+        varying += trace_.type_of_ref(refs[k])->nbytes;
+      }
+    }
+    const bool pure = is_pure(entry.signature);
+    if (shared == entry.count && pure) {
+      if (shares.call[share] == kNone) shares.call[share] = i;
+      if (shares.call[share] != i) {
+        same_[i] = static_cast<Ref>(shares.call[share]);
+        of_entry_[shares.call[share]] += of_entry_[i];
+        return;
+      }
+    }
+    ++calls_;
+    if (varying > kLargestRow || entry.count > 63 || !pure) {
+      key_[i] = new_key();
+      keys_[key_[i]].apart = pure ? Apart::kLarge : Apart::kHost;
+    } else {
+      if (shares.key[share] == kNone) shares.key[share] = new_key();
+      key_[i] = shares.key[share];
+    }
+    keys_[key_[i]].depths += depth_[i];
+    ++keys_[key_[i]].count;
+  }
+
+  // What a value is, or is part of.
+  Ref base_of(Ref ref) const { return ref >= 0 ? base_[static_cast<size_t>(ref)] : ref; }
+
+  // What is joined to be joined again is laid out once.
+  void melt_joins() {
+    const std::vector<uint8_t> stays = kept();
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      if (!is_call(i) || !joins(i)) continue;
+      const Entry& entry = trace_.entries[i];
+      const Ref* refs = plan_->refs.data() + entry.first_ref;
+      for (uint32_t k = 0; k < entry.count; ++k) {
+        const auto below = static_cast<uint32_t>(refs[k]);
+        if (refs[k] < 0 || of_entry_[below] != 1 || stays[below] || !is_call(below) || !joins(below)) continue;
+        plan_->melted[below] = 1;
+        Key& key = keys_[key_[below]];
+        key.depths -= depth_[below];
+        --key.count;
+        --calls_;
+      }
+    }
+  }
+
+  bool joins(uint32_t i) const {
+    const Movement* movement = trace_.entries[i].signature->movement.get();
+    return movement && movement->joins;
+  }
+
+  // By entry: whether it, or what it is part of, is asked for.
+  std::vector<uint8_t> kept() const {
+    std::vector<uint8_t> stays(trace_.entries.size(), 0);
+    for (Ref ref : canonical_.outputs) {
+      const Ref base = ref >= 0 ? base_of(same_[static_cast<size_t>(ref)]) : ref;
+      if (base >= 0) stays[static_cast<size_t>(base)] = 1;
+    }
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      if (is_part_[i] && base_[i] >= 0) stays[static_cast<size_t>(base_[i])] = 1;
+    }
+    return stays;
   }
 
   // Calls of one op instance that read each the one before, which nobody else reads, such as a sum of many terms.
   void find_chains() {
     const size_t n = trace_.entries.size();
-    std::vector<uint8_t> stays(n, 0);
-    for (Ref ref : canonical_.outputs) {
-      if (ref >= 0) stays[same_[static_cast<size_t>(ref)]] = 1;
-    }
+    const std::vector<uint8_t> stays = kept();
     std::vector<uint32_t> uses(n, 0), before(n, kNone);
     for_each_edge([&](uint32_t, uint32_t from) { ++uses[from]; });
     carried_.assign(n, -1);
     last_.resize(n);
     for (uint32_t i = 0; i < n; ++i) {
       last_[i] = i;
-      if (same_[i] != i) continue;
+      if (!is_call(i) || joins(i)) continue;
       const Entry& entry = trace_.entries[i];
       const Ref* refs = plan_->refs.data() + entry.first_ref;
       for (uint32_t k = 0; k < entry.count && before[i] == kNone; ++k) {
@@ -267,10 +361,10 @@ class BatchPlanner {
       std::push_heap(available.begin(), available.end(), goes_later);
     };
     for (uint32_t i = 0; i < n; ++i) {
-      if (same_[i] == i && last_[i] == i && pending[i] == 0) make_ready(i);
+      if (is_call(i) && last_[i] == i && pending[i] == 0) make_ready(i);
     }
-    plan_->launch_of.assign(n, kNone);
-    plan_->row_of.assign(n, 0);
+    plan_->home.assign(n, 0);
+    plan_->at.assign(n, 0);
     while (!available.empty()) {
       std::pop_heap(available.begin(), available.end(), goes_later);
       Key& key = keys_[available.back()];
@@ -287,10 +381,36 @@ class BatchPlanner {
         }
       }
     }
-    for (uint32_t i = 0; i < n; ++i) {
-      plan_->launch_of[i] = plan_->launch_of[same_[i]];
-      plan_->row_of[i] = plan_->row_of[same_[i]];
+  }
+
+  // Where the values lie that are no calls.
+  void find_places() {
+    moves_.assign(trace_.entries.size(), 0);
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      if (is_part_[i]) {
+        find_part(i);
+      } else if (same_[i] < 0) {
+        plan_->home[i] = same_[i];
+      } else if (same_[i] != static_cast<Ref>(i)) {
+        const auto same = static_cast<size_t>(same_[i]);
+        plan_->home[i] = plan_->home[same];
+        plan_->at[i] = plan_->at[same];
+        moves_[i] = moves_[same];
+        if (moves_[i]) plan_->moving.push_back({i, same_[i], 0, 0, -1});
+      }
     }
+  }
+
+  void find_part(uint32_t i) {
+    const Entry& entry = trace_.entries[i];
+    const Movement& movement = *entry.signature->movement;
+    const Ref* refs = plan_->refs.data() + entry.first_ref;
+    const Ref source = refs[movement.operands[0]];
+    plan_->home[i] = source >= 0 ? plan_->home[static_cast<size_t>(source)] : source;
+    plan_->at[i] = (source >= 0 ? plan_->at[static_cast<size_t>(source)] : 0) + movement.offset;
+    moves_[i] = movement.number >= 0 || (source >= 0 && moves_[static_cast<size_t>(source)]);
+    const int32_t number = movement.number >= 0 ? ~refs[movement.number] : -1;
+    if (moves_[i]) plan_->moving.push_back({i, source, movement.offset, movement.step, number});
   }
 
   void count_alone(const Key& key) {
@@ -309,7 +429,7 @@ class BatchPlanner {
   template <class Visit>
   void for_each_edge(Visit visit) const {
     for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (same_[i] == i) for_each_operand(i, [&](uint32_t from) { visit(i, from); });
+      if (is_call(i)) for_each_operand(i, [&](uint32_t from) { visit(i, from); });
     }
   }
 
@@ -318,7 +438,10 @@ class BatchPlanner {
     const Entry& entry = trace_.entries[i];
     const Ref* refs = plan_->refs.data() + entry.first_ref;
     for (uint32_t k = 0; k < entry.count; ++k) {
-      if (refs[k] >= 0) visit(static_cast<uint32_t>(refs[k]));
+      const Ref base = base_of(refs[k]);
+      if (base < 0) continue;
+      if (plan_->melted[static_cast<size_t>(base)]) for_each_operand(static_cast<uint32_t>(base), visit);
+      else visit(static_cast<uint32_t>(base));
     }
   }
 
@@ -326,17 +449,18 @@ class BatchPlanner {
     const auto number = static_cast<uint32_t>(plan_->launches.size());
     const auto first = static_cast<uint32_t>(plan_->members.size());
     for (uint32_t row = 0; row < ready.size(); ++row) {
-      plan_->launch_of[ready[row]] = number;
-      plan_->row_of[ready[row]] = row;
+      plan_->home[ready[row]] = static_cast<int32_t>(number);
+      plan_->at[ready[row]] = row * trace_.entries[ready[row]].signature->output->nbytes;
       plan_->members.push_back(ready[row]);
     }
     plan_->launches.push_back(Launch{trace_.entries[ready[0]].signature, first, static_cast<uint32_t>(ready.size()), 0, 0});
+    plan_->launches.back().joins = joins(ready[0]);
   }
 
   void add_chain(const std::vector<uint32_t>& chain) {
     add_launch(chain);
     plan_->launches.back().carried = carried_[chain.back()];
-    for (uint32_t i : chain) plan_->row_of[i] = 0;
+    for (uint32_t i : chain) plan_->at[i] = 0;
   }
 
   void find_operands() {
@@ -357,11 +481,12 @@ class BatchPlanner {
     std::vector<uint32_t> last(count);
     for (uint32_t k = 0; k < count; ++k) last[k] = k;
     for_each_edge([&](uint32_t user, uint32_t from) {
-      uint32_t& found = last[plan_->launch_of[from]];
-      found = std::max(found, plan_->launch_of[user]);
+      uint32_t& found = last[static_cast<size_t>(plan_->home[from])];
+      found = std::max(found, static_cast<uint32_t>(plan_->home[user]));
     });
     for (Ref ref : canonical_.outputs) {
-      if (ref >= 0) last[plan_->launch_of[static_cast<size_t>(ref)]] = count;
+      const int32_t home = ref >= 0 ? plan_->home[static_cast<size_t>(ref)] : -1;
+      if (home >= 0) last[static_cast<size_t>(home)] = count;
     }
     plan_->first_dead.assign(count + 1, 0);
     for (uint32_t k : last) {
@@ -380,12 +505,14 @@ class BatchPlanner {
       return plan_->refs[trace_.entries[plan_->members[launch.first_member + row]].first_ref + position];
     };
     const Ref first = ref_of(0);
-    bool shared = true, rows = first >= 0;
+    auto lies_still = [&](Ref ref) { return ref >= 0 && plan_->home[static_cast<size_t>(ref)] >= 0 && !moves_[static_cast<size_t>(ref)]; };
+    const int64_t nbytes = launch.signature->inputs[position]->nbytes;
+    bool shared = true, rows = lies_still(first);
     for (uint32_t row = 1; row < launch.members && (shared || rows); ++row) {
       const Ref ref = ref_of(row);
       shared = shared && ref == first;
-      rows = rows && ref >= 0 && plan_->launch_of[static_cast<size_t>(ref)] == plan_->launch_of[static_cast<size_t>(first)] &&
-             plan_->row_of[static_cast<size_t>(ref)] == plan_->row_of[static_cast<size_t>(first)] + row;
+      rows = rows && lies_still(ref) && plan_->home[static_cast<size_t>(ref)] == plan_->home[static_cast<size_t>(first)] &&
+             plan_->at[static_cast<size_t>(ref)] == plan_->at[static_cast<size_t>(first)] + row * nbytes;
     }
     return {shared ? LaunchOperand::kShared : rows ? LaunchOperand::kRows : LaunchOperand::kEach, first};
   }
@@ -395,7 +522,10 @@ class BatchPlanner {
   void* const* leaves_;
   std::shared_ptr<BatchPlan> plan_;
   std::vector<uint32_t> of_entry_, of_leaf_;  // uses
-  std::vector<uint32_t> key_, depth_, same_;  // by entry; same_: the equal call that stands for it
+  std::vector<uint32_t> key_, depth_;         // by entry
+  std::vector<Ref> same_, base_;              // by entry: what stands for it, equal in all bytes; what it is part of, or itself
+  std::vector<uint8_t> is_part_, moves_;      // by entry; moves_: its place depends on a number
+  size_t calls_ = 0;                          // that are to run
   std::vector<uint32_t> last_;                // by entry: the last of its chain, or itself
   std::vector<int32_t> carried_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> chains_;  // by last entry
@@ -413,8 +543,8 @@ bool BatchPlan::holds(void* const* leaves) const {
 }
 
 size_t BatchPlan::memory() const {
-  return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(launch_of) +
-         memory_of(row_of) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
+  return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(home) +
+         memory_of(at) + memory_of(moving) + memory_of(melted) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
 }
 
 }  // namespace twofold

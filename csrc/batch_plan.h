@@ -27,6 +27,7 @@ struct Launch {
   uint32_t first_operand;
   uint64_t mask;         // positions that are not shared
   int32_t carried = -1;  // of a chain the position that reads the call before; its calls run in turn, and only the last stays
+  bool joins = false;    // each call lays its operands behind each other
 
   bool is_chain() const { return carried >= 0; }
 };
@@ -35,6 +36,15 @@ struct Launch {
 // trace is like them, or those that are were not ready at the same time.
 struct CallsAlone {
   uint32_t large = 0, host = 0, only = 0, waiting = 0;
+};
+
+// A value that is no call's result but part of one, whose place depends on a Python integer. Its part of the place that
+// `source` has is `offset` bytes on, and `step` more for each one of the integer, if there is one.
+struct MovingPart {
+  uint32_t entry;
+  Ref source;
+  int64_t offset, step;
+  int32_t number;  // the leaf, or -1
 };
 
 class BatchPlan {
@@ -50,7 +60,10 @@ class BatchPlan {
   std::vector<uint32_t> members;          // entries, in the order of the launches
   std::vector<LaunchOperand> operands;    // by launch and position
   std::vector<Ref> refs;                  // as those of the trace, equal calls and numbers made one
-  std::vector<uint32_t> launch_of, row_of;  // by entry
+  std::vector<int32_t> home;    // by entry: the launch whose results it lies among, or ~leaf
+  std::vector<int64_t> at;      // by entry: where it begins there, in bytes
+  std::vector<MovingPart> moving;  // in order: whose places are found when the plan runs
+  std::vector<uint8_t> melted;  // by entry: joined operands that only another call joins; they have no place of their own
   std::vector<uint32_t> dead, first_dead;   // the launches whose results nobody reads after a launch, one launch after another
 
  private:

@@ -14,9 +14,10 @@ constexpr int64_t kLaunchNanoseconds = 500;  // beside its kernels
 class BatchRun {
  public:
   BatchRun(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, Interrupts& interrupts)
-      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), results_(plan.launches.size()) {}
+      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), results_(plan.launches.size()), at_(plan.at.data()) {}
 
   bool run(std::vector<BufferRef>& outputs) {
+    find_moving();
     for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
       const Launch& launch = plan_.launches[number];
       const uint32_t rows = launch.is_chain() ? 1 : launch.members;
@@ -30,11 +31,22 @@ class BatchRun {
   }
 
  private:
+  void find_moving() {
+    if (plan_.moving.empty()) return;
+    places_ = plan_.at;
+    at_ = places_.data();
+    for (const MovingPart& part : plan_.moving) {
+      int64_t number = 0;
+      if (part.number >= 0) std::memcpy(&number, inputs_[part.number], sizeof number);
+      places_[part.entry] = (part.source >= 0 ? places_[static_cast<size_t>(part.source)] : 0) + part.offset + part.step * number;
+    }
+  }
+
   char* row(Ref ref) const {
     if (ref < 0) return static_cast<char*>(inputs_[~ref]);
     const auto entry = static_cast<size_t>(ref);
-    const int64_t nbytes = canonical_.trace.type_of_ref(ref)->nbytes;
-    return static_cast<char*>(results_[plan_.launch_of[entry]]->data) + nbytes * plan_.row_of[entry];
+    const int32_t home = plan_.home[entry];
+    return static_cast<char*>(home >= 0 ? results_[static_cast<size_t>(home)]->data : inputs_[~home]) + at_[entry];
   }
 
   Ref ref_of(const Launch& launch, uint32_t member, uint32_t position) const {
@@ -43,6 +55,7 @@ class BatchRun {
 
   bool run_launch(uint32_t number, const Launch& launch) {
     if (launch.is_chain()) return run_chain(number, launch);
+    if (launch.joins) return join(number, launch), true;
     return launch.members > 1 && launch.mask ? run_together(number, launch) : run_each(number, launch);
   }
 
@@ -92,38 +105,65 @@ class BatchRun {
     std::vector<void*> pointers;
     for (uint32_t k = 0; k < count; ++k) {
       const LaunchOperand& operand = plan_.operands[launch.first_operand + k];
-      if (operand.kind == LaunchOperand::kEach) {
-        gathered.push_back(gather(launch, k));
-        pointers.push_back(gathered.back()->data);
-      } else {
-        pointers.push_back(row(operand.first));
-      }
+      pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
     }
     void* target = results_[number]->data;
     program->run(pointers.data(), &target, interrupts_);
     return true;
   }
 
-  // The operands of all calls in one position, one behind the other.
-  BufferRef gather(const Launch& launch, uint32_t position) const {
-    const auto nbytes = static_cast<size_t>(launch.signature->inputs[position]->nbytes);
-    BufferRef made(new_buffer(nbytes * launch.members));
-    auto* target = static_cast<char*>(made->data);
-    const char* begin = row(ref_of(launch, 0, position));
-    size_t run = nbytes;  // operands often lie behind each other
-    for (uint32_t member = 1; member < launch.members; ++member) {
-      const char* next = row(ref_of(launch, member, position));
-      if (next == begin + run) {
-        run += nbytes;
-        continue;
+  // Lays what it is given behind each other; what lies so already is copied at once.
+  class Joined {
+   public:
+    explicit Joined(char* target) : target_(target) {}
+    ~Joined() { copy(); }
+    Joined(const Joined&) = delete;
+
+    void add(const char* begin, size_t nbytes) {
+      if (begin == begin_ + size_) {
+        size_ += nbytes;
+        return;
       }
-      std::memcpy(target, begin, run);
-      target += run;
-      begin = next;
-      run = nbytes;
+      copy();
+      target_ += size_;
+      begin_ = begin;
+      size_ = nbytes;
     }
-    std::memcpy(target, begin, run);
-    return made;
+
+   private:
+    void copy() const { if (size_) std::memcpy(target_, begin_, size_); }
+
+    char* target_;
+    const char* begin_ = nullptr;
+    size_t size_ = 0;
+  };
+
+  void join(uint32_t number, const Launch& launch) {
+    Joined made(static_cast<char*>(results_[number]->data));
+    for (uint32_t member = 0; member < launch.members; ++member) join_operands(plan_.members[launch.first_member + member], made);
+  }
+
+  void join_operands(uint32_t entry, Joined& made) const {
+    const Entry& call = canonical_.trace.entries[entry];
+    for (uint32_t operand : call.signature->movement->operands) {
+      const Ref ref = plan_.refs[call.first_ref + operand];
+      if (ref >= 0 && plan_.melted[static_cast<size_t>(ref)]) join_operands(static_cast<uint32_t>(ref), made);
+      else made.add(row(ref), static_cast<size_t>(call.signature->inputs[operand]->nbytes));
+    }
+  }
+
+  // The operands of all calls in one position, one behind the other: where they lie, or in new memory.
+  void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) const {
+    const auto nbytes = static_cast<size_t>(launch.signature->inputs[position]->nbytes);
+    char* first = row(ref_of(launch, 0, position));
+    uint32_t member = 1;
+    while (member < launch.members && row(ref_of(launch, member, position)) == first + member * nbytes) ++member;
+    if (member == launch.members) return first;
+    gathered.emplace_back(new_buffer(nbytes * launch.members));
+    Joined made(static_cast<char*>(gathered.back()->data));
+    made.add(first, member * nbytes);
+    for (; member < launch.members; ++member) made.add(row(ref_of(launch, member, position)), nbytes);
+    return gathered.back()->data;
   }
 
   // Frees what no later launch reads.
@@ -133,10 +173,13 @@ class BatchRun {
 
   // A value that stays has memory of its own, so that it does not keep the rest of a batch.
   BufferRef output(uint32_t entry) {
-    const Launch& launch = plan_.launches[plan_.launch_of[entry]];
-    const bool single = launch.members == 1 || launch.is_chain();
-    const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // no equal call stands for it
-    if (alone) return results_[plan_.launch_of[entry]];
+    const int32_t home = plan_.home[entry];
+    if (home >= 0) {
+      const Launch& launch = plan_.launches[static_cast<size_t>(home)];
+      const bool single = launch.members == 1 || launch.is_chain();
+      const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // it stands for no other
+      if (alone) return results_[static_cast<size_t>(home)];
+    }
     const auto nbytes = static_cast<size_t>(canonical_.trace.entries[entry].signature->output->nbytes);
     BufferRef made(new_buffer(nbytes));
     std::memcpy(made->data, row(static_cast<Ref>(entry)), nbytes);
@@ -148,6 +191,8 @@ class BatchRun {
   void* const* inputs_;
   Interrupts& interrupts_;
   std::vector<BufferRef> results_;  // by launch: one row for each call
+  std::vector<int64_t> places_;     // BatchPlan::at, if some depend on numbers
+  const int64_t* at_;
   std::vector<void*> pointers_;
 };
 

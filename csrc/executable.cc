@@ -241,7 +241,9 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
   if (plan && !plan->holds(inputs)) plan = nullptr;
   if (batching && !plan && !stands_alone_) {
     for (const Entry& entry : canonical.trace.entries) {
-      if (!program_of(entry.signature)) return run_first_sight(inputs, outputs, provenance, interrupts);  // which says why
+      const int moves = moves_only(entry.signature);
+      if (moves < 0) return note_interrupted_compile(interrupts), false;
+      if (!moves && !program_of(entry.signature)) return run_first_sight(inputs, outputs, provenance, interrupts);  // which says why
     }
     plan = BatchPlan::make(canonical, inputs);
     stands_alone_ = !plan;

@@ -22,7 +22,7 @@ enum class Batching : uint8_t { kOff, kAuto, kAtOnce };
 
 struct Settings {
   Tier tier = Tier::kAuto;
-  int64_t node_budget = 50000;
+  int64_t node_budget = 250000;
   Batching batching = Batching::kAuto;
 };
 extern Settings settings;

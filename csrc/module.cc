@@ -65,6 +65,7 @@ const HookSlot kHooks[] = {
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},
     {"worth_delaying", &hooks.worth_delaying},
+    {"movement_of", &hooks.movement_of},
     {"checks_values", &hooks.checks_values},
     {"dtype_class", &hooks.dtype_class},
     {"size_class", &hooks.size_class},

@@ -110,21 +110,19 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
 }  // namespace
 
 std::string Recorder::raw_key() const {
-  std::string key;
-  size_t n = trace_.entries.size();
-  key.reserve(n * 26 + trace_.leaves.size() * 8 + 32);
-  auto append = [&key](const void* data, size_t size) { key.append(static_cast<const char*>(data), size); };
-  append(&n, sizeof n);
+  Digest digest;
+  const size_t n = trace_.entries.size();
+  digest.add(n);
   for (const Entry& e : trace_.entries) {
-    append(&e.signature, sizeof e.signature);
-    append(&e.gradient_mask, sizeof e.gradient_mask);
+    digest.add(reinterpret_cast<uintptr_t>(e.signature.get()));
+    digest.add(e.gradient_mask);
   }
-  append(trace_.refs.data(), trace_.refs.size() * sizeof(Ref));
-  append(trace_.leaves.data(), trace_.leaves.size() * sizeof(Type*));
-  append(alive_.data(), n);
-  append(consumed_.data(), n);
-  for (const auto& event : events_) append(event.gradients.data(), event.gradients.size() * sizeof event.gradients[0]);
-  return key;
+  digest.add(trace_.refs.data(), trace_.refs.size() * sizeof(Ref));
+  digest.add(trace_.leaves.data(), trace_.leaves.size() * sizeof(Type*));
+  digest.add(alive_.data(), n);
+  digest.add(consumed_.data(), n);
+  for (const auto& event : events_) digest.add(event.gradients.data(), event.gradients.size() * sizeof event.gradients[0]);
+  return digest.bytes();
 }
 
 std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held) {

@@ -462,6 +462,40 @@ int checks_values(Signature* signature) {
   return signature->checks_values;
 }
 
+bool Movement::read(PyObject* tuple) {
+  PyObject* numbers;
+  int joined;
+  long long bytes, each;
+  if (!PyArg_ParseTuple(tuple, "O!pLiL", &PyTuple_Type, &numbers, &joined, &bytes, &number, &each)) return false;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(numbers); ++k) {
+    operands.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(numbers, k))));
+  }
+  joins = joined != 0;
+  offset = bytes;
+  step = each;
+  return !PyErr_Occurred();
+}
+
+int moves_only(Signature* signature) {
+  if (signature->moves < 0) {
+    signature->moves = 0;
+    PyObject* graph = has_graph(signature) && hooks.movement_of ? graph_of(signature) : nullptr;
+    if (graph) {
+      const Owned found(PyObject_CallOneArg(hooks.movement_of, graph));
+      auto made = std::make_unique<Movement>();
+      if (!found || (found.object != Py_None && !made->read(found.object))) {
+        signature->moves = -1;
+        return -1;
+      }
+      if (found.object != Py_None) signature->movement = std::move(made);
+      signature->moves = signature->movement != nullptr;
+    } else if (PyErr_Occurred()) {
+      signature->moves = -1;
+    }
+  }
+  return signature->moves;
+}
+
 namespace {
 
 ProgramRef compiled_by_python(Signature* s) {

@@ -75,6 +75,18 @@ struct GradientPlan {
   const Gradient* at(size_t index) const;  // null with a Python error set
 };
 
+// What a call computes that moves elements and nothing else: its result is a part of one operand, or is made of its
+// operands behind each other.
+struct Movement {
+  std::vector<uint32_t> operands;
+  bool joins = false;
+  int64_t offset = 0;   // of a part, in bytes
+  int32_t number = -1;  // the operand, a Python integer, that moves it by `step` bytes for each one
+  int64_t step = 0;
+
+  bool read(PyObject* tuple);  // false with a Python error set
+};
+
 struct Signature {
   ~Signature();
   size_t memory() const;
@@ -92,6 +104,8 @@ struct Signature {
   bool differentiable = false;
   int8_t worth_delaying = -1;  // -1 until Python has been asked
   int8_t checks_values = -1;   // -1 until Python has been asked
+  int8_t moves = -1;           // -1 until Python has been asked
+  std::unique_ptr<const Movement> movement;
   std::vector<std::unique_ptr<GradientPlan>> gradients;  // by what is wanted
   ProgramRef program;
   std::vector<std::shared_ptr<BatchFamily>> batches;
@@ -134,6 +148,7 @@ struct Hooks {
   PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, frames of its call, where backward was called): raises
                                         // where it is NaN; null: no search
   PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
+  PyObject* movement_of = nullptr;      // (graph) -> (operands, whether they are joined, offset, number or -1, step) or None, see Movement
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
@@ -165,6 +180,8 @@ bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a 
 int worth_delaying(Signature* signature);
 // 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.
 int checks_values(Signature* signature);
+// 1 where a call moves elements and nothing else: then it has a `movement`; -1 with a Python error set.
+int moves_only(Signature* signature);
 // A new signature without a result type, which must not exist.
 SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set

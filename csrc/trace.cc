@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "cache.h"
@@ -63,6 +64,14 @@ CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& want
     }
     return leaf_map[leaf];
   };
+  size_t entries = 0, references = 0;
+  for (size_t i = 0; i < source.entries.size(); ++i) {
+    entries += needed[i] != 0;
+    references += needed[i] ? source.entries[i].count : 0;
+  }
+  trace.entries.reserve(entries);
+  trace.refs.reserve(references);
+  entry_source.reserve(entries);
   std::vector<Ref> inputs;
   for (size_t i = 0; i < source.entries.size(); ++i) {
     if (!needed[i]) continue;
@@ -77,16 +86,13 @@ CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& want
 }
 
 std::string CanonicalTrace::key() const {
-  std::string out;
-  out.reserve(trace.entries.size() * 24 + outputs.size() * 4 + trace.leaves.size() * 8 + 16);
-  append_number(out, static_cast<int64_t>(trace.entries.size()));
-  for (const Entry& entry : trace.entries) {
-    append_bytes(out, &entry.signature, sizeof entry.signature);
-    append_bytes(out, trace.inputs(entry), entry.count * sizeof(Ref));
-  }
-  append_bytes(out, trace.leaves.data(), trace.leaves.size() * sizeof(Type*));
-  append_bytes(out, outputs.data(), outputs.size() * sizeof(Ref));
-  return out;
+  Digest digest;
+  digest.add(trace.entries.size());
+  for (const Entry& entry : trace.entries) digest.add(reinterpret_cast<uintptr_t>(entry.signature.get()));
+  digest.add(trace.refs.data(), trace.refs.size() * sizeof(Ref));
+  digest.add(trace.leaves.data(), trace.leaves.size() * sizeof(Type*));
+  digest.add(outputs.data(), outputs.size() * sizeof(Ref));
+  return digest.bytes();
 }
 
 std::string CanonicalTrace::portable_key() const {
@@ -115,6 +121,23 @@ uint64_t hash_bytes(const void* data, size_t size) {
   std::memcpy(&rest, at, size);
   h = (h ^ rest) * 0x9E3779B97F4A7C15ull;
   return h ^ (h >> 32);
+}
+
+void Digest::add(const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  add(size);
+  for (; size > 0; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    const size_t taken = std::min(size, sizeof word);
+    std::memcpy(&word, at, taken);
+    add(word);
+    size -= taken;
+  }
+}
+
+std::string Digest::bytes() const {
+  const uint64_t parts[] = {mixed(low_ * 0xD6E8FEB86659FD93ull), mixed(high_ * 0x9E3779B97F4A7C15ull)};
+  return {reinterpret_cast<const char*>(parts), sizeof parts};
 }
 
 }  // namespace twofold

@@ -51,7 +51,7 @@ struct CanonicalTrace {
   std::vector<int32_t> entry_source;  // canonical entry -> entry of the trace it came from
 
   CanonicalTrace(const Trace& trace, const std::vector<Ref>& outputs);
-  // In-process key: signatures by identity.
+  // In-process key: a digest, with signatures by identity.
   std::string key() const;
   // Key that means the same in every process: names, attributes and types by value.
   std::string portable_key() const;
@@ -59,5 +59,21 @@ struct CanonicalTrace {
 };
 
 uint64_t hash_bytes(const void* data, size_t size);
+
+// 128 bits that stand for all bytes that were added: a trace is long, and so would be its key.
+class Digest {
+ public:
+  void add(const void* data, size_t size);
+  void add(uint64_t word) {
+    low_ = mixed((low_ ^ word) * 0x9E3779B97F4A7C15ull);
+    high_ = mixed((high_ + word) * 0xD6E8FEB86659FD93ull);
+  }
+  std::string bytes() const;
+
+ private:
+  static uint64_t mixed(uint64_t x) { return x ^ (x >> 32); }
+
+  uint64_t low_ = 0x243F6A8885A308D3ull, high_ = 0x13198A2E03707344ull;
+};
 
 }  // namespace twofold

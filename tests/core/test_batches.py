@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -304,3 +305,83 @@ total = (torch.cat(y).sum() + (large + large.sum()).sum()).item()
     text = run(program, TWOFOLD_LOG="batches")
     assert "<string>" in text
     assert "calls in" in text and "with large operands" in text and "like no other" in text
+
+
+def compared(program: Callable[[], list[bytes]]) -> Any:
+    """Statistics before and after a program ran in batches, where it gives what it gives without them."""
+    with at_once():
+        with torch.no_batching():
+            expected = program()
+        before = torch.stats()
+        assert program() == expected
+        return before, torch.stats()
+
+
+def stacks(xs: list[Any]) -> list[bytes]:
+    """Stacks of different lengths and parts of their rows, with gradients."""
+    total: Any = 0
+    for size in range(1, 9):
+        tall = torch.stack([torch.tanh(x).squeeze(0) for x in xs[size * 4 - 4 : size * 4 - 4 + size]])
+        parts = [tall[k, 3:] for k in range(size)]
+        total = total + torch.cat([torch.exp(part) for part in parts]).sum()
+    for x in xs:
+        x.grad = None
+    total.backward()
+    return [total.detach().numpy().tobytes(), *[x.grad.numpy().tobytes() for x in xs if x.grad is not None]]
+
+
+def test_what_is_stacked_has_the_same_bits_in_batches() -> None:
+    xs = [weight(k, 1, 6) for k in range(40)]
+    before, after = compared(lambda: stacks(xs))
+    assert after.batched_traces > before.batched_traces
+
+
+def test_calls_that_move_elements_are_no_launches() -> None:
+    program = """
+import logging, sys
+from tests.core.test_batches import *
+from twofold import _core
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+_core.set_batching("at_once")
+stacks([weight(k, 1, 6) for k in range(40)])
+"""
+    found = re.search(r"(\d+) calls in (\d+) launches", run(program, TWOFOLD_LOG="batches"))
+    assert found is not None
+    assert int(found[1]) > 500
+    assert int(found[2]) < 150  # a joined value for each stack, and what computes
+
+
+def test_parts_move_with_their_numbers() -> None:
+    """The trace is the same, but its integers, which only move a part, are others."""
+    table = weight(0, 30, 5)
+    table.detach().numpy()
+
+    def rows(first: int) -> list[bytes]:
+        parts = [
+            table[(first + 7 * k) % 30] * 2 + table[(first * k) % 28 : (first * k) % 28 + 2]
+            for k in range(40)
+        ]
+        table.grad = None
+        sum(part.sum() for part in parts).backward()
+        return [part.detach().numpy().tobytes() for part in parts] + [table.grad.numpy().tobytes()]
+
+    for first in (0, 1, 5, 11):
+        compared(lambda first=first: rows(first))
+
+
+def test_what_is_shown_or_joined_and_kept_has_memory_of_its_own() -> None:
+    xs = [torch.full((4,), float(k)) for k in range(40)]
+    for x in xs:
+        x.numpy()
+    with at_once():
+        made = [torch.exp(x) for x in xs]
+        joined = [torch.cat([a, b]) for a, b in zip(made, reversed(made))]
+        tall = torch.cat(joined)
+        shown = (
+            [one[2:6] + 0 for one in joined] + [one.reshape(2, 4) for one in joined] + [x[1:3] for x in xs]
+        )
+        arrays = [one.numpy() for one in [*joined, *shown, tall]]
+    expected = numpy.exp(numpy.arange(40, dtype=numpy.float32))
+    numpy.testing.assert_allclose(tall.numpy().reshape(40, 8)[:, 0], expected, rtol=1e-6)
+    numpy.testing.assert_array_equal(tall.numpy().reshape(40, 8)[:, 4], tall.numpy().reshape(40, 8)[::-1, 0])
+    numpy.testing.assert_array_equal(arrays[-2], xs[-1].numpy()[1:3])

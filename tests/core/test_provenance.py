@@ -174,7 +174,7 @@ def test_lines_after_a_run_by_budget() -> None:
                 taken(y, torch.tensor([3]))
         assert f"at {line_in(taken, 'take(')} in taken" in str(caught.value)
     finally:
-        _core.set_node_budget(50000)
+        _core.set_node_budget(250000)
 
 
 def test_each_thread_has_the_lines_of_its_own_run() -> None:

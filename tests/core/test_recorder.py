@@ -222,7 +222,7 @@ def test_deep_chain_never_recurses(budget):
         assert "tensor(1." in repr(y)
         del y
     finally:
-        _core.set_node_budget(50_000)
+        _core.set_node_budget(250_000)
 
 
 def test_threads_record_apart_and_may_share_values():

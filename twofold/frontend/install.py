@@ -145,6 +145,7 @@ _HOOKS: dict[str, Any] = {
 _LATE_HOOKS = {
     "display": "twofold.frontend.display",
     "locate_error": "twofold.runtime.argument_errors",
+    "movement_of": "twofold.runtime.movement",
     "plan_batch": "twofold.runtime.fusing",
     "plan_trace": "twofold.runtime.fusing",
     "template_gradients": "twofold.runtime.templates",

@@ -1,0 +1,78 @@
+"""Which calls only move elements: their result is a part of an operand, or their operands behind each other.
+
+Where calls run in batches these are no launches: the core says of the value where it lies (``csrc/batch_places.h``).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from twofold.dtypes import int64
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+
+
+class Movement(NamedTuple):
+    """What the core is told: which operands, whether they are joined, and where a part of one begins, in bytes."""
+
+    operands: tuple[int, ...]
+    joins: bool
+    offset: int
+    number: int
+    """The operand, a Python integer, by which the part moves ``step`` bytes for each one; -1 if there is none."""
+    step: int
+
+
+def movement_of(graph: Graph) -> Movement | None:
+    """What a call with this graph moves; None if it computes anything.
+
+    >>> import twofold as torch
+    >>> from twofold.dtypes import float32
+    >>> from twofold.ir.bind import input_node
+    >>> from twofold.ir.types import tensor_type
+    >>> from twofold.ops.base import ops
+    >>> x = input_node(0, tensor_type(float32, (4, 3)))
+    >>> movement_of(Graph([x.type], [ops.reshape(x, (12,))]))
+    Movement(operands=(0,), joins=False, offset=0, number=-1, step=0)
+    """
+    (output,) = graph.outputs
+    if output.op.name == "concatenate":
+        (axis,) = output.attrs
+        parts = [_same_bytes(node) for node in output.inputs]
+        if prod(output.shape[:axis]) != 1 or any(node.op.name != "input" for node in parts):
+            return None
+        return Movement(tuple(node.attrs[0] for node in parts), True, 0, -1, 0)
+    return _part(output)
+
+
+def _same_bytes(node: Node) -> Node:
+    """The node below that lies in memory as this one."""
+    while True:
+        below = node.inputs[0] if node.inputs else node
+        dense = node.op.name in ("reshape", "cast") or (
+            node.op.name == "broadcast_to" and prod(node.shape) == prod(below.shape)
+        )
+        if not dense or below.dtype is not node.dtype:
+            return node
+        node = below
+
+
+def _part(output: Node) -> Movement | None:
+    node, offset, number, step = _same_bytes(output), 0, -1, 0
+    while node.op.name == "slice":
+        source, *starts = node.inputs
+        _sizes, steps, axes = node.attrs
+        last = max((axis for axis in axes if node.shape[axis] != source.shape[axis]), default=0)
+        if any(one != 1 for one in steps) or prod(node.shape[:last]) != 1:
+            return None
+        for axis, start in zip(axes, map(_same_bytes, starts), strict=True):
+            stride = prod(source.shape[axis + 1 :]) * source.dtype.itemsize
+            if start.op.name == "constant":
+                offset += int(start.attrs[0]) * stride
+            elif start.op.name == "input" and start.type.weak and start.dtype is int64 and number < 0:
+                number, step = start.attrs[0], stride
+            else:
+                return None
+        node = _same_bytes(source)
+    return Movement((node.attrs[0],), False, offset, number, step) if node.op.name == "input" else None
