@@ -153,7 +153,7 @@ def what_was_in_use_goes_once_it_is_free() -> None:
     for k in range(20):
         x = torch.ones(3, requires_grad=True)
         y = x
-        for j in range(1000):
+        for j in range(2000):
             y = y * 1.5 if (k >> (j % 5)) & 1 else y + x
         y.tolist()
         kept.append(y)
