@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "batch_program.h"
+#include "profile.h"
 
 namespace twofold {
 namespace {
@@ -53,6 +54,10 @@ class BatchRun {
     return plan_.refs[canonical_.trace.entries[plan_.members[launch.first_member + member]].first_ref + position];
   }
 
+  void note_entry(const Launch& launch, uint32_t member) const {
+    if (profile::is_on()) profile::context.entry = static_cast<int32_t>(plan_.members[launch.first_member + member]);
+  }
+
   bool run_launch(uint32_t number, const Launch& launch) {
     if (launch.is_chain()) return run_chain(number, launch);
     if (launch.joins) return join(number, launch), true;
@@ -73,6 +78,7 @@ class BatchRun {
         const bool carried = member > 0 && static_cast<int32_t>(k) == launch.carried;
         pointers_.push_back(carried ? source : row(ref_of(launch, member, k)));
       }
+      note_entry(launch, member);
       program->run(pointers_.data(), &target, interrupts_);
       std::swap(target, source);
     }
@@ -89,6 +95,7 @@ class BatchRun {
       pointers_.clear();
       for (uint32_t k = 0; k < count; ++k) pointers_.push_back(row(ref_of(launch, member, k)));
       void* target = output + static_cast<int64_t>(member) * launch.signature->output->nbytes;
+      note_entry(launch, member);
       program->run(pointers_.data(), &target, interrupts_);
     }
     return true;
@@ -108,6 +115,7 @@ class BatchRun {
       pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
     }
     void* target = results_[number]->data;
+    if (profile::is_on()) profile::context.entry = ProfileEvent::kWhole - 1 - static_cast<int32_t>(number);
     program->run(pointers.data(), &target, interrupts_);
     return true;
   }

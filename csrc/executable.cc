@@ -9,6 +9,7 @@
 #include "guard.h"
 #include "out_of_memory.h"
 #include "owned.h"
+#include "profile.h"
 
 namespace twofold {
 
@@ -197,6 +198,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<Buff
                      Interrupts& interrupts) {
   try {
     used = next_use();
+    const profile::Run profiled(*this, provenance);
     const Tier tier = settings.tier;
     const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching != Batching::kAtOnce);
     if (!fused_ && whole && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
@@ -256,6 +258,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
   }
   if (!plan) return run_first_sight(inputs, outputs, provenance, interrupts);
   bool made = false;
+  if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
   if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, outputs, interrupts); }, interrupts)) {
     if (!made) note_interrupted_compile(interrupts);
     return made;
@@ -335,6 +338,7 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
       try {
         BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
         void* output = result->data;
+        if (profile::is_on()) profile::context.entry = static_cast<int32_t>(i);
         program->run(pointers.data(), &output, interrupts);
         values[i] = std::move(result);
       } catch (const KernelError& found) {

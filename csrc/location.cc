@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace twofold {
@@ -19,6 +20,8 @@ constexpr size_t kMostCodes = 1 << 17;
 constexpr size_t kMostLocations = 1 << 20;
 constexpr uint32_t kNotKept = UINT32_MAX;
 
+thread_local uint32_t scope = 0;
+
 // The number of a code object, and in the lower half the instruction offset (the line where the interpreter gives no offset).
 using Site = uint64_t;
 
@@ -32,6 +35,7 @@ struct Location {
   Site site;
   uint32_t parent;  // where this code was called; 0 at the end of the chain
   uint32_t older;   // the location in the same code that was interned before
+  uint32_t scope;   // that was entered at the time, see set_scope
 };
 
 auto& codes = *new std::vector<Code>(1);          // 0: code of the package
@@ -156,7 +160,7 @@ uint32_t position_in(PyFrameObject* frame) {
   if (found != known.end()) return found->second;
   if (locations.size() >= kMostLocations) return parent;
   Code& code = codes[code_of(site)];
-  locations.push_back(Location{site, parent, code.newest});
+  locations.push_back(Location{site, parent, code.newest, 0});
   code.newest = static_cast<uint32_t>(locations.size() - 1);
   known.emplace(std::pair(site, parent), code.newest);
   return code.newest;
@@ -172,6 +176,22 @@ uint32_t location_of(Site site, uint32_t parent) {
   Recent& slot = recent[(site + parent * 0xC2B2AE3D27D4EB4Full) * 0x9E3779B97F4A7C15ull >> (64 - kBits)];
   if (slot.site != site || slot.parent != parent) [[unlikely]] slot = Recent{site, parent, intern(site, parent)};
   return slot.location;
+}
+
+// The location within the scope that has been entered.
+[[gnu::noinline]] uint32_t scoped(uint32_t location) {
+  static auto& known = *new std::unordered_map<uint64_t, uint32_t>();
+  const uint64_t key = uint64_t{scope} << 32 | location;
+  auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  if (!location || locations.size() >= kMostLocations) return location;
+  Location made = locations[location];
+  Code& code = codes[code_of(made.site)];
+  made.older = std::exchange(code.newest, static_cast<uint32_t>(locations.size()));
+  made.scope = scope;
+  locations.push_back(made);
+  known.emplace(key, code.newest);
+  return code.newest;
 }
 
 bool is_recursion(const Site* sites, size_t count, Site start) {
@@ -299,7 +319,7 @@ void set_package_directory(const char* directory) { package_directory() = direct
 
 size_t location_count() { return locations.size(); }
 
-uint32_t capture_location() {
+static uint32_t captured_location() {
   PyFrameObject* frame = PyEval_GetFrame();
   if (!frame) return 0;
   const Walk& kept = *met_last;  // which may be another one by the time that the frames have been looked at
@@ -307,6 +327,15 @@ uint32_t capture_location() {
   if (tried && repeats(kept, frame)) [[likely]] return location_of(kept.start | position_in(frame), kept.caller);
   return capture_further(frame, tried);
 }
+
+uint32_t capture_location() {
+  const uint32_t location = captured_location();
+  return scope ? scoped(location) : location;
+}
+
+uint32_t set_scope(uint32_t number) { return std::exchange(scope, number); }
+
+uint32_t scope_of(uint32_t location) { return location < locations.size() ? locations[location].scope : 0; }
 
 std::string line_text(uint32_t location) {
   return location == 0 || location >= locations.size() ? "" : named_line(location, false);

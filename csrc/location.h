@@ -20,6 +20,10 @@ struct Provenance {
 
 // 0 means unknown. Needs the interpreter lock; the interpreter may collect garbage.
 uint32_t capture_location();
+// What this thread captures from now on stands in this scope, a number of the caller's own; 0: in none. Returns the one
+// before.
+uint32_t set_scope(uint32_t number);
+uint32_t scope_of(uint32_t location);
 // "file.py:12", or an empty text.
 std::string line_text(uint32_t location);
 // As line_text; "file.py:12 in f, called at main.py:3" where other calls led to that line too.

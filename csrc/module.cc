@@ -21,6 +21,7 @@
 #include "location.h"
 #include "node.h"
 #include "object.h"
+#include "profile.h"
 #include "process.h"
 #include "template.h"
 #include "tensor.h"
@@ -457,6 +458,20 @@ void bind_functions(nb::module_& m) {
   m.def("capture_location", &capture_location);
   m.def("declaring_location", &declaring_location);
   m.def("location_text", &location_text);
+  m.def("location_frames", [](uint32_t location) { return nb::steal(location_frames(location)); },
+        "[(file, line, columns, function)] of a location, the innermost call first.");
+  m.def("location_of", [](nb::handle tensor) {
+    if (!is_tensor(tensor.ptr())) throw nb::type_error("expected a tensor");
+    return reinterpret_cast<PyTensor*>(tensor.ptr())->value->location;
+  }, "Where a value was recorded.");
+  m.def("set_scope", &set_scope);
+  m.def("scope_of", &scope_of);
+  m.def("profile_start", &profile::start);
+  m.def("profile_stop", [] {
+    PyObject* found = profile::stop();
+    if (!found) throw nb::python_error();
+    return nb::steal(found);
+  });
   m.def("line_text", &line_text);
   m.def("location_count", &location_count);
 }

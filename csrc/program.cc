@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "buffer.h"
 #include "cache.h"
+#include "profile.h"
 
 namespace twofold {
 namespace {
@@ -119,6 +120,8 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
     pointers = on_heap.data();
   }
   std::optional<Interrupts::Held> held;
+  const bool timed = profile::is_on();
+  int64_t time = timed ? profile::ticks() : 0;
   for (size_t number = 0; number < instructions.size(); ++number) {
     if (number == whole_from) held.emplace(interrupts);
     const Instruction& instruction = instructions[number];
@@ -130,17 +133,20 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
         default: pointers[i] = arena + slot[i].index; break;
       }
     }
+    if (timed) ++profile::context.depth;
     if (instruction.host) {
       call_host(instruction.host, pointers, instruction.slots);
-      continue;
-    }
-    if (instruction.nested) {
+    } else if (instruction.nested) {
       instruction.nested->run(pointers, interrupts);
-      continue;
+    } else {
+      const int64_t* numbers = params.data() + instruction.first_param;
+      int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
+      if (code) throw KernelError{instruction.label, code};
     }
-    const int64_t* numbers = params.data() + instruction.first_param;
-    int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
-    if (code) throw KernelError{instruction.label, code};
+    if (timed) {
+      --profile::context.depth;
+      time = profile::note_kernel(number, time);
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "profile.h"
 #include "program.h"
 
 namespace twofold {
@@ -39,6 +40,7 @@ struct Job {
   std::atomic<uint32_t> done{0};
   std::atomic<int64_t> error{0};
   std::atomic<bool> stop{false};  // a signal ended it: what is left is not computed
+  std::vector<ProfileEvent> times;  // of the pieces, while a profile is recorded
 };
 
 // The most items between two looks at signals.
@@ -77,7 +79,7 @@ class Pool {
     NoSignals blocked;
     threads_.reserve(static_cast<size_t>(workers));
     try {
-      for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+      for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { work(static_cast<uint16_t>(i + 1)); });
     } catch (const std::system_error&) {
     }
   }
@@ -103,22 +105,34 @@ class Pool {
     job.stop.store(false, std::memory_order_relaxed);
     uint32_t pieces = static_cast<uint32_t>((total + piece - 1) / piece);
     job.pieces.store(pieces, std::memory_order_relaxed);
+    job.times.resize(profile::is_on() ? pieces : 0);
     ticket_.store(static_cast<uint64_t>(generation) << 32, std::memory_order_release);
     generation_.store(generation, std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) > 0) generation_.notify_all();
-    claim(generation, [&] {
+    claim(generation, 0, [&] {
       if (!job.stop.load(std::memory_order_relaxed) && !interrupts.goes_on_after(piece_nanoseconds)) {
         job.stop.store(true, std::memory_order_relaxed);
       }
     });
     while (job.done.load(std::memory_order_acquire) < pieces) pause_briefly();
+    for (ProfileEvent& event : job.times) note_piece(event);
     if (interrupts.raised()) throw PythonError{};
     return job.error.load(std::memory_order_relaxed);
   }
 
  private:
+  static void note_piece(ProfileEvent& event) {
+    if (!event.end) return;
+    event.run = profile::context.run;
+    event.entry = profile::context.entry;
+    event.depth = profile::context.depth;
+    event.kind = ProfileEvent::kPiece;
+    profile::note(event);
+    event = {};
+  }
+
   template <class Between>
-  void claim(uint32_t generation, Between between) {
+  void claim(uint32_t generation, uint16_t thread, Between between) {
     Job& job = jobs_[generation & 1];
     for (;;) {
       uint64_t ticket = ticket_.load(std::memory_order_acquire);
@@ -128,14 +142,16 @@ class Pool {
       if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
       int64_t begin = piece * job.piece;
       bool wanted = !job.stop.load(std::memory_order_relaxed);
+      const int64_t start = job.times.empty() ? 0 : profile::ticks();
       int64_t error = wanted ? job.kernel(job.buffers, job.params, begin, std::min(job.work, begin + job.piece)) : 0;
       if (error) job.error.store(error, std::memory_order_relaxed);
+      if (!job.times.empty()) job.times[piece] = {start, profile::ticks(), 0, 0, 0, thread, 0, 0};
       job.done.fetch_add(1, std::memory_order_release);
       between();
     }
   }
 
-  void work() {
+  void work(uint16_t thread) {
     uint32_t seen = 0;
     for (;;) {
       int spins = 0;
@@ -151,7 +167,7 @@ class Pool {
       }
       seen = generation;
       if (stop_.load()) return;
-      claim(generation, [] {});
+      claim(generation, thread, [] {});
     }
   }
 

@@ -52,6 +52,7 @@ ORDER = [
         "static",
     },
     {"debug"},
+    {"profiler"},
     {"demo"},
     {"__main__"},
 ]

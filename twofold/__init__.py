@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         onnx,
         optim,
         passes,
+        profiler,
         random,
         safetensors,
         schedule,
@@ -107,6 +108,8 @@ if TYPE_CHECKING:
         set_autocast_dtype,
         set_autocast_enabled,
     )
+    from twofold.debug.profile import profile
+    from twofold.debug.summary import summary
     from twofold.frontend.batch_norm_statistics import _batch_norm_of_torch as batch_norm
     from twofold.frontend.batch_norm_statistics import (
         _batch_norm_with_update,

@@ -4,13 +4,15 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
             "accelerator amp array_api autodiff autograd backends cpu cuda debug distributed distributions "
-            "dynet dynet_config fft files func linalg lower masked nn onnx optim passes random safetensors "
-            "schedule serialization signal special testing utils"
+            "dynet dynet_config fft files func linalg lower masked nn onnx optim passes profiler random "
+            "safetensors schedule serialization signal special testing utils"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
             "set_autocast_enabled"
         ),
+        "twofold.debug.profile": "profile",
+        "twofold.debug.summary": "summary",
         "twofold.frontend.batch_norm_statistics": (
             "batch_norm=_batch_norm_of_torch _batch_norm_with_update _native_batch_norm_legit "
             "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
@@ -29,6 +31,13 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.serialization": "load save",
     },
     "twofold.debug": {
+    },
+    "twofold.profiler": {
+        "twofold.profiler.averages": "FunctionEvent FunctionEventAvg",
+        "twofold.profiler.profiler": (
+            "ProfilerAction ProfilerActivity profile record_function schedule supported_activities "
+            "tensorboard_trace_handler"
+        ),
     },
     "twofold.static": {
         "twofold.static": (

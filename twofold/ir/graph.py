@@ -68,9 +68,16 @@ def rebuild(outputs: Sequence[Node], make: Callable[[Node, tuple[T, ...]], T]) -
     return tuple([done[output.id] for output in outputs])
 
 
+class Rewrites:
+    """What nodes became, in order, while somebody asks for it: ``noted`` is a list then."""
+
+    noted: list[tuple[Node, Node]] | None = None
+
+
 def remade(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Node]) -> tuple[Node, ...]:
     """As ``rebuild``, for nodes that mostly stay: only what changes costs memory."""
     changed: dict[int, Node] = {}
+    noted = Rewrites.noted
     for node in topological(outputs):
         inputs = node.inputs
         if changed:
@@ -81,6 +88,8 @@ def remade(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Nod
         made = make(node, inputs)
         if made is not node:
             changed[node.id] = made
+            if noted is not None:
+                noted.append((node, made))
     return tuple([changed.get(output.id, output) for output in outputs])
 
 

@@ -134,6 +134,14 @@ class Op:
         """
         raise NotImplementedError(self.name)
 
+    def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        """Floating-point operations of a primitive node; a multiply-add counts as two, any other function as one."""
+        if self.kind == "contraction":
+            return 2 * output.size * inputs[0].shape[-1]
+        if self.kind not in ("elementwise", "reduction", "custom") or not output.dtype.is_differentiable:
+            return 0
+        return max([type.size for type in inputs], default=0) if self.kind == "reduction" else output.size
+
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.portable import PortableProgram, inlined
+from twofold.runtime.spans import spanned
 from twofold.runtime.templates import template_batch, template_trace
 from twofold.runtime.tracing import graph_of_entry
 
@@ -33,6 +34,7 @@ def inline_trace(executable: Any) -> Graph:
     return inlined(types, [(entry[1], graph_of_entry(entry).inline) for entry in entries], outputs)
 
 
+@spanned("compile trace")
 def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
     if not waited and (_process.runs or _core.entry_count(executable) >= _LONG):
         elsewhere = _process.compile(executable)
@@ -47,6 +49,7 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
     _note(executable, place, program, waited)
 
 
+@spanned("plan trace for all sizes")
 def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], waited: bool) -> bool:
     """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
     found = None
@@ -119,6 +122,7 @@ def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int
     return _submit(executable, place, partial(_plan, executable, varies, place, False))
 
 
+@spanned("plan batch")
 def _plan_batch(
     family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
 ) -> None:

@@ -28,6 +28,7 @@ from twofold.ops.base import broadcast
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
 from twofold.runtime.portable import inlined
+from twofold.runtime.spans import spanned
 from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
 
 _WIDEST = 63
@@ -111,6 +112,7 @@ def _attempt(make: Callable[[], Any]) -> Any:
         return None
 
 
+@spanned("type rule for all sizes")
 def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies: tuple[bool, ...]) -> Any:
     """The result of a call for symbols in place of the numbers that vary: what the core takes, or None."""
 
@@ -157,6 +159,7 @@ def _declared(
     return Template(recording, op, own_attrs, own_types, graph, again)
 
 
+@spanned("gradient rule for all sizes")
 def template_gradients(template: Template, wanted: tuple[int, ...], values: tuple[int, ...]) -> Any:
     """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes."""
 
@@ -199,6 +202,7 @@ def _differentiated(
     return found
 
 
+@spanned("plan operation for all sizes")
 def template_program(template: Template, values: tuple[int, ...]) -> Any:
     """The first-sight program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
 

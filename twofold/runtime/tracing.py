@@ -12,6 +12,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType, type_from_code
+from twofold.runtime.spans import spanned
 
 _MOST_AXES = 64  # of a NumPy array
 _MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
@@ -57,6 +58,7 @@ def parameter_names(op: Op) -> Sequence[str]:
     return op.parameter_names() if hasattr(op, "parameter_names") else []
 
 
+@spanned("type rule")
 def expand(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
 ) -> tuple[Graph | None, TensorType, bool]:
@@ -92,6 +94,7 @@ def specialise_error(op: Op, where: str) -> None:
 Expanded = tuple[int, "tuple[Op, Attributes, Graph, TensorType, tuple[int, ...], tuple[int, ...]]"]
 
 
+@spanned("gradient rule")
 def expand_gradients(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], graph: Graph, wanted: tuple[int, ...]
 ) -> list[Expanded | tuple[int, NotImplementedError]]:
@@ -112,6 +115,7 @@ def expand_gradients(
     return found
 
 
+@spanned("compile operation")
 def compile_signature(graph: Graph) -> Any:
     """The first-sight program of one call."""
     from twofold.runtime.compile import compile_graph

@@ -17,6 +17,7 @@ Where a window reaches over the image, products with zero are among them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy
@@ -82,6 +83,9 @@ class convolution(Contraction):
         x, w = inputs
         return problem(x.shape, w.shape, output.shape, Windows(*attrs[:3]), attrs[3], output.dtype)
 
+    def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        return 2 * output.size * prod(inputs[1].shape[1:])
+
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
     ) -> Sequence[Node | None]:
@@ -122,6 +126,10 @@ class convolution_weight(Custom):
         """The sizes of a node."""
         x, y = inputs
         return problem(x.shape, output.shape, y.shape, Windows(*attrs[:3]), attrs[3], output.dtype)
+
+    def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        y = inputs[1]
+        return 2 * output.size * (y.size // max(y.shape[1], 1))
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]

@@ -83,7 +83,9 @@ class as_strided:
 
     # strides that count elements of the input are strides in the storage only where the input is dense
     layout = lambda source, size, stride, offset: (
-        source._replace(size=size, stride=stride, offset=source.offset + offset) if source.is_row_major else None
+        source._replace(size=size, stride=stride, offset=source.offset + offset)
+        if source.is_row_major
+        else None
     )
     samples = lambda: [
         example(((2, 3), (1, 2), 1), (9,)),

@@ -1,0 +1,158 @@
+#include "profile.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "executable.h"
+#include "owned.h"
+
+namespace twofold::profile {
+namespace {
+
+constexpr size_t kMostEvents = size_t{1} << 22;
+constexpr size_t kMostRecords = size_t{1} << 16;
+
+// What ran: a trace where it stood, and how it was divided.
+struct Record {
+  ExecutableRef executable;
+  std::shared_ptr<const BatchPlan> plan;
+  std::vector<Provenance> provenance;
+};
+
+struct State {
+  std::vector<Record> records{1};  // 0: unknown
+  std::unordered_map<const Executable*, std::vector<uint32_t>> by_executable;
+  std::vector<ProfileEvent> events;
+  uint64_t dropped = 0;
+  int64_t start_ticks = 0, start_nanoseconds = 0;
+};
+
+// Touched under the interpreter lock alone.
+State& state() {
+  static auto& instance = *new State();
+  return instance;
+}
+
+// Events of this thread that wait until it has the interpreter lock.
+thread_local std::vector<ProfileEvent> waiting;
+
+int64_t nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+uint32_t record_of(Executable& executable, RunProvenance provenance, const std::shared_ptr<const BatchPlan>& plan) {
+  State& all = state();
+  const size_t count = executable.canonical.trace.entries.size();
+  auto& known = all.by_executable[&executable];
+  for (size_t k = known.size(); k-- > 0;) {
+    const Record& record = all.records[known[k]];
+    bool same = record.plan == plan;
+    for (size_t i = 0; same && i < count; ++i) {
+      const Provenance now = provenance[i];
+      same = now.location == record.provenance[i].location && now.forward == record.provenance[i].forward;
+    }
+    if (same) return known[k];
+  }
+  if (all.records.size() == kMostRecords) return 0;
+  Record made{executable.shared_from_this(), plan, {}};
+  made.provenance.reserve(count);
+  for (size_t i = 0; i < count; ++i) made.provenance.push_back(provenance[i]);
+  all.records.push_back(std::move(made));
+  known.push_back(static_cast<uint32_t>(all.records.size() - 1));
+  return known.back();
+}
+
+void take_over() {
+  State& all = state();
+  const size_t room = kMostEvents - std::min(kMostEvents, all.events.size());
+  const size_t taken = std::min(room, waiting.size());
+  all.events.insert(all.events.end(), waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(taken));
+  all.dropped += waiting.size() - taken;
+  waiting.clear();
+}
+
+// (executable, [(location, forward)], [entries of each launch] or None); null with a Python error set.
+PyObject* described(const Record& record) {
+  if (!record.executable) return Py_NewRef(Py_None);
+  const Owned capsule(executable_capsule(record.executable)), lines(PyList_New(0));
+  const Owned launches(record.plan ? PyList_New(0) : Py_NewRef(Py_None));
+  if (!capsule || !lines || !launches) return nullptr;
+  for (const Provenance& provenance : record.provenance) {
+    const Owned pair(Py_BuildValue("II", provenance.location, provenance.forward));
+    if (!pair || PyList_Append(lines.object, pair.object) < 0) return nullptr;
+  }
+  for (size_t k = 0; record.plan && k < record.plan->launches.size(); ++k) {
+    const Launch& launch = record.plan->launches[k];
+    const Owned members(PyList_New(0));
+    for (uint32_t m = 0; members && m < launch.members; ++m) {
+      const Owned number(PyLong_FromUnsignedLong(record.plan->members[launch.first_member + m]));
+      if (!number || PyList_Append(members.object, number.object) < 0) return nullptr;
+    }
+    if (!members || PyList_Append(launches.object, members.object) < 0) return nullptr;
+  }
+  return Py_BuildValue("OOO", capsule.object, lines.object, launches.object);
+}
+
+}  // namespace
+
+void note(const ProfileEvent& event) {
+  if (waiting.size() < kMostEvents) waiting.push_back(event);
+}
+
+int64_t note_kernel(size_t instruction, int64_t start) {
+  const int64_t now = ticks();
+  note({start, now, context.run, context.entry, static_cast<uint32_t>(instruction), 0, ProfileEvent::kKernel, context.depth});
+  return now;
+}
+
+void start() {
+  State& all = state();
+  all = State();
+  waiting.clear();
+  all.start_ticks = ticks();
+  all.start_nanoseconds = nanoseconds();
+  recording.store(true);
+}
+
+PyObject* stop() {
+  recording.store(false);
+  take_over();
+  State all = std::exchange(state(), State());
+  const int64_t end_ticks = ticks(), end_nanoseconds = nanoseconds();
+  const Owned records(PyList_New(0));
+  for (size_t k = 0; records && k < all.records.size(); ++k) {
+    const Owned one(described(all.records[k]));
+    if (!one || PyList_Append(records.object, one.object) < 0) return nullptr;
+  }
+  if (!records) return nullptr;
+  const auto size = static_cast<Py_ssize_t>(all.events.size() * sizeof(ProfileEvent));
+  const Owned bytes(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(all.events.data()), size));
+  if (!bytes) return nullptr;
+  return Py_BuildValue("OOK(LL)(LL)", records.object, bytes.object,
+                       static_cast<unsigned long long>(all.dropped), static_cast<long long>(all.start_ticks),
+                       static_cast<long long>(all.start_nanoseconds), static_cast<long long>(end_ticks),
+                       static_cast<long long>(end_nanoseconds));
+}
+
+Run::Run(Executable& executable, RunProvenance provenance) : before_(context), on_(is_on()), start_(0) {
+  if (!on_) return;
+  context = {record_of(executable, provenance, nullptr), ProfileEvent::kWhole, before_.depth};
+  start_ = ticks();
+}
+
+Run::~Run() {
+  if (!on_) return;
+  note({start_, ticks(), context.run, ProfileEvent::kWhole, 0, 0, ProfileEvent::kRun, before_.depth});
+  context = before_;
+  if (is_on()) {
+    take_over();
+  } else {
+    waiting.clear();
+  }
+}
+
+void runs_apart(Executable& executable, RunProvenance provenance, const std::shared_ptr<const BatchPlan>& plan) {
+  context.run = record_of(executable, provenance, plan);
+}
+
+}  // namespace twofold::profile

@@ -1,0 +1,204 @@
+"""Profiles: times stand at the lines, modules and operations that took them, and the parts sum to the whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+import twofold.static as tf
+from twofold import _core, nn
+from twofold.errors import ArgumentError
+from twofold.runtime.attribution import kernel_shares, scheduled, stages_of, traced_graph
+
+HERE = Path(__file__).name
+
+
+@contextmanager
+def tier(name: str) -> Iterator[None]:
+    _core.set_tier(name)
+    try:
+        yield
+    finally:
+        _core.set_tier("auto")
+
+
+def line_of(function: Callable[..., Any], offset: int) -> int:
+    return function.__code__.co_firstlineno + offset
+
+
+def program(x: Any, w: Any) -> Any:
+    product = x @ w
+    bent = product.tanh()
+    loss = (bent * bent).sum()
+    loss.backward()
+    return w.grad.numpy()
+
+
+def operands() -> tuple[Any, Any]:
+    torch.manual_seed(3)
+    return torch.randn(64, 48), torch.randn(48, 32).requires_grad_()
+
+
+@pytest.mark.parametrize("name", ["first_sight", "fused", "auto"])
+def test_rows_name_lines_and_directions(name: str) -> None:
+    x, w = operands()
+    with tier(name), torch.profile() as p:
+        program(x, w)
+    found = {(row.what, row.direction) for row in p.by_line()}
+    for offset, direction in (
+        (1, "forward"),
+        (2, "forward"),
+        (1, "backward"),
+        (2, "backward"),
+        (3, "backward"),
+    ):
+        assert (f"{HERE}:{line_of(program, offset)} in program", direction) in found
+
+
+@pytest.mark.parametrize("name", ["first_sight", "fused"])
+def test_rows_sum_to_the_kernels_and_parts_to_the_whole(name: str) -> None:
+    x, w = operands()
+    with tier(name), torch.profile() as p:
+        program(x, w)
+    wall = p.wall
+    assert wall.total == pytest.approx(sum(wall[1:]), rel=1e-6)
+    for rows in (p.by_line(), p.by_operation(), p.by_module()):
+        assert sum(row.seconds for row in rows) == pytest.approx(wall.kernels, rel=1e-6)
+    assert sum(kernel.seconds for kernel in p.kernels()) == pytest.approx(wall.kernels, rel=1e-6)
+
+
+def test_a_profile_changes_no_bit() -> None:
+    x, w = operands()
+    plain = program(x, w)
+    w.grad = None
+    with torch.profile():
+        profiled = program(x, w)
+    assert plain.tobytes() == profiled.tobytes()
+
+
+def test_waiting_is_idle() -> None:
+    with torch.profile() as p:
+        time.sleep(0.05)
+    assert p.wall.idle >= 0.04
+
+
+def test_flops_of_a_product() -> None:
+    x, w = torch.ones(8, 16), torch.ones(16, 4)
+    x._realise(), w._realise()
+    with torch.profile() as p:
+        for _ in range(3):
+            (x @ w).numpy()
+    (row,) = [row for row in p.by_operation() if row.what == "matmul"]
+    assert (
+        row.times == 3 and row.flops == 3 * 2 * 8 * 16 * 4 and row.nbytes == 3 * 4 * (8 * 16 + 16 * 4 + 8 * 4)
+    )
+
+
+def test_modules_are_named_by_their_paths() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.ReLU(), nn.Linear(8, 2)))
+    with torch.profile() as p:
+        model(torch.ones(4, 8)).sum().backward()
+        assert model[1][1].weight.grad is not None
+    found = {(row.what, row.direction) for row in p.by_module()}
+    assert {("Sequential.0", "forward"), ("Sequential.1.0", "forward"), ("Sequential.0", "backward")} <= found
+    assert nn.Module.__call__.__qualname__ == "Module.__call__"
+
+
+def test_sessions_are_profiled_by_the_lines_of_their_declarations() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3])
+        y = tf.reduce_sum(tf.tanh(x), 1)
+        feed = {x: numpy.ones((2, 3), numpy.float32)}
+        session.run(y, feed)
+        with torch.profile() as p:
+            session.run(y, feed)
+    where = test_sessions_are_profiled_by_the_lines_of_their_declarations
+    lines = {row.what for row in p.by_line()}
+    assert f"{HERE}:{line_of(where, 3)} in {where.__name__}" in lines
+
+
+def test_batches_are_counted_for_each_call() -> None:
+    before = _core.set_batching("at_once")
+    try:
+        w = torch.ones(4, 4)
+        rows = [torch.full((1, 4), float(k)) for k in range(6)]
+        for row in rows:
+            row._realise()
+        with torch.profile() as p:
+            made = [(row @ w).tanh() for row in rows]
+            sum(one.sum() for one in made).item()
+    finally:
+        _core.set_batching(before)
+    by_name = {row.what: row for row in p.by_operation()}
+    assert by_name["tanh"].times == 6 and by_name["matmul"].times == 6
+
+
+def last_shares(outputs: Any) -> tuple[Any, Any]:
+    outputs.numpy()
+    description = _core.describe_executable(_core.last_executable())
+    found = scheduled(stages_of(traced_graph(description))[-1])
+    return description, kernel_shares(found.schedule, found.origins)
+
+
+def test_every_call_has_a_share_of_some_kernel() -> None:
+    x = torch.ones(32, 32)
+    x._realise()
+    description, kernels = last_shares(((x * 2.0 + 1.0).exp() @ x).T.tanh() * 1.0)
+    shared = {entry for kernel in kernels for entry, _ in kernel.shares}
+    names = {description[1][entry][2].name for entry in shared}
+    assert {"multiply", "add", "exp", "matmul", "tanh"} <= names
+    for kernel in kernels:
+        assert sum(part for _, part in kernel.shares) == pytest.approx(1.0)
+
+
+def test_a_product_that_is_turned_by_a_pass_is_still_known() -> None:
+    x, y = torch.ones(8, 4), torch.ones(4, 6)
+    x._realise(), y._realise()
+    description, kernels = last_shares((x @ y).T.exp())
+    (product,) = [number for number, entry in enumerate(description[1]) if entry[2].name == "matmul"]
+    (kernel,) = [one for one in kernels if "matmul" in one.operations]
+    assert product in dict(kernel.shares)
+
+
+def test_time_line(tmp_path: Path) -> None:
+    x, w = operands()
+    with torch.profile() as p:
+        program(x, w)
+    p.export_chrome_trace(tmp_path / "trace.json")
+    p.export_chrome_trace(tmp_path / "trace.json.gz")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert json.loads(gzip.decompress((tmp_path / "trace.json.gz").read_bytes()))["traceEvents"]
+    kernels = [event for event in events if event.get("cat") == "kernel"]
+    assert any("matmul" in event["name"] or "mm" in event["name"] for event in kernels)
+    assert any(str(line_of(program, 1)) in line for event in kernels for line in event["args"]["lines"])
+    spans = [event for event in events if event["ph"] == "X"]
+    last = max(event["ts"] + event["dur"] for event in spans)
+    assert all(event["ts"] >= -1 for event in spans) and last <= p.wall.total * 1e6 + 1
+    named = {event["tid"] for event in events if event["name"] == "thread_name"}
+    assert {event["tid"] for event in spans} <= named
+
+
+def test_one_profile_at_a_time() -> None:
+    with torch.profile(), pytest.raises(ArgumentError, match="another one is being recorded"):
+        torch.profile().__enter__()
+    with pytest.raises(ArgumentError, match="nothing has been measured"):
+        torch.profile().by_line()
+
+
+def test_table_names_the_rest() -> None:
+    x, w = operands()
+    with torch.profile() as p:
+        program(x, w)
+    text = p.table("operation", row_limit=1)
+    assert "more" in text and "python and recording" in text and "100.0%" in text
+    with pytest.raises(ArgumentError, match="rows by 'file'"):
+        p.table("file")

@@ -1,0 +1,351 @@
+"""Profiles: what the core measured of kernels and runs, counted for the calls of the program that they computed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold import _core
+from twofold.errors import ArgumentError
+from twofold.runtime.attribution import (
+    EntryCost,
+    KernelShare,
+    description_of,
+    entry_costs,
+    kernel_shares,
+    scheduled,
+    stages_of,
+    traced_graph,
+)
+from twofold.runtime.scopes import scope_name
+from twofold.runtime.spans import Span, Spans
+from twofold.runtime.tracing import here
+
+_EVENT = numpy.dtype(
+    [
+        ("start", "i8"),
+        ("end", "i8"),
+        ("run", "u4"),
+        ("entry", "i4"),
+        ("instruction", "u4"),
+        ("thread", "u2"),
+        ("kind", "u1"),
+        ("depth", "u1"),
+    ]
+)
+_KERNEL, _PIECE, _RUN = 0, 1, 2
+_WHOLE = -1
+
+
+class Frame(NamedTuple):
+    """A line of the program: file, line, columns or None, function."""
+
+    file: str
+    line: int
+    columns: tuple[int, int] | None
+    function: str
+
+
+class Call(NamedTuple):
+    """A call of an operation in the program, by where it stood and what it took.
+
+    ``seconds`` are its part of the times of the kernels that computed it; ``frames`` lead to it, innermost first, from
+    the forward line where it is part of a backward pass. ``floor_bytes`` are its part of what these kernels read and
+    wrote.
+    """
+
+    name: str
+    is_backward: bool
+    module: str
+    frames: tuple[Frame, ...]
+    times: int
+    seconds: float
+    floor_bytes: float
+    flops: float
+    cost: EntryCost
+
+
+class KernelTime(NamedTuple):
+    """All calls of one kernel of one program."""
+
+    name: str
+    operations: tuple[str, ...]
+    lines: tuple[Frame, ...]
+    times: int
+    seconds: float
+    nbytes: int
+    flops: int
+
+
+class Event(NamedTuple):
+    """Something on the time line, in nanoseconds of ``time.perf_counter_ns``; ``thread`` is 0 for the program's own."""
+
+    what: str
+    category: str
+    start: int
+    end: int
+    thread: int
+    lines: tuple[Frame, ...]
+    depth: int
+
+
+class Wall(NamedTuple):
+    """Where the time went, in seconds; the parts sum to ``total``."""
+
+    total: float
+    kernels: float
+    executor: float
+    compiler: float
+    python: float
+    idle: float
+
+
+class Record:
+    """A trace that ran, with the lines of its calls."""
+
+    def __init__(self, executable: Any, provenance: Sequence[tuple[int, int]], launches: Any) -> None:
+        self.provenance = provenance
+        self.launches = launches
+        self.description = description_of(executable)
+        self._shares: list[KernelShare] | None = None
+        self.costs = entry_costs(self.description)
+
+    @property
+    def shares(self) -> list[KernelShare]:
+        """What each kernel of the fused program computes."""
+        if self._shares is None:
+            found = scheduled(stages_of(traced_graph(self.description))[-1])
+            self._shares = kernel_shares(found.schedule, found.origins)
+        return self._shares
+
+    def frames(self, entry: int) -> tuple[Frame, ...]:
+        """The lines that lead to an entry."""
+        location, forward = self.provenance[entry]
+        return frames_of(forward or location)
+
+    def module(self, entry: int) -> str:
+        """The module or name scope that an entry was recorded in."""
+        location, forward = self.provenance[entry]
+        return scope_name(forward or location)
+
+    def is_backward(self, entry: int) -> bool:
+        """Whether an entry was recorded by a backward pass."""
+        return self.provenance[entry][1] != 0 or self.costs[entry].is_backward
+
+    def entries_of(self, entry: int, instruction: int) -> Sequence[tuple[int, float]]:
+        """The entries that a kernel computes, with the part of its time that each has."""
+        if entry >= 0:
+            return ((entry, 1.0),)
+        if entry != _WHOLE and self.launches is not None:
+            members = self.launches[_WHOLE - 1 - entry]
+            return [(member, 1.0 / len(members)) for member in members]
+        if instruction < len(self.shares) and self.shares[instruction].shares:
+            return self.shares[instruction].shares
+        every = [(number, cost.flops + cost.nbytes + 1.0) for number, cost in enumerate(self.costs)]
+        total = sum(weight for _, weight in every)
+        return [(number, weight / total) for number, weight in every]
+
+    def kernel(self, entry: int, instruction: int) -> KernelShare:
+        """What a kernel computes and touches."""
+        if entry == _WHOLE and instruction < len(self.shares):
+            return self.shares[instruction]
+        shares = tuple(self.entries_of(entry, instruction))
+        costs = [self.costs[number] for number, _ in shares]
+        names = tuple(dict.fromkeys(cost.name for cost in costs))
+        nbytes, flops = sum(cost.nbytes for cost in costs), sum(cost.flops for cost in costs)
+        return KernelShare("+".join(names[:3]), shares, nbytes, flops, names)
+
+
+_frames: dict[int, tuple[Frame, ...]] = {}
+
+
+def frames_of(location: int) -> tuple[Frame, ...]:
+    """The lines that a location stands for, innermost first."""
+    found = _frames.get(location)
+    if found is None:
+        found = _frames[location] = tuple([Frame(*frame) for frame in _core.location_frames(location)])
+    return found
+
+
+class Recording:
+    """What was measured between ``start`` and ``stop``; sums are made when they are asked for."""
+
+    def __init__(
+        self, measured: Any, spans: list[Span], clock: tuple[int, int], cpu: float, thread: int
+    ) -> None:
+        records, data, self.dropped, first, last = measured
+        self.start, self.end = clock
+        self.spans = spans
+        self._cpu, self._thread = cpu, thread
+        self._records = records
+        self._known: dict[int, Record | None] = {}
+        self.events = numpy.frombuffer(data, _EVENT).copy()
+        rate = (last[1] - first[1]) / max(last[0] - first[0], 1)
+        for name in ("start", "end"):
+            self.events[name] = first[1] + (self.events[name] - first[0]) * rate
+        self._calls: list[Call] | None = None
+
+    def record(self, number: int) -> Record | None:
+        """What ran under a number; None where it is not known."""
+        if number not in self._known:
+            found = self._records[number]
+            self._known[number] = None if found is None else Record(*found)
+        return self._known[number]
+
+    def _kernel_groups(self) -> Iterator[tuple[Record | None, int, int, int, float]]:
+        """Record, entry, instruction, count and seconds of the kernels that the program waited for."""
+        own = self.events[(self.events["kind"] == _KERNEL) & (self.events["depth"] == 0)]
+        keys = own[["run", "entry", "instruction"]]
+        unique, inverse, counts = numpy.unique(keys, return_inverse=True, return_counts=True)
+        seconds = numpy.bincount(inverse.reshape(-1), (own["end"] - own["start"]) / 1e9, len(unique))
+        for key, count, took in zip(unique.tolist(), counts.tolist(), seconds.tolist()):
+            yield self.record(key[0]), key[1], key[2], count, took
+
+    def calls(self) -> list[Call]:
+        """Every call that was computed."""
+        if self._calls is None:
+            self._calls = self._made_calls()
+        return self._calls
+
+    def _made_calls(self) -> list[Call]:
+        seconds: dict[tuple[int, int], float] = {}
+        touched: dict[tuple[int, int], float] = {}
+        records: dict[int, Record] = {}
+        for record, entry, instruction, count, took in self._kernel_groups():
+            if record is None:
+                continue
+            records[id(record)] = record
+            kernel = record.kernel(entry, instruction)
+            for number, part in record.entries_of(entry, instruction):
+                key = id(record), number
+                seconds[key] = seconds.get(key, 0.0) + took * part
+                touched[key] = touched.get(key, 0.0) + kernel.nbytes * part * count
+        times = self._run_counts()
+        found = []
+        for (where, number), took in seconds.items():
+            record = records[where]
+            cost, count = record.costs[number], times[where]
+            found.append(
+                Call(
+                    cost.name,
+                    record.is_backward(number),
+                    record.module(number),
+                    record.frames(number),
+                    count,
+                    took,
+                    touched[where, number],
+                    float(cost.flops) * count,
+                    cost,
+                )
+            )
+        return found
+
+    def _run_counts(self) -> dict[int, int]:
+        runs = self.events[self.events["kind"] == _RUN]
+        numbers, counts = numpy.unique(runs["run"], return_counts=True)
+        found: dict[int, int] = {}
+        for number, count in zip(numbers.tolist(), counts.tolist()):
+            found[id(self.record(number))] = count
+        for record in self._known.values():  # a run that raised, or goes on
+            found.setdefault(id(record), 1)
+        return found
+
+    def kernels(self) -> list[KernelTime]:
+        """Every kernel with all its calls."""
+        found = []
+        for record, entry, instruction, count, took in self._kernel_groups():
+            if record is None:
+                continue
+            kernel = record.kernel(entry, instruction)
+            lines = dict.fromkeys(frame for number, _ in kernel.shares for frame in record.frames(number)[:1])
+            found.append(
+                KernelTime(
+                    kernel.name, kernel.operations, tuple(lines), count, took, kernel.nbytes, kernel.flops
+                )
+            )
+        return found
+
+    def timeline(self) -> list[Event]:
+        """All that happened, in order: runs, kernels, their parts on other threads, and the compiler."""
+        found = []
+        no_lines: tuple[Frame, ...] = ()
+        for event in self.events.tolist():
+            start, end, run, entry, instruction, thread, kind, depth = event
+            record = self.record(run)
+            category = ("kernel", "piece", "run")[kind]
+            name, lines = category, no_lines
+            if record is not None and kind == _RUN:
+                name = f"{len(record.costs)} operations"
+                lines = record.frames(0)[:1] if record.costs else ()
+            elif record is not None and kind == _KERNEL and depth == 0:
+                kernel = record.kernel(entry, instruction)
+                name = ", ".join(dict.fromkeys(kernel.operations)) or kernel.name
+                first = dict.fromkeys(f for number, _ in kernel.shares for f in record.frames(number)[:1])
+                lines = tuple(first)
+            found.append(Event(name, category, start, end, thread, lines, depth))
+        for span in self.spans:
+            category = "compiler" if span.thread == self._thread else "compiler thread"
+            found.append(Event(span.what, category, span.start, span.end, span.thread, (), 0))
+        return sorted(found, key=lambda event: event.start)
+
+    def wall(self) -> Wall:
+        """Where the time of the thread that was profiled went."""
+        total = (self.end - self.start) / 1e9
+        outer = self.events[(self.events["kind"] == _RUN) & (self.events["depth"] == 0)]
+        own = self.events[(self.events["kind"] == _KERNEL) & (self.events["depth"] == 0)]
+        kernels = float((own["end"] - own["start"]).sum()) / 1e9
+        running = [(int(a), int(b)) for a, b in zip(outer["start"].tolist(), outer["end"].tolist())]
+        compiling = [(span.start, span.end) for span in self.spans if span.thread == self._thread]
+        runs, compiler = _length(running), _length(compiling)
+        inside = runs + compiler - _length(running + compiling)
+        executor = max(0.0, runs - kernels - inside)
+        rest = max(0.0, total - kernels - executor - compiler)
+        idle = min(rest, max(0.0, total - self._cpu))
+        return Wall(total, kernels, executor, compiler, rest - idle, idle)
+
+
+def _length(intervals: list[tuple[int, int]]) -> float:
+    """Seconds that some interval covers."""
+    covered, reached = 0, 0
+    for start, end in sorted(intervals):
+        if end > reached:
+            covered += end - max(start, reached)
+            reached = end
+    return covered / 1e9
+
+
+class Recorder:
+    """Starts and stops measuring; one at a time in a process, on the thread that starts it."""
+
+    running: Recorder | None = None
+
+    def __init__(self) -> None:
+        self._start = self._cpu = 0.0
+        self._clock = 0
+
+    def start(self) -> None:
+        """Begin. Raises ArgumentError where a profile is recorded already."""
+        if Recorder.running is not None:
+            raise ArgumentError(f"profile: another one is being recorded, at {here()}", "End that one first.")
+        _core.flush()
+        Recorder.running = self
+        Spans.found = []
+        self._cpu = time.thread_time()
+        self._clock = time.perf_counter_ns()
+        _core.profile_start()
+
+    def stop(self) -> Recording:
+        """Compute what is recorded, and end."""
+        try:
+            _core.flush()
+        finally:
+            clock = self._clock, time.perf_counter_ns()
+            cpu = time.thread_time() - self._cpu
+            measured = _core.profile_stop()
+            spans, Spans.found = Spans.found or [], None
+            Recorder.running = None
+        return Recording(measured, spans, clock, cpu, threading.get_ident())
