@@ -12,6 +12,7 @@ import scipy.signal
 import scipy.special
 
 import twofold.dynet as dy
+from twofold.dynet.graph import state
 
 RANDOM = np.random.RandomState(0)
 
@@ -36,6 +37,10 @@ DATA: dict[str, Any] = {
     "bM": drawn(4, 5, 6),
     "bW": drawn(3, 4, 6),
     "b1": drawn(1, 6),
+    "Wx": drawn(8, 4),
+    "Wh": drawn(8, 2),
+    "g8": drawn(8),
+    "h": drawn(2),
 }
 A = SimpleNamespace(**DATA)
 IDS = [0, 1, 2, 3, 0, 1]
@@ -62,6 +67,13 @@ def hinge(scores: Any, right: int, margin: float) -> float:
     return terms.sum() - margin
 
 
+def gates(mask: Any = 1) -> Any:
+    """The gates of an LSTM of two cells by their formula."""
+    total = A.Wx @ (A.v * mask) + A.Wh @ A.h + A.g8
+    shift = np.repeat([0, 1, 0], 2)
+    return np.concatenate([scipy.special.expit(total[:6] + shift), np.tanh(total[6:])])
+
+
 def normal(a: Any) -> Any:
     return (a - a.mean(0)) / a.std(0)
 
@@ -75,6 +87,26 @@ CASES: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("add 1", lambda x: 1 + x.v + 1, A.v + 2),
     ("subtract", lambda x: 1 - (x.bv - x.v) - 2, -1 - A.bv + A.v[:, None]),
     ("divide", lambda x: 2 / (x.v / x.p / 4), 8 * A.p / A.v),
+    ("gates", lambda x: dy.vanilla_lstm_gates(x.v, x.h, x.Wx, x.Wh, x.g8), gates()),
+    (
+        "gates of two inputs",
+        lambda x: dy.vanilla_lstm_gates_concat([x.v[:1], x.v[1:]], x.h, x.Wx, x.Wh, x.g8),
+        gates(),
+    ),
+    (
+        "gates, masked",
+        lambda x: dy.vanilla_lstm_gates_dropout(x.v, x.h, x.Wx, x.Wh, x.g8, x.w, dy.ones(2)),
+        gates(A.w),
+    ),
+    (
+        "gates of two inputs, masked",
+        lambda x: dy.vanilla_lstm_gates_dropout_concat(
+            [x.v[:1], x.v[1:]], x.h, x.Wx, x.Wh, x.g8, x.w, dy.ones(2)
+        ),
+        gates(A.w),
+    ),
+    ("cell", lambda x: dy.vanilla_lstm_c(x.h, x.g8), A.g8[:2] * A.g8[6:] + A.g8[2:4] * A.h),
+    ("output", lambda x: dy.vanilla_lstm_h(x.h, x.g8), A.g8[4:6] * np.tanh(A.h)),
     ("power", lambda x: x.v**2 - x.p**x.one, A.v**2 - A.p**A.one),
     ("negate", lambda x: -x.bv, -A.bv),
     ("matrix times vector", lambda x: x.W * x.v, A.W @ A.v),
@@ -384,3 +416,33 @@ def test_random_expressions() -> None:
     first = dy.random_normal(5).value()
     dy.reset_random_seed(4)
     assert first == dy.random_normal(5).value()
+
+
+def test_noise_of_gates_is_of_the_weights() -> None:
+    dy.renew_cg()
+    x, h, w, u, b = dy.ones(1), dy.zeros(500), dy.zeros((2000, 1)), dy.zeros((2000, 500)), dy.zeros(2000)
+    found = dy.vanilla_lstm_gates(x, h, w, u, b, weightnoise_std=0.01).npvalue()[1500:]
+    assert abs(found.std() - 0.01 * 2**0.5) < 2e-3  # of the weights of the input and of the biases
+
+
+@pytest.mark.parametrize("function", [dy.print_text_graphviz, dy.print_graphviz, dy.dump_cg])
+def test_drawings_say_where_to_look(function: Any) -> None:
+    with pytest.raises(RuntimeError, match="check_validity=True"):
+        function()
+
+
+def test_sums_have_no_count() -> None:
+    with pytest.raises(ValueError, match="mean_dim"):
+        dy.sum_dim(dy.inputVector([1]), [0], n=2)
+
+
+def test_assigned_inputs_note_operations_once() -> None:
+    dy.renew_cg()
+    x = dy.vecInput(2)
+    loss = dy.squared_distance(x, x * 2)
+    noted = len(state.watcher.calls)  # type: ignore[union-attr]
+    for i in range(4):
+        x.set([i, 1])
+        assert loss.value() == i * i + 1
+    assert len(state.watcher.calls) == noted  # type: ignore[union-attr]
+    dy.renew_cg()

@@ -25,6 +25,7 @@ from twofold.dynet.convolution import (
     kmax_pooling,
     maxpooling2d,
 )  # fmt: skip
+from twofold.dynet.drawings import dump_cg, print_graphviz, print_text_graphviz
 from twofold.dynet.elementwise import (
     abs,
     acos,
@@ -78,6 +79,14 @@ from twofold.dynet.evaluation import (
 )  # fmt: skip
 from twofold.dynet.expression import Expression
 from twofold.dynet.expression import Values as Tensor
+from twofold.dynet.gates import (
+    vanilla_lstm_c,
+    vanilla_lstm_gates,
+    vanilla_lstm_gates_concat,
+    vanilla_lstm_gates_dropout,
+    vanilla_lstm_gates_dropout_concat,
+    vanilla_lstm_h,
+)
 from twofold.dynet.graph import ComputationGraph, cg, cg_checkpoint, cg_revert, cg_version, renew_cg
 from twofold.dynet.initializers import (
     ConstInitializer,
@@ -232,6 +241,7 @@ from twofold.dynet.tree_lstm import (
 )
 
 HAVE_CUDA = False
+__version__ = "2.1"
 
 if _from_arguments(_sys.argv):
     init()

@@ -70,9 +70,13 @@ class Watcher:
         if not self.outdated:
             return
         self.outdated = False
-        for function, args, kwargs, made in self.calls:
-            for old, new in zip(_expressions(made), _expressions(function(*args, **kwargs))):
-                old._tensor, old._batch = new._tensor, new._batch
+        self._inside = True
+        try:
+            for function, args, kwargs, made in self.calls:
+                for old, new in zip(_expressions(made), _expressions(function(*args, **kwargs))):
+                    old._tensor, old._batch = new._tensor, new._batch
+        finally:
+            self._inside = False
 
 
 def _expressions(made: Any) -> Any:

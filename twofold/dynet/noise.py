@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.dynet.elementwise import check_device
 from twofold.dynet.expression import Expression, batched, of_rank
 from twofold.dynet.graph import operation
 from twofold.frontend.creation import CREATION
@@ -117,8 +118,9 @@ def block_dropout(x: Expression, p: float) -> Expression:
 
 
 @operation
-def one_hot(d: int, idx: Any) -> Expression:
+def one_hot(d: int, idx: Any, device: str = "") -> Expression:
     """A vector of ``d`` elements that is 1 at ``idx`` and 0 elsewhere; a list of indices gives a batch."""
+    check_device(device)
     rows = CREATION["eye"](d)
     if isinstance(idx, (list, tuple)):
         return batched(rows[list(idx)])

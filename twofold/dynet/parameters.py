@@ -129,8 +129,8 @@ class Parameters(Parameter):
     def __repr__(self) -> str:
         return f"Parameter {self._name}"
 
-    def expr(self, update: bool = True) -> Expression:
-        """The parameter, or without ``update`` a constant of its values."""
+    def expr(self, update: bool = False) -> Expression:
+        """The parameter with ``update``, else a constant of its values."""
         return self if update else Expression(self._tensor.detach())
 
     def set_value(self, arr: Any) -> None:

@@ -56,13 +56,17 @@ def sum_elems(x: Expression) -> Expression:
 
 
 @operation
-def sum_dim(x: Expression, d: Sequence[int], b: bool = False) -> Expression:
-    """The sum along the dimensions ``d``, which disappear; with ``b`` also over the batch.
+def sum_dim(x: Expression, d: Sequence[int], b: bool = False, n: int = 0) -> Expression:
+    """The sum along the dimensions ``d``, which disappear; with ``b`` also over the batch; ``n`` must be 0.
 
     >>> import twofold.dynet as dy
     >>> dy.sum_dim(dy.inputTensor([[1, 2], [3, 4]]), [0]).value()
     [4.0, 6.0]
     """
+    if n:
+        raise ValueError(
+            "sum_dim: a sum has no count to replace; n belongs to mean_dim, std_dim and moment_dim"
+        )
     return _sum(x, d, b)
 
 
