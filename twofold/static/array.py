@@ -15,14 +15,14 @@ from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
     PACK,
+    Alone,
+    Dtype,
     Number,
     Tensors,
-    _holds_tensor,
     array_of,
     as_dtype,
     as_tensor,
     axis_of,
-    constant,
     convert_to_tensor,
     counted,
     is_tensor_like,
@@ -99,12 +99,8 @@ def reshape(tensor: Any, shape: Number) -> Any:
     return ops.reshape(tensor, sizes(shape))
 
 
-@operation("Shape")
-def _shape(input: Any, out_type: Any = int32) -> Any:
-    return whole_numbers(input.shape, out_type)
-
-
-def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
+@operation("Shape", name_at=1)
+def shape(input: Any, out_type: Dtype = int32) -> Any:
     """The sizes of a tensor, known once the graph is fed.
 
     >>> import twofold.static as tf
@@ -112,15 +108,11 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
     ...     print(session.run(tf.shape(tf.zeros([2, 3]))))
     [2 3]
     """
-    return _shape(input, as_dtype(out_type), name=name)
+    return whole_numbers(input.shape, out_type)
 
 
-@operation("Size")
-def _size(input: Any, out_type: Any = int32) -> Any:
-    return whole_numbers(math.prod(input.shape), out_type)
-
-
-def size(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
+@operation("Size", name_at=1)
+def size(input: Any, out_type: Dtype = int32) -> Any:
     """Number of elements.
 
     >>> import twofold.static as tf
@@ -128,7 +120,7 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
     ...     print(session.run(tf.size(tf.zeros([2, 3]))))
     6
     """
-    return _size(input, as_dtype(out_type), name=name)
+    return whole_numbers(math.prod(input.shape), out_type)
 
 
 @operation("Rank")
@@ -143,13 +135,8 @@ def rank(input: Any) -> Any:
     return numpy.array(input.ndim, dtype=numpy.int32)
 
 
-@operation("Transpose")
-def _transpose(a: Any, perm: Number = None, conjugate: Number = False) -> Any:
-    axes = tuple(range(a.ndim))[::-1] if perm is None else sizes(perm)
-    return ops.permute(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, axes)
-
-
-def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Any:
+@operation("Transpose", default="transpose", name_at=2)
+def transpose(a: Any, perm: Number = None, conjugate: Number = False) -> Any:
     """``a`` with its axes in the order ``perm`` (None: reversed), complex numbers conjugated if asked for.
 
     >>> import twofold.static as tf
@@ -158,7 +145,8 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     [[1 3]
      [2 4]]
     """
-    return _transpose(a, perm, conjugate, name=name or "transpose")
+    axes = tuple(range(a.ndim))[::-1] if perm is None else sizes(perm)
+    return ops.permute(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, axes)
 
 
 @operation("MatrixTranspose")
@@ -174,12 +162,8 @@ def matrix_transpose(a: Any) -> Any:
     return ops.transpose(a, -2, -1)
 
 
-@operation("ExpandDims")
-def _expand_dims(input: Any, axis: Number = 0) -> Any:
-    return ops.unsqueeze(input, axis_of(axis))
-
-
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+@operation("ExpandDims", older={"dim": "axis"})
+def expand_dims(input: Any, axis: Number = None) -> Any:
     """A new axis of size 1.
 
     >>> import twofold.static as tf
@@ -187,11 +171,18 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     ...     print(session.run(tf.expand_dims([1, 2], 0)))
     [[1 2]]
     """
-    return _expand_dims(input, dim if axis is None else axis, name=name)
+    return ops.unsqueeze(input, axis_of(axis))
 
 
-@operation("Squeeze")
-def _squeeze(input: Any, axis: Number = None) -> Any:
+@operation("Squeeze", older={"squeeze_dims": "axis"})
+def squeeze(input: Any, axis: Number = None) -> Any:
+    """Axes of size 1 taken away: those named, or all.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.squeeze([[[1], [2]]])))
+    [1 2]
+    """
     found = axis_of(axis)
     places = (found,) if isinstance(found, int) else tuple(found or ())
     if any(input.shape[place] != 1 for place in places):
@@ -201,17 +192,6 @@ def _squeeze(input: Any, axis: Number = None) -> Any:
         if places or axis is None or found == ()
         else input
     )
-
-
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
-    """Axes of size 1 taken away: those named, or all.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze([[[1], [2]]])))
-    [1 2]
-    """
-    return _squeeze(input, squeeze_dims if axis is None else axis, name=name)
 
 
 @operation("ConcatV2")
@@ -253,7 +233,7 @@ pack = stack
 PACK.append(lambda values: stack(values))
 
 
-@operation("Unpack", several=True)
+@operation("Unpack", several=list)
 def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
     place = whole(axis)
     count = index(value.shape[place])
@@ -287,7 +267,7 @@ def _select(value: Any, axis: Number, index: Number) -> Any:
 unpack = unstack
 
 
-@operation("Split", several=True)
+@operation("Split", several=list)
 def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
     place, wanted = whole(axis), numbers(parts)
     length = index(value.shape[place])
@@ -343,11 +323,7 @@ def split(
 
 
 @operation("Tile")
-def _tile(input: Any, multiples: Number) -> Any:
-    return ops.tile(input, sizes(multiples))
-
-
-def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+def tile(input: Any, multiples: Number) -> Any:
     """``input`` repeated along each axis.
 
     >>> import twofold.static as tf
@@ -355,11 +331,19 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.tile([1, 2], [2])))
     [1 2 1 2]
     """
-    return _tile(input, multiples, name=name)
+    return ops.tile(input, sizes(multiples))
 
 
 @operation("Slice")
-def _slice(input_: Any, begin: Number, size: Number) -> Any:
+def slice(input_: Any, begin: Number, size: Number) -> Any:
+    """``size`` elements of each axis from ``begin`` on; -1: all that follow.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1])))
+    [[2 3]
+     [5 6]]
+    """
     starts, lengths = sizes(begin), sizes(size)
     for axis, (start, length) in enumerate(zip(starts, lengths)):
         count = index(input_.shape[axis]) - start if length == -1 else length
@@ -371,18 +355,6 @@ def _slice(input_: Any, begin: Number, size: Number) -> Any:
         if (start, count) != (0, index(input_.shape[axis])):
             input_ = ops.narrow(input_, axis, start, count)
     return input_
-
-
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
-    """``size`` elements of each axis from ``begin`` on; -1: all that follow.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1])))
-    [[2 3]
-     [5 6]]
-    """
-    return _slice(input_, begin, size, name=name)
 
 
 @operation("GatherV2")
@@ -404,15 +376,18 @@ def gather(
     ...     print(session.run(tf.gather([10, 20, 30], [2, 0])))
     [30 10]
     """
-    return _gather(params, _indices(indices), axis, name=name)
-
-
-def _indices(indices: Any) -> Any:
-    return convert_to_tensor(indices) if _holds_tensor(indices) else constant(array_of(indices))
+    return _gather(params, convert_to_tensor(indices), axis, name=name)
 
 
 @operation("GatherNd")
-def _gather_nd(params: Any, indices: Any) -> Any:
+def gather_nd(params: Any, indices: Alone) -> Any:
+    """Elements or slices of ``params`` at the positions in the last axis of ``indices``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])))
+    [2 3]
+    """
     depth = index(indices.shape[-1])
     flat_count = math.prod(params.shape[:depth])
     rows = ops.reshape(params, (flat_count, *params.shape[depth:]))
@@ -423,17 +398,6 @@ def _gather_nd(params: Any, indices: Any) -> Any:
         place = ops.add(ops.multiply(ops.cast(ops.select(indices, -1, axis), int64), step), place)
     found = ops.index_select(rows, 0, ops.reshape(place, (-1,)))
     return ops.reshape(found, (*indices.shape[:-1], *params.shape[depth:]))
-
-
-def gather_nd(params: Any, indices: Any, name: str | None = None) -> Any:
-    """Elements or slices of ``params`` at the positions in the last axis of ``indices``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])))
-    [2 3]
-    """
-    return _gather_nd(params, _indices(indices), name=name)
 
 
 @operation("Select")
@@ -478,7 +442,7 @@ def one_hot(
     found = dtype or getattr(as_tensor(given), "dtype", None) or array_of(given).dtype
     on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
     return _one_hot(
-        _indices(indices),
+        convert_to_tensor(indices),
         depth,
         on,
         off,
@@ -489,12 +453,7 @@ def one_hot(
 
 
 @operation("ReverseV2")
-def _reverse(tensor: Any, axis: Number) -> Any:
-    found = axis_of(axis)
-    return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))
-
-
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+def reverse(tensor: Any, axis: Number) -> Any:
     """The order of elements turned round along ``axis``.
 
     >>> import twofold.static as tf
@@ -502,7 +461,8 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.reverse([1, 2, 3], [0])))
     [3 2 1]
     """
-    return _reverse(tensor, axis, name=name)
+    found = axis_of(axis)
+    return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))
 
 
 reverse_v2 = reverse
@@ -525,4 +485,4 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     """
     if maxlen is None:
         raise ValueError(f"sequence_mask: give maxlen, as the largest length is not known, at {here()}.")
-    return _sequence_mask(_indices(lengths), maxlen, as_dtype(dtype), name=name)
+    return _sequence_mask(convert_to_tensor(lengths), maxlen, as_dtype(dtype), name=name)

@@ -9,7 +9,6 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
-from twofold.static.array import _indices
 from twofold.static.define import Number, convert_to_tensor, full_of, operation, sizes
 from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
@@ -53,7 +52,7 @@ def ctc_loss(
         raise failed("ctc_loss", ArgumentError(what, "Leave these arguments out."))
     given = SparseTensor.from_value(labels)
     scores = convert_to_tensor(logits if inputs is None else inputs)
-    lengths = convert_to_tensor(_indices(sequence_length))
+    lengths = convert_to_tensor(sequence_length)
     options = (given.dense_shape, ignore_longer_outputs_than_inputs, time_major)
     return _losses(scores, given.indices, given.values, lengths, *options)
 
@@ -71,7 +70,7 @@ def ctc_greedy_decoder(
     ...     print(session.run(decoded[0].values))
     [0]
     """
-    logits, lengths = convert_to_tensor(inputs), convert_to_tensor(_indices(sequence_length))
+    logits, lengths = convert_to_tensor(inputs), convert_to_tensor(sequence_length)
 
     def decode(values: Any, counts: Any) -> list[Any]:
         best = values.argmax(-1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -350,28 +350,53 @@ def define(
 
 
 def operation(
-    type: str, several: bool = False, draws: bool = False
+    type: str,
+    several: Any = None,
+    draws: bool = False,
+    default: str | None = None,
+    name_at: int | None = None,
+    older: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make the public function of a body; see the module. ``several``: the result is a list of tensors."""
+    """Make the public function of a body; see the module.
+
+    Args:
+        type: That of the operations.
+        several: ``list`` or ``tuple`` of the tensors where the body returns several; None where it returns one.
+        draws: Whether the body samples.
+        default: The name of operations that are given none.
+        name_at: The index of the parameter ``name``; the last unless given.
+        older: Further parameters at the end, and which of the others they are former names of.
+    """
+    formerly = dict(older or {})
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(body)
         parameters = signature.parameters
         host = frozenset(key for key, parameter in parameters.items() if parameter.annotation == "Number")
+        public = [
+            inspect.Parameter(key, _BY_NAME_TOO, default=parameter.default, annotation=Any)
+            for key, parameter in parameters.items()
+        ]
+        public.insert(len(public) if name_at is None else name_at, _NAME_PARAMETER)
+        public += [inspect.Parameter(key, _BY_NAME_TOO, default=None, annotation=Any) for key in formerly]
+        own = signature.replace(parameters=public)
 
         @functools.wraps(body)
-        def function(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        def function(*args: Any, **kwargs: Any) -> Any:
             if local.replaying or any(isinstance(value, Node) for value in args):
+                kwargs.pop("name", None)
                 return body(*args, **kwargs)
-            if len(args) > len(parameters) and isinstance(args[-1], (str, _NoneType)):
-                *args, name = args  # type: ignore[assignment]
-            bound = signature.bind(*args, **kwargs)
-            given = bound.arguments
-            dtype = _first_dtype([value for key, value in given.items() if key not in host])
-            keywords: dict[str, Any] = {}
-            for key, value in given.items():
-                kind = parameters[key].annotation
-                keywords[key] = value if kind == "Number" else _converted(value, dtype, kind == "Tensors")
+            given = own.bind(*args, **kwargs).arguments
+            name = given.pop("name", None)
+            for old, new in formerly.items():
+                value = given.pop(old, None)
+                if value is not None and given.get(new) is None:
+                    given[new] = value
+            beside = [value for key, value in given.items() if parameters[key].annotation not in _APART]
+            dtype = _first_dtype(beside)
+            keywords = {
+                key: _converted(value, dtype, parameters[key].annotation) for key, value in given.items()
+            }
             if "dtype" not in keywords and not any(
                 is_tensor_like(v) or _holds_tensor(v) for k, v in keywords.items() if k not in host
             ):
@@ -379,19 +404,24 @@ def operation(
                     k: constant(v) if k not in host and isinstance(v, (bool, int, float)) else v
                     for k, v in keywords.items()
                 }
-            made = define(type, body, (), keywords, name, host, draws)
-            return list(made.outputs) if several else made.outputs[0]
+            made = define(type, body, (), keywords, name or default, host, draws)
+            return several(made.outputs) if several else made.outputs[0]
 
-        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[*[p.replace(annotation=Any) for p in parameters.values()], _NAME_PARAMETER]
-        )
+        function.__signature__ = own  # type: ignore[attr-defined]
         return function
 
     return decorate
 
 
-def _converted(value: Any, dtype: DType | None, several: bool) -> Any:
-    if several and isinstance(value, (list, tuple)):
+def _converted(value: Any, dtype: DType | None, kind: Any) -> Any:
+    """An argument for a parameter of the annotation ``kind``, beside tensors of a dtype."""
+    if kind == "Number":
+        return value
+    if kind == "Dtype":
+        return None if value is None else as_dtype(value)
+    if kind == "Alone":
+        return convert_to_tensor(value)
+    if kind == "Tensors" and isinstance(value, (list, tuple)):
         found = [_tensor_argument(item, dtype) for item in value]
         return [convert_to_tensor(item, None if is_tensor_like(item) else dtype) for item in found]
     return _tensor_argument(value, dtype)
@@ -400,8 +430,15 @@ def _converted(value: Any, dtype: DType | None, several: bool) -> Any:
 Tensors = Any
 """Annotation of a parameter that is a list of tensors."""
 
-_NoneType = type(None)
-_NAME_PARAMETER = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)
+Alone = Any
+"""Annotation of a parameter that is a tensor whatever the dtypes of the others are, such as one of indices."""
+
+Dtype = Any
+"""Annotation of a parameter that is a dtype, or None."""
+
+_APART = ("Number", "Alone", "Dtype")
+_BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_NAME_PARAMETER = inspect.Parameter("name", _BY_NAME_TOO, default=None, annotation=Any)
 
 
 def numbers(value: Any) -> Any:

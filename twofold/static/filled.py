@@ -261,7 +261,7 @@ def pad(
     return _pad(tensor, paddings, mode.lower(), constant_values, name=name)
 
 
-@operation("TopKV2", several=True)
+@operation("TopKV2", several=list)
 def _top_k(input: Any, k: Number) -> Any:
     values, places = ops.topk(input, whole(k))
     return [values, ops.cast(places, int32)]

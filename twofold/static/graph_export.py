@@ -214,7 +214,7 @@ def _pool(writer: Writer) -> None:
 
 @exports("LRN")
 def _lrn(writer: Writer) -> None:
-    names = {"depth_radius": writer.argument("radius", 5)}
+    names = {"depth_radius": writer.argument("depth_radius", 5)}
     floats = {
         name: float(writer.argument(name, default))
         for name, default in (("bias", 1), ("alpha", 1), ("beta", 0.5))
@@ -295,7 +295,7 @@ def _batch_normalization(writer: Writer) -> None:
     t, x = writer.dtype, writer.input("x")
     total = writer.node(
         "AddV2",
-        [writer.input("variance"), writer.constant(writer.argument("epsilon"), t, "epsilon")],
+        [writer.input("variance"), writer.constant(writer.argument("variance_epsilon"), t, "epsilon")],
         "add",
         T=t,
     )

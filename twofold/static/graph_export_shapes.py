@@ -324,8 +324,8 @@ def _add_n(writer: Writer) -> None:
 def _resize(writer: Writer) -> None:
     refs = [writer.input("images"), writer.sizes("size")]
     attrs = {
-        "align_corners": bool(writer.argument("align")),
-        "half_pixel_centers": bool(writer.argument("centred")),
+        "align_corners": bool(writer.argument("align_corners")),
+        "half_pixel_centers": bool(writer.argument("half_pixel_centers")),
     }
     writer.last(writer.operation.type, refs, T=writer.dtype_of(refs[0]), **attrs)
 

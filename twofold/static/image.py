@@ -59,27 +59,14 @@ def _resized(images: Any, size: Any, align: Any, centred: Any, mode: str) -> Any
     return ops.movedim(made, -3, -1)
 
 
-@operation("ResizeBilinear")
-def _bilinear(images: Any, size: Number, align: Number, centred: Number) -> Any:
-    return _resized(images, size, align, centred, "bilinear")
-
-
 @operation("ResizeNearestNeighbor")
 def _nearest(images: Any, size: Number, align: Number, centred: Number) -> Any:
     return _resized(images, size, align, centred, "nearest")
 
 
-@operation("ResizeBicubic")
-def _bicubic(images: Any, size: Number, align: Number, centred: Number) -> Any:
-    return _resized(images, size, align, centred, "bicubic")
-
-
+@operation("ResizeBilinear", name_at=3)
 def resize_bilinear(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
+    images: Any, size: Number, align_corners: Number = False, half_pixel_centers: Number = False
 ) -> Any:
     """Linear interpolation between the four nearest elements; float32.
 
@@ -88,7 +75,7 @@ def resize_bilinear(
     ...     print(tf.image.resize_bilinear(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
     (1, 4, 6, 4)
     """
-    return _bilinear(images, size, align_corners, half_pixel_centers, name=name or "ResizeBilinear")
+    return _resized(images, size, align_corners, half_pixel_centers, "bilinear")
 
 
 def resize_nearest_neighbor(
@@ -108,12 +95,9 @@ def resize_nearest_neighbor(
     return _nearest(images, size, False, False, name=name or "ResizeNearestNeighbor")
 
 
+@operation("ResizeBicubic", name_at=3)
 def resize_bicubic(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
+    images: Any, size: Number, align_corners: Number = False, half_pixel_centers: Number = False
 ) -> Any:
     """Cubic interpolation between the sixteen nearest elements; float32.
 
@@ -122,7 +106,7 @@ def resize_bicubic(
     ...     print(tf.image.resize_bicubic(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
     (1, 4, 6, 4)
     """
-    return _bicubic(images, size, align_corners, half_pixel_centers, name=name or "ResizeBicubic")
+    return _resized(images, size, align_corners, half_pixel_centers, "bicubic")
 
 
 def resize_images(

@@ -531,7 +531,7 @@ def total_variation(images: Any) -> Any:
     return total
 
 
-@operation("ImageGradients", several=True)
+@operation("ImageGradients", several=list)
 def _neighbours(image: Any) -> Any:
     found = []
     for place in (1, 2):

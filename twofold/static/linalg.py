@@ -81,12 +81,8 @@ def cholesky_solve(chol: Any, rhs: Any) -> Any:
 inv, solve, triangular_solve = matrix_inverse, matrix_solve, matrix_triangular_solve
 
 
-@operation("SelfAdjointEigV2", several=True)
-def _eigh(tensor: Any) -> Any:
-    return list(singular_values.eigh(tensor))
-
-
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
+@operation("SelfAdjointEigV2", several=tuple)
+def self_adjoint_eig(tensor: Any) -> Any:
     """Eigenvalues in ascending order and eigenvectors of symmetric matrices.
 
     >>> import twofold.static as tf
@@ -95,13 +91,13 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.round(values)))
     [1. 3.]
     """
-    return tuple(_eigh(tensor, name=name))
+    return list(singular_values.eigh(tensor))
 
 
 eigh = self_adjoint_eig
 
 
-@operation("Svd", several=True)
+@operation("Svd", several=list)
 def _svd(tensor: Any, full: Number) -> Any:
     u, s, vh = singular_values.svd(tensor, bool(full))
     return [s, u, _turned(vh)]
@@ -125,12 +121,8 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return tuple(_svd(tensor, full_matrices, name=name))
 
 
-@operation("Qr", several=True)
-def _qr(input: Any, full: Number) -> Any:
-    return list(orthogonal.qr(input, "complete" if full else "reduced"))
-
-
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+@operation("Qr", several=tuple)
+def qr(input: Any, full_matrices: Number = False) -> Any:
     """Q with orthonormal columns and upper triangular R whose product is the input.
 
     >>> import twofold.static as tf
@@ -140,26 +132,11 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     [[3. 1.]
      [4. 2.]]
     """
-    return tuple(_qr(input, full_matrices, name=name))
+    return list(orthogonal.qr(input, "complete" if full_matrices else "reduced"))
 
 
-@operation("Norm")
-def _norm(tensor: Any, ord: Number, axis: Number, keepdims: Number) -> Any:
-    dim = axis_of(axis)
-    order = 2 if ord in ("euclidean", "fro") else ord
-    if isinstance(dim, (tuple, list)) and len(dim) == 2:
-        return norms.matrix_norm(tensor, "fro" if ord in ("euclidean", "fro") else ord, dim, bool(keepdims))
-    return norms.vector_norm(tensor, order, dim, bool(keepdims))
-
-
-def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    keep_dims: bool | None = None,
-) -> Any:
+@operation("Norm", default="norm", name_at=4, older={"keep_dims": "keepdims"})
+def norm(tensor: Any, ord: Number = "euclidean", axis: Number = None, keepdims: Number = None) -> Any:
     """The norm of vectors (one axis, or all elements as one vector) or of matrices (two axes).
 
     >>> import twofold.static as tf
@@ -167,7 +144,11 @@ def norm(
     ...     print(session.run(tf.norm([3.0, 4.0])))
     5.0
     """
-    return _norm(tensor, ord, axis, bool(keep_dims if keepdims is None else keepdims), name=name or "norm")
+    dim = axis_of(axis)
+    order = 2 if ord in ("euclidean", "fro") else ord
+    if isinstance(dim, (tuple, list)) and len(dim) == 2:
+        return norms.matrix_norm(tensor, "fro" if ord in ("euclidean", "fro") else ord, dim, bool(keepdims))
+    return norms.vector_norm(tensor, order, dim, bool(keepdims))
 
 
 fft = renamed("FFT", "fft.fftn", "input", dim=(-1,))
@@ -220,7 +201,7 @@ def matvec(a: Any, b: Any, transpose_a: Number = False) -> Any:
     return ops.squeeze(ops.matmul(left, ops.unsqueeze(b, -1)), -1)
 
 
-@operation("LogMatrixDeterminant", several=True)
+@operation("LogMatrixDeterminant", several=list)
 def _sign_and_logarithm(input: Any) -> Any:
     return list(ops.slogdet(input))
 

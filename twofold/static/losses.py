@@ -8,7 +8,6 @@ from twofold.errors import ShapeError
 from twofold.ir.sizes import index
 from twofold.ops.base import ops
 from twofold.static import array, math, nn
-from twofold.static.array import _indices
 from twofold.static.control import name_scope
 from twofold.static.define import (
     Number,
@@ -126,7 +125,7 @@ def sparse_softmax_cross_entropy(
     """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
         if _is_mean(weights, reduction):
-            return _collected(_sparse_mean(_indices(labels), logits, name="value"), loss_collection)
+            return _collected(_sparse_mean(convert_to_tensor(labels), logits, name="value"), loss_collection)
         rows = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         return _finish(rows, weights, loss_collection, reduction)
 

@@ -14,6 +14,7 @@ from twofold.ir.sizes import index
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
+    Dtype,
     Number,
     Tensors,
     as_dtype,
@@ -151,7 +152,8 @@ def div(x: Any, y: Any) -> Any:
     return ops.floor_divide(x, y) if whole else apply("divide", x, y)
 
 
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+@operation("DivNoNan")
+def divide_no_nan(x: Any, y: Any) -> Any:
     """Quotient, 0 where ``y`` is 0.
 
     >>> import twofold.static as tf
@@ -159,40 +161,21 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.math.divide_no_nan([1.0, 2.0], [0.0, 4.0])))
     [0.  0.5]
     """
-    return _divide_no_nan(x, y, name=name)
-
-
-@operation("DivNoNan")
-def _divide_no_nan(x: Any, y: Any) -> Any:
     zero = ops.equal(y, 0)
     return ops.where(zero, 0.0, apply("divide", x, ops.where(zero, 1.0, y)))
 
 
 def _reduction(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    def body(input_tensor: Any, axis: Number = None, keepdims: Number = False) -> Any:
+    def body(input_tensor: Any, axis: Number = None, keepdims: Number = None) -> Any:
         found = axis_of(axis)
-        return function(
-            input_tensor, tuple(range(input_tensor.ndim)) if found is None else found, bool(keepdims)
-        )
+        axes = tuple(range(input_tensor.ndim)) if found is None else found
+        return function(input_tensor, axes, bool(keepdims))
 
-    reduce = operation(type)(body)
-
-    def reduction(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: Any = None,
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: Any = None,
-    ) -> Any:
-        axes = reduction_indices if axis is None else axis
-        return reduce(input_tensor, axes, bool(keep_dims if keepdims is None else keepdims), name=name)
-
-    reduction.__name__ = reduction.__qualname__ = "reduce_" + type.lower()
-    reduction.__doc__ = _declared(
+    body.__name__ = body.__qualname__ = "reduce_" + type.lower()
+    body.__doc__ = _declared(
         f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1.", type
     )
-    return reduction
+    return operation(type, older={"reduction_indices": "axis", "keep_dims": "keepdims"})(body)
 
 
 def _whole_mean(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -237,19 +220,13 @@ def _each_axis(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) 
 
 
 def _extreme(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    @operation(type)
-    def body(input: Any, axis: Number = 0, dtype: Any = int64) -> Any:
-        return ops.cast(function(input, axis_of(axis)), dtype)
-
-    def extreme(
-        input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
-    ) -> Any:
+    def body(input: Any, axis: Number = None, dimension: Number = None, output_type: Dtype = int64) -> Any:
         place = dimension if axis is None else axis
-        return body(input, 0 if place is None else place, as_dtype(output_type), name=name)
+        return ops.cast(function(input, 0 if place is None else axis_of(place)), output_type)
 
-    extreme.__name__ = extreme.__qualname__ = type.lower()
-    extreme.__doc__ = _declared(doc, type)
-    return extreme
+    body.__name__ = body.__qualname__ = type.lower()
+    body.__doc__ = _declared(doc, type)
+    return operation(type, name_at=2)(body)
 
 
 argmax = arg_max = _extreme(
@@ -477,11 +454,7 @@ cumprod = _cumulative(
 
 
 @operation("Cast")
-def _cast(x: Any, dtype: Any = float32) -> Any:
-    return ops.cast(x, dtype)
-
-
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def cast(x: Any, dtype: Dtype) -> Any:
     """``x`` in another dtype; towards integers the fraction is cut off.
 
     >>> import twofold.static as tf
@@ -489,7 +462,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.cast([1.9, -1.9], tf.int32)))
     [ 1 -1]
     """
-    return _cast(x, as_dtype(dtype), name=name)
+    return ops.cast(x, dtype)
 
 
 def _cast_to(dtype: DType, title: str) -> Callable[..., Any]:
@@ -517,11 +490,7 @@ to_bfloat16 = _cast_to(bfloat16, "ToBFloat16")
 
 
 @operation("LinSpace")
-def _linspace(start: Number, stop: Number, num: Number) -> Any:
-    return ops.linspace(float(numbers(start)), float(numbers(stop)), whole(num))
-
-
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
+def linspace(start: Number, stop: Number, num: Number) -> Any:
     """``num`` evenly spaced numbers, both ends included.
 
     >>> import twofold.static as tf
@@ -529,7 +498,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.linspace(0.0, 1.0, 5)))
     [0.   0.25 0.5  0.75 1.  ]
     """
-    return _linspace(start, stop, num, name=name)
+    return ops.linspace(float(numbers(start)), float(numbers(stop)), whole(num))
 
 
 lin_space = linspace

@@ -310,7 +310,7 @@ def recall(
     return _share("recall", labels, predictions, weights, false_negatives, *places, name)
 
 
-@operation("Sum", several=True)
+@operation("Sum", several=list)
 def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: Number) -> Any:
     """True positives, false positives, true labels and false labels at each threshold."""
     total = whole(count)

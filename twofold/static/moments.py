@@ -10,7 +10,7 @@ from twofold.static.control import name_scope
 from twofold.static.define import Number, axis_of, convert_to_tensor, full_of, operation
 
 
-@operation("Moments", several=True)
+@operation("Moments", several=list)
 def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
     found = axis_of(axes)
     mean = ops.mean(x, found, True)
@@ -31,7 +31,7 @@ def moments(
     return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
 
 
-@operation("SufficientStatistics", several=True)
+@operation("SufficientStatistics", several=list)
 def _statistics(x: Any, axes: Number, shift: Any, keepdims: Number) -> Any:
     places = axis_of(axes)
     places = (places,) if isinstance(places, int) else places

@@ -11,8 +11,9 @@ from twofold.ops.base import apply, ops
 from twofold.ops.random.sampling import draw_uniform
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.array import _indices, reshape
+from twofold.static.array import reshape
 from twofold.static.define import (
+    Alone,
     Number,
     as_tensor,
     axis_of,
@@ -125,12 +126,8 @@ def crelu(features: Any) -> Any:
     return ops.concat([ops.relu(features), ops.relu(ops.negative(features))], -1)
 
 
-@operation("Softmax")
-def _softmax(logits: Any, axis: Number = -1) -> Any:
-    return ops.softmax(logits, axis_of(axis))
-
-
-def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+@operation("Softmax", older={"dim": "axis"})
+def softmax(logits: Any, axis: Number = None) -> Any:
     """exp(x) over the sum of exp(x) along ``axis`` (the last unless given).
 
     >>> import twofold.static as tf
@@ -139,16 +136,11 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
     [[0.5 0.5]
      [0.5 0.5]]
     """
-    place = dim if axis is None else axis
-    return _softmax(logits, -1 if place is None else place, name=name)
+    return ops.softmax(logits, -1 if axis is None else axis_of(axis))
 
 
-@operation("LogSoftmax")
-def _log_softmax(logits: Any, axis: Number = -1) -> Any:
-    return ops.log_softmax(logits, axis_of(axis))
-
-
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+@operation("LogSoftmax", older={"dim": "axis"})
+def log_softmax(logits: Any, axis: Number = None) -> Any:
     """The logarithm of ``softmax``.
 
     >>> import twofold.static as tf
@@ -156,8 +148,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any
     ...     print(session.run(tf.nn.log_softmax([0.0, 0.0])))
     [-0.6931472 -0.6931472]
     """
-    place = dim if axis is None else axis
-    return _log_softmax(logits, -1 if place is None else place, name=name)
+    return ops.log_softmax(logits, -1 if axis is None else axis_of(axis))
 
 
 @operation("SoftmaxCrossEntropyWithLogits")
@@ -228,7 +219,7 @@ def sparse_softmax_cross_entropy_with_logits(
     [0.12692805]
     """
     _need_names(_sentinel, labels, logits)
-    return _sparse_cross_entropy(_indices(labels), logits, name=name)
+    return _sparse_cross_entropy(convert_to_tensor(labels), logits, name=name)
 
 
 def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
@@ -256,19 +247,9 @@ def sigmoid_cross_entropy_with_logits(
     return _binary_cross_entropy(convert_to_tensor(labels), convert_to_tensor(logits), name=name)
 
 
-@operation("WeightedCrossEntropyWithLogits")
-def _weighted_cross_entropy(targets: Any, logits: Any, pos_weight: Any) -> Any:
-    weight = ops.add(ops.multiply(ops.subtract(pos_weight, 1.0), targets), 1.0)
-    soft = ops.softplus(ops.negative(logits))
-    return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
-
-
+@operation("WeightedCrossEntropyWithLogits", older={"labels": "targets"})
 def weighted_cross_entropy_with_logits(
-    targets: Any = None,
-    logits: Any = None,
-    pos_weight: Any = None,
-    name: str | None = None,
-    labels: Any = None,
+    targets: Any = None, logits: Any = None, pos_weight: Any = None
 ) -> Any:
     """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted.
 
@@ -278,7 +259,9 @@ def weighted_cross_entropy_with_logits(
     ...     print(session.run(loss))
     [1.3862944 0.6931472]
     """
-    return _weighted_cross_entropy(labels if targets is None else targets, logits, pos_weight, name=name)
+    weight = ops.add(ops.multiply(ops.subtract(pos_weight, 1.0), targets), 1.0)
+    soft = ops.softplus(ops.negative(logits))
+    return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
 
 
 @operation("LogPoissonLoss")
@@ -382,22 +365,9 @@ def dropout(
     return define("Dropout", _dropped, (), keywords, name or "dropout", frozenset({"shape"}), True).outputs[0]
 
 
-@operation("BatchNormalization")
-def _normalised(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: Any) -> Any:
-    factor = ops.rsqrt(ops.add(variance, epsilon))
-    factor = factor if scale is None else ops.multiply(factor, scale)
-    shift = ops.multiply(ops.negative(mean), factor)
-    return ops.add(ops.multiply(x, factor), shift if offset is None else ops.add(offset, shift))
-
-
+@operation("BatchNormalization", default="batchnorm")
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: float,
-    name: str | None = None,
+    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any
 ) -> Any:
     """``scale * (x - mean) / sqrt(variance + epsilon) + offset``.
 
@@ -406,7 +376,10 @@ def batch_normalization(
     ...     print(session.run(tf.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, None, None, 0.0)))
     [-1.  1.]
     """
-    return _normalised(x, mean, variance, offset, scale, variance_epsilon, name=name or "batchnorm")
+    factor = ops.rsqrt(ops.add(variance, variance_epsilon))
+    factor = factor if scale is None else ops.multiply(factor, scale)
+    shift = ops.multiply(ops.negative(mean), factor)
+    return ops.add(ops.multiply(x, factor), shift if offset is None else ops.add(offset, shift))
 
 
 def batch_norm_with_global_normalization(
@@ -425,15 +398,8 @@ def batch_norm_with_global_normalization(
     )
 
 
-@operation("L2Normalize")
-def _l2_normalize(x: Any, axis: Number, epsilon: Any) -> Any:
-    total = ops.sum(ops.square(x), axis_of(axis), True)
-    return ops.multiply(x, ops.rsqrt(ops.maximum(total, epsilon)))
-
-
-def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
-) -> Any:
+@operation("L2Normalize", older={"dim": "axis"})
+def l2_normalize(x: Any, axis: Number = None, epsilon: Any = 1e-12) -> Any:
     """``x`` over its norm along ``axis``.
 
     >>> import twofold.static as tf
@@ -441,16 +407,12 @@ def l2_normalize(
     ...     print(session.run(tf.nn.l2_normalize([3.0, 4.0], 0)))
     [0.6 0.8]
     """
-    return _l2_normalize(x, dim if axis is None else axis, epsilon, name=name)
+    total = ops.sum(ops.square(x), axis_of(axis), True)
+    return ops.multiply(x, ops.rsqrt(ops.maximum(total, epsilon)))
 
 
 @operation("InTopK")
-def _in_top_k(predictions: Any, targets: Any, k: Number) -> Any:
-    wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
-    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))
-
-
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
+def in_top_k(predictions: Any, targets: Alone, k: Number) -> Any:
     """Whether the score at each target is among the ``k`` largest of its row.
 
     >>> import twofold.static as tf
@@ -458,7 +420,8 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     ...     print(session.run(tf.nn.in_top_k([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]], [2, 0], 2)))
     [ True False]
     """
-    return _in_top_k(predictions, _indices(targets), k, name=name)
+    wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
+    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:

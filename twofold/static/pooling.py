@@ -166,21 +166,9 @@ average_pooling2d = _layer("average_pooling2d", _avg_pool, 2, "The mean over eac
 average_pooling3d = _layer("average_pooling3d", _avg_pool, 3, "The mean over each window of volumes.")
 
 
-@operation("LRN")
-def _lrn(input: Any, radius: Number, bias: Any, alpha: Any, beta: Any) -> Any:
-    size = 2 * whole(radius) + 1
-    value = ops.movedim(input, -1, 1)
-    made = apply("local_response_norm", value, ops.multiply(alpha, float(size)), beta, bias, attrs=(size,))
-    return ops.movedim(made, 1, -1)
-
-
+@operation("LRN", default="LRN")
 def local_response_normalization(
-    input: Any,
-    depth_radius: int = 5,
-    bias: float = 1.0,
-    alpha: float = 1.0,
-    beta: float = 0.5,
-    name: str | None = None,
+    input: Any, depth_radius: Number = 5, bias: Any = 1.0, alpha: Any = 1.0, beta: Any = 0.5
 ) -> Any:
     """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``.
 
@@ -189,7 +177,10 @@ def local_response_normalization(
     ...     print(tf.nn.local_response_normalization(tf.zeros([1, 4, 4, 3])).shape)
     (1, 4, 4, 3)
     """
-    return _lrn(input, depth_radius, bias, alpha, beta, name=name or "LRN")
+    size = 2 * whole(depth_radius) + 1
+    value = ops.movedim(input, -1, 1)
+    made = apply("local_response_norm", value, ops.multiply(alpha, float(size)), beta, bias, attrs=(size,))
+    return ops.movedim(made, 1, -1)
 
 
 lrn = local_response_normalization
@@ -233,7 +224,7 @@ def pool(
     )
 
 
-@operation("MaxPoolWithArgmax", several=True)
+@operation("MaxPoolWithArgmax", several=list)
 def _with_places(input: Any, size: Number, steps: Number, same: Number) -> Any:
     (high, wide), (down, right) = (tuple(int(n) for n in numbers(value))[1:3] for value in (size, steps))
     value = ops.movedim(input, -1, 1)

@@ -10,8 +10,8 @@ import numpy
 from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
-from twofold.static.array import _indices
 from twofold.static.define import (
+    Alone,
     Number,
     Tensors,
     as_dtype,
@@ -60,7 +60,9 @@ def reverse_sequence(
     if time is None:
         raise ValueError("reverse_sequence: seq_axis is not given. Say along which axis the steps lie.")
     given = convert_to_tensor(input)
-    return _reverse_sequence(given, _indices(seq_lengths), time, 0 if batch is None else batch, name=name)
+    return _reverse_sequence(
+        given, convert_to_tensor(seq_lengths), time, 0 if batch is None else batch, name=name
+    )
 
 
 def _with_last(data_format: Any, change: Callable[[Any], Any], images: Any) -> Any:
@@ -288,7 +290,7 @@ def invert_permutation(x: Any) -> Any:
     return ops.cast(ops.sort(x, -1, False, True)[1], x.dtype)
 
 
-@operation("Meshgrid", several=True)
+@operation("Meshgrid", several=list)
 def _meshgrid(values: Tensors, indexing: Number) -> Any:
     return list(ops.meshgrid(*[ops.reshape(value, (-1,)) for value in values], indexing=indexing))
 
@@ -307,14 +309,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 
 @operation("BatchGather")
-def _batch_gather(params: Any, indices: Any) -> Any:
-    last = indices.ndim - 1
-    rest = params.shape[last + 1 :]
-    places = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
-    return ops.take_along_dim(params, ops.broadcast_to(places, (*indices.shape, *rest)), last)
-
-
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+def batch_gather(params: Any, indices: Alone) -> Any:
     """For each batch, the slices of ``params`` along the last axis of ``indices`` by number.
 
     >>> import twofold.static as tf
@@ -323,7 +318,10 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     [[2]
      [3]]
     """
-    return _batch_gather(params, _indices(indices), name=name)
+    last = indices.ndim - 1
+    rest = params.shape[last + 1 :]
+    places = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
+    return ops.take_along_dim(params, ops.broadcast_to(places, (*indices.shape, *rest)), last)
 
 
 @operation("UnravelIndex")

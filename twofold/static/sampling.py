@@ -15,7 +15,6 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import array, filled, math, nn
-from twofold.static.array import _indices
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
@@ -96,7 +95,7 @@ def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str
             found, tries = drawn.sample(random, num_sampled, unique)
             return [found, *[drawn.expected(k, tries, unique) for k in (classes, found)]]
 
-        labels = math.cast(_indices(true_classes), int64)
+        labels = math.cast(convert_to_tensor(true_classes), int64)
         rows = labels.type_.shape[0]
         sizes = [(num_sampled,), (rows if rows >= 0 else None, num_true), (num_sampled,)]
         results = list(zip((int64, float32, float32), sizes))
@@ -117,7 +116,7 @@ log_uniform_candidate_sampler = _sampler(
 uniform_candidate_sampler = _sampler("uniform_candidate_sampler", _uniform, "all equally probable")
 
 
-@operation("SampledLogits", several=True)
+@operation("SampledLogits", several=list)
 def _true_and_sampled(
     inputs: Any, weights: Any, biases: Any, labels: Any, sampled: Any, expected: Any, also: Any, hides: Any
 ) -> Any:
@@ -154,7 +153,7 @@ def _logits(
             what = f"weights in {len(weights)} parts"
             raise failed(called, ArgumentError(what, "Give one table."))
         (weights,) = weights
-    numbers = math.cast(_indices(labels), int64)
+    numbers = math.cast(convert_to_tensor(labels), int64)
     if numbers.type_.ndim == 1:
         numbers = array.expand_dims(numbers, -1)
     sample = sampled or log_uniform_candidate_sampler(numbers, true, wanted, True, classes, seed)

@@ -7,7 +7,6 @@ from typing import Any
 
 from twofold.dtypes import DType, int64
 from twofold.ops.base import ops
-from twofold.static.array import _indices
 from twofold.static.define import (
     Number,
     convert_to_tensor,
@@ -87,7 +86,7 @@ def _unsorted(how: str) -> Callable[..., Any]:
         return combine(data, segment_ids, whole(num_segments))
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-        return body(convert_to_tensor(data), _indices(segment_ids), num_segments, name=name)
+        return body(convert_to_tensor(data), convert_to_tensor(segment_ids), num_segments, name=name)
 
     function.__name__ = function.__qualname__ = f"unsorted_segment_{how}"
     function.__doc__ = _declared(
@@ -108,7 +107,7 @@ def _sorted(how: str) -> Callable[..., Any]:
         return ops.where(ops.greater(_members(data, segment_ids, count), 0), found, 1 if how == "prod" else 0)
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-        ids = _indices(segment_ids)
+        ids = convert_to_tensor(segment_ids)
         return body(convert_to_tensor(data), ids, count_up_to([ids]), name=name)
 
     function.__name__ = function.__qualname__ = f"segment_{how}"
@@ -147,7 +146,7 @@ def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
         data = convert_to_tensor(tensor)
-        return body(data, _indices(indices), convert_to_tensor(updates, data.dtype), name=name)
+        return body(data, convert_to_tensor(indices), convert_to_tensor(updates, data.dtype), name=name)
 
     function.__name__ = function.__qualname__ = type
     text = f"``tensor`` with the slices of ``updates`` {words} the positions ``indices``."
@@ -171,9 +170,9 @@ def _sparse(how: str, type: str) -> Callable[..., Any]:
     def function(
         data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
     ) -> Any:
-        ids = _indices(segment_ids)
+        ids = convert_to_tensor(segment_ids)
         count = count_up_to([ids]) if num_segments is None else num_segments
-        return body(convert_to_tensor(data), _indices(indices), ids, count, name=name)
+        return body(convert_to_tensor(data), convert_to_tensor(indices), ids, count, name=name)
 
     function.__name__ = function.__qualname__ = f"sparse_segment_{how}"
     text = f"The {_WORDS[how]} of the slices of ``data`` at ``indices`` by segment."

@@ -14,9 +14,11 @@ from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
-from twofold.static.array import _indices, _where, gather, reshape
+from twofold.static.array import _where, gather, reshape
 from twofold.static.control import name_scope
 from twofold.static.define import (
+    Alone,
+    Dtype,
     Number,
     Tensors,
     as_dtype,
@@ -197,18 +199,14 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])))
     [10 20 30]
     """
-    places = [_indices(part) for part in indices]
+    places = [convert_to_tensor(part) for part in indices]
     values = [convert_to_tensor(part) for part in data]
     return _stitched(places, values, count_up_to(places), values[0].dtype, name=name)
 
 
+@operation("CountNonzero", name_at=4, older={"keep_dims": "keepdims"})
 def count_nonzero(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    dtype: Any = int64,
-    name: str | None = None,
-    keep_dims: bool | None = None,
+    input_tensor: Alone, axis: Number = None, keepdims: Number = None, dtype: Dtype = int64
 ) -> Any:
     """How many elements are not zero along ``axis``.
 
@@ -217,15 +215,9 @@ def count_nonzero(
     ...     print(session.run(tf.count_nonzero([[0, 2], [3, 4]], axis=0)))
     [1 2]
     """
-    from_axes = bool(keep_dims if keepdims is None else keepdims)
-    return _count_nonzero(convert_to_tensor(input_tensor), axis, from_axes, as_dtype(dtype), name=name)
-
-
-@operation("CountNonzero")
-def _count_nonzero(x: Any, axis: Number, keepdims: Number, dtype: Any) -> Any:
     found = numbers(axis)
-    axes = tuple(range(x.ndim)) if found is None else found
-    counted = ops.sum(ops.cast(ops.not_equal(x, 0), int64), axes, bool(keepdims))
+    axes = tuple(range(input_tensor.ndim)) if found is None else found
+    counted = ops.sum(ops.cast(ops.not_equal(input_tensor, 0), int64), axes, bool(keepdims))
     return ops.cast(counted, dtype)
 
 
@@ -245,7 +237,7 @@ def confusion_matrix(
     [[1 0]
      [1 1]]
     """
-    given = [_indices(labels), _indices(predictions)]
+    given = [convert_to_tensor(labels), convert_to_tensor(predictions)]
     count = count_up_to(given) if num_classes is None else num_classes
     weight = 1 if weights is None else convert_to_tensor(weights)
     return _confusion(*given, weight, count, as_dtype(dtype), name=name or "confusion_matrix")
@@ -276,7 +268,7 @@ def bincount(
     ...     print(session.run(tf.bincount([0, 2, 2])))
     [1 0 2]
     """
-    given = _indices(arr)
+    given = convert_to_tensor(arr)
     limits = {"minlength": minlength, "maxlength": maxlength}
     kind = as_dtype(dtype) if weights is None else convert_to_tensor(weights).dtype
     size = define(

@@ -335,7 +335,7 @@ def _order(indices: Any, shape: Number) -> Any:
     return ops.sort(flat_places(indices, sizes(shape)), 0, False, True)[1]
 
 
-@operation("SparseReshape", several=True)
+@operation("SparseReshape", several=list)
 def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
     old, new = sizes(shape), list(sizes(wanted))
     if -1 in new:

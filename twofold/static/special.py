@@ -11,8 +11,9 @@ from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.control import Assert, control_dependencies
 from twofold.static.define import (
+    Alone,
+    Dtype,
     Number,
-    as_dtype,
     axis_of,
     convert_to_tensor,
     full_of,
@@ -85,11 +86,7 @@ def complex(real: Any, imag: Any) -> Any:
 
 
 @operation("Bitcast")
-def _bitcast(input: Any, dtype: Any) -> Any:
-    return ops.bitcast(input, dtype)
-
-
-def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
+def bitcast(input: Any, type: Dtype) -> Any:
     """The same bits read as another dtype of the same size.
 
     >>> import twofold.static as tf
@@ -97,11 +94,18 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     ...     print(session.run(tf.bitcast([1.0], tf.int32)))
     [1065353216]
     """
-    return _bitcast(input, as_dtype(type), name=name)
+    return ops.bitcast(input, type)
 
 
-@operation("SaturateCast")
-def _saturated(value: Any, dtype: Any) -> Any:
+@operation("SaturateCast", default="saturate_cast")
+def saturate_cast(value: Alone, dtype: Dtype) -> Any:
+    """``value`` in another dtype, limited to what that can hold.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.saturate_cast([-1.0, 300.0], tf.uint8)))
+    [  0 255]
+    """
     low, high = limits_of(dtype)
     first, last = limits_of(value.dtype)
     # the largest float that is not above a limit that it cannot hold itself
@@ -110,17 +114,6 @@ def _saturated(value: Any, dtype: Any) -> Any:
         inside = ops.clamp(wide, float(low), float(high) if high < 2**53 else float(high // 1024 * 1024))
         return ops.cast(inside, dtype)
     return ops.cast(ops.clamp(value, max(low, first), min(high, last)), dtype)
-
-
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
-    """``value`` in another dtype, limited to what that can hold.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.saturate_cast([-1.0, 300.0], tf.uint8)))
-    [  0 255]
-    """
-    return _saturated(convert_to_tensor(value), as_dtype(dtype), name=name or "saturate_cast")
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
@@ -147,7 +140,14 @@ def lbeta(x: Any) -> Any:
 
 
 @operation("CumulativeLogsumexp")
-def _cumulative_logsumexp(x: Any, axis: Number, exclusive: Number, reverse: Number) -> Any:
+def cumulative_logsumexp(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
+    """The logarithms of cumulative sums of exponentials along ``axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.cumulative_logsumexp([0.0, 0.0])))
+    [0.        0.6931472]
+    """
     place = int(axis_of(axis)) % x.ndim
     given = ops.flip(x, (place,)) if reverse else x
     made = ops.logcumsumexp(given, place)
@@ -156,19 +156,6 @@ def _cumulative_logsumexp(x: Any, axis: Number, exclusive: Number, reverse: Numb
         first = full_of(-float("inf"), shape, x.dtype, x)
         made = ops.concat([first, ops.narrow(made, place, 0, x.shape[place] - 1)], place)
     return ops.flip(made, (place,)) if reverse else made
-
-
-def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Any:
-    """The logarithms of cumulative sums of exponentials along ``axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.cumulative_logsumexp([0.0, 0.0])))
-    [0.        0.6931472]
-    """
-    return _cumulative_logsumexp(x, axis, exclusive, reverse, name=name)
 
 
 def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
@@ -237,11 +224,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @operation("BroadcastArgs")
-def _broadcast_args(x: Number, y: Number) -> Any:
-    return numpy.array(numpy.broadcast_shapes(sizes(x), sizes(y)), numpy.int32)
-
-
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Any:
+def broadcast_dynamic_shape(shape_x: Number, shape_y: Number) -> Any:
     """``broadcast_static_shape`` of shapes that are known when the graph runs.
 
     >>> import twofold.static as tf
@@ -249,7 +232,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None)
     ...     print(session.run(tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([3]))))
     [2 3]
     """
-    return _broadcast_args(shape_x, shape_y, name=name)
+    return numpy.array(numpy.broadcast_shapes(sizes(shape_x), sizes(shape_y)), numpy.int32)
 
 
 def make_template(

@@ -7,7 +7,6 @@ from typing import Any
 
 from twofold.dtypes import int64
 from twofold.ops.base import ops
-from twofold.static.array import _indices
 from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import declared as _declared
 from twofold.static.positions import scattered
@@ -50,7 +49,7 @@ def _rows(name: str, type: str, body: Callable[[Any, Any, Any], Any], words: str
     ) -> Any:
         variable = variable_of(ref)
         values = convert_to_tensor(updates, variable.dtype)
-        places = convert_to_tensor(_indices(indices))
+        places = convert_to_tensor(indices)
         return update(type, [variable], body, [places, values], {}, name).outputs[0]
 
     function.__name__ = function.__qualname__ = name
