@@ -187,3 +187,36 @@ def test_an_image_that_has_the_dtype_has_the_given_name():
     assert tf.image.convert_image_dtype(image, tf.float32, name="same").name == "same:0"
     assert tf.image.convert_image_dtype(image, tf.float32).name == "Identity:0"
     assert tf.image.convert_image_dtype(image, tf.uint8, name="other").name.startswith("other")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tf.shape(x, "mine"),
+        lambda x: tf.transpose(x, [1, 0], "mine"),
+        lambda x: tf.expand_dims(x, 0, "mine"),
+        lambda x: tf.cast(x, tf.int32, "mine"),
+        lambda x: tf.argmax(x, 1, "mine"),
+        lambda x: tf.reduce_sum(x, 1, True, "mine"),
+        lambda x: tf.nn.softmax(x, 1, "mine"),
+        lambda x: tf.nn.relu(x, "mine"),
+        lambda x: tf.norm(x, "euclidean", 1, None, "mine"),
+    ],
+)  # fmt: skip
+def test_a_name_stands_where_tensorflow_has_it(make):
+    assert make(tf.zeros([2, 3])).name == "mine:0"
+
+
+def test_former_names_of_parameters():
+    x = tf.constant([[1.0, 3.0], [2.0, 5.0]])
+    with tf.Session() as session:
+        assert session.run(tf.reduce_max(x, reduction_indices=1, keep_dims=True)).tolist() == [[3.0], [5.0]]
+        assert session.run(tf.argmax(x, dimension=0)).tolist() == [1, 1]
+        assert session.run(tf.expand_dims(x, dim=0)).shape == (1, 2, 2)
+        assert session.run(tf.nn.l2_normalize([[3.0], [4.0]], dim=0)).ravel().tolist() == pytest.approx(
+            [0.6, 0.8]
+        )
+        # the present name counts where both are given
+        assert session.run(tf.squeeze([[[1]], [[2]]], axis=1, squeeze_dims=2)).shape == (2, 1)
+    with pytest.raises(TypeError, match="dims"):
+        tf.reduce_max(x, dims=1)

@@ -1,16 +1,16 @@
 """Declaring operations: from a body written for concrete values to a function with TensorFlow's conventions.
 
-``@operation("MatMul")`` makes the public function of a body. The body's parameters without annotation
-``Number`` are tensors: arrays, lists and numbers given for them become tensors of the first tensor's dtype.
-Parameters annotated ``Number`` are shapes, axes and the like: the body must know their numbers, which may come
-from constants, from ``tf.shape`` or, at some cost, from any other tensor.
+``@operation("MatMul")`` makes the public function of a body. Parameters annotated ``Any`` are tensors: arrays, lists
+and numbers given for them become tensors of the first tensor's dtype. Parameters annotated ``Number`` are shapes, axes
+and the like: the body must know their numbers, which may come from constants, from ``tf.shape`` or, at some cost, from
+any other tensor.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -370,47 +370,52 @@ def operation(
     formerly = dict(older or {})
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(body)
-        parameters = signature.parameters
+        parameters = inspect.signature(body).parameters
         host = frozenset(key for key, parameter in parameters.items() if parameter.annotation == "Number")
-        public = [
-            inspect.Parameter(key, _BY_NAME_TOO, default=parameter.default, annotation=Any)
-            for key, parameter in parameters.items()
-        ]
-        public.insert(len(public) if name_at is None else name_at, _NAME_PARAMETER)
-        public += [inspect.Parameter(key, _BY_NAME_TOO, default=None, annotation=Any) for key in formerly]
-        own = signature.replace(parameters=public)
+        public = _public_signature(body, name_at, formerly)
 
         @functools.wraps(body)
         def function(*args: Any, **kwargs: Any) -> Any:
             if local.replaying or any(isinstance(value, Node) for value in args):
                 kwargs.pop("name", None)
                 return body(*args, **kwargs)
-            given = own.bind(*args, **kwargs).arguments
+            given = public.bind(*args, **kwargs).arguments
             name = given.pop("name", None)
             for old, new in formerly.items():
                 value = given.pop(old, None)
                 if value is not None and given.get(new) is None:
                     given[new] = value
-            beside = [value for key, value in given.items() if parameters[key].annotation not in _APART]
-            dtype = _first_dtype(beside)
-            keywords = {
-                key: _converted(value, dtype, parameters[key].annotation) for key, value in given.items()
-            }
-            if "dtype" not in keywords and not any(
-                is_tensor_like(v) or _holds_tensor(v) for k, v in keywords.items() if k not in host
-            ):
-                keywords = {
-                    k: constant(v) if k not in host and isinstance(v, (bool, int, float)) else v
-                    for k, v in keywords.items()
-                }
-            made = define(type, body, (), keywords, name or default, host, draws)
+            made = define(type, body, (), _all_converted(given, parameters), name or default, host, draws)
             return several(made.outputs) if several else made.outputs[0]
 
-        function.__signature__ = own  # type: ignore[attr-defined]
+        function.__signature__ = public  # type: ignore[attr-defined]
         return function
 
     return decorate
+
+
+def _public_signature(
+    body: Callable[..., Any], name_at: int | None, older: Iterable[str]
+) -> inspect.Signature:
+    """That of the function that declares operations of a body."""
+    signature = inspect.signature(body)
+    public = [parameter.replace(annotation=Any) for parameter in signature.parameters.values()]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    name, *former = [inspect.Parameter(key, kind, default=None, annotation=Any) for key in ("name", *older)]
+    public.insert(len(public) if name_at is None else name_at, name)
+    return signature.replace(parameters=[*public, *former])
+
+
+def _all_converted(given: Mapping[str, Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """The arguments of a body; where no tensor tells the dtype, its numbers are constants."""
+    kinds = {key: parameters[key].annotation for key in given}
+    dtype = _first_dtype([value for key, value in given.items() if kinds[key] not in _APART])
+    found = {key: _converted(value, dtype, kinds[key]) for key, value in given.items()}
+    values = {key: value for key, value in found.items() if kinds[key] != "Number"}
+    if "dtype" not in found and not any(is_tensor_like(v) or _holds_tensor(v) for v in values.values()):
+        numbers = {key: constant(v) for key, v in values.items() if isinstance(v, (bool, int, float))}
+        found.update(numbers)
+    return found
 
 
 def _converted(value: Any, dtype: DType | None, kind: Any) -> Any:
@@ -437,8 +442,6 @@ Dtype = Any
 """Annotation of a parameter that is a dtype, or None."""
 
 _APART = ("Number", "Alone", "Dtype")
-_BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD
-_NAME_PARAMETER = inspect.Parameter("name", _BY_NAME_TOO, default=None, annotation=Any)
 
 
 def numbers(value: Any) -> Any:
