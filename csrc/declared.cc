@@ -15,7 +15,7 @@ PyObject* declaration_listener = nullptr;
 namespace {
 
 uint64_t next_order = 0;
-thread_local uint32_t forced_location = 0;
+thread_local uint32_t forced = 0;
 
 ValueRef declared_value(Type* type) {
   ValueRef value(new_value(type));
@@ -98,6 +98,7 @@ bool Specialiser::place_leaf(Value* value, Type* type) {
     flows_.insert(value);
   }
   LeafSource source;
+  source.location = value->location;
   for (size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].get() == value) source.input = static_cast<int32_t>(k);
   }
@@ -289,9 +290,16 @@ size_t Specialisation::memory() const {
   return sizeof *this + memory_of(types) + memory_of(provenance) + memory_of(entry_source) + memory_of(sources) + memory_of(outputs);
 }
 
-uint32_t declare_at_location(uint32_t location) { return std::exchange(forced_location, location); }
+RunProvenance Specialisation::run_provenance() const {
+  constexpr auto location = [](const void* leaves, size_t leaf) { return static_cast<const LeafSource*>(leaves)[leaf].location; };
+  return {provenance.data(), entry_source.data(), sources.data(), location};
+}
 
-uint32_t declaring_location() { return forced_location ? forced_location : capture_location(); }
+uint32_t declare_at_location(uint32_t location) { return std::exchange(forced, location); }
+
+uint32_t declaring_location() { return forced ? forced : capture_location(); }
+
+uint32_t forced_location() { return forced; }
 
 bool is_symbolic(const Value* value) { return value->declared != nullptr; }
 

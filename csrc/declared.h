@@ -13,6 +13,7 @@ namespace twofold {
 struct LeafSource {
   int32_t input = -1;   // number of the function's input, or -1
   Leaf captured;        // a bound value or scalar that the graph refers to
+  uint32_t location = 0;  // where it was declared
 };
 
 // Where an output comes from: a result of the executable, or an input or bound value handed through.
@@ -32,6 +33,7 @@ struct Specialisation {
   uint64_t used = 0;  // when, see next_use
 
   size_t memory() const;
+  RunProvenance run_provenance() const;
 };
 
 // A trace as a function: of inputs, and of what it refers to beside them.
@@ -58,6 +60,8 @@ ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t grou
 uint32_t declare_at_location(uint32_t location);
 // The location of a declaration made now.
 uint32_t declaring_location();
+// The location that declarations of this thread are placed at, or 0: where they are made.
+uint32_t forced_location();
 // A Python callable that sees every tensor declared by a call, or null.
 extern PyObject* declaration_listener;
 

@@ -2,10 +2,12 @@
 
 #include "executable.h"
 
+#include <cstring>
 #include <new>
 
 #include "batch_run.h"
 #include "cache.h"
+#include "declared.h"
 #include "guard.h"
 #include "out_of_memory.h"
 #include "owned.h"
@@ -26,21 +28,22 @@ const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace
 
-void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, Provenance provenance) {
+void raise_kernel_error(const Program& program, const KernelError& error, const FailedCall& call) {
+  const Signature* called = call.called;
   size_t count = called ? called->inputs.size() : 0;
   PyObject* labels = program.labels;
   if (!labels && called && !(labels = labels_of(const_cast<Signature*>(called)))) return;
-  PyObject* types = PyTuple_New(static_cast<Py_ssize_t>(count));
+  const Owned types(PyTuple_New(static_cast<Py_ssize_t>(count)));
   for (size_t i = 0; types && i < count; ++i) {
-    PyTuple_SET_ITEM(types, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
+    PyTuple_SET_ITEM(types.object, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
   }
-  PyObject* result = PyObject_CallFunction(hooks.kernel_error, "OiLsION", labels ? labels : Py_None,
-                                           static_cast<int>(error.label), static_cast<long long>(error.code),
-                                           provenance_text(provenance).c_str(), provenance.origin(),
-                                           called ? called->operation->python : Py_None, types);
-  if (!result) return;
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result)), result);
-  Py_DECREF(result);
+  if (!types) return;
+  const Owned result(PyObject_CallFunction(hooks.kernel_error, "OiLs(II)OOO", labels ? labels : Py_None, static_cast<int>(error.label),
+                                           static_cast<long long>(error.code), provenance_text(call.provenance).c_str(),
+                                           call.provenance.origin(), call.provenance.forward ? call.provenance.location : 0,
+                                           called ? called->operation->python : Py_None, types.object,
+                                           call.operands ? call.operands : Py_None));
+  if (result) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result.object)), result.object);
 }
 
 namespace {
@@ -48,16 +51,47 @@ namespace {
 bool is_worded_error() { return PyErr_ExceptionMatches(hooks.error_class) != 0; }
 
 // Replaces the error that a host function raised on purpose by one that tells the user's line.
-void locate_host_error(Provenance provenance) {
+void locate_host_error(const FailedCall& call) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject* located = PyObject_CallFunction(hooks.host_error, "Os", value, provenance_text(provenance).c_str());
-  if (located) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located)), located);
-  Py_XDECREF(located);
+  const Owned located(PyObject_CallFunction(hooks.host_error, "Os(II)O", value, provenance_text(call.provenance).c_str(),
+                                            call.provenance.origin(), call.provenance.forward ? call.provenance.location : 0,
+                                            call.operands ? call.operands : Py_None));
+  if (located) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located.object)), located.object);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(traceback);
+}
+
+// The values that an entry is called on, as tensors that stand where they were made, and as Python numbers; a new reference,
+// or null without an error where there is no memory for them.
+PyObject* operands_of(const Trace& trace, const Entry& entry, void* const* pointers, RunProvenance provenance) try {
+  Owned tuple(PyTuple_New(static_cast<Py_ssize_t>(entry.count)));
+  for (uint32_t k = 0; tuple && k < entry.count; ++k) {
+    const Ref ref = trace.inputs(entry)[k];
+    Type* type = trace.type_of_ref(ref);
+    PyObject* item;
+    if (type->weak && ref < 0 && type->nbytes == static_cast<int64_t>(sizeof(uint64_t))) {
+      uint64_t bits;
+      std::memcpy(&bits, pointers[k], sizeof bits);
+      item = scalar_object(type, bits);
+    } else {
+      ValueRef value(new_value(type));
+      value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
+      std::memcpy(value->buffer->data, pointers[k], static_cast<size_t>(type->nbytes));
+      value->location = ref >= 0 ? provenance[static_cast<size_t>(ref)].origin() : provenance.leaf_location(provenance.leaves, static_cast<size_t>(~ref));
+      item = wrap(std::move(value));
+    }
+    if (!item) break;
+    PyTuple_SET_ITEM(tuple.object, static_cast<Py_ssize_t>(k), item);
+  }
+  if (!PyErr_Occurred()) return Py_XNewRef(tuple.object);
+  PyErr_Clear();
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  PyErr_Clear();
+  return nullptr;
 }
 
 // A compile that the code generator refuses fails again and again; anything else comes from a signal's handler.
@@ -342,7 +376,8 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
         program->run(pointers.data(), &output, interrupts);
         values[i] = std::move(result);
       } catch (const KernelError& found) {
-        raise_kernel_error(*program, found, entry.signature, provenance[i]);
+        const Owned operands(operands_of(trace, entry, pointers.data(), provenance));
+        raise_kernel_error(*program, found, {entry.signature, provenance[i], operands.object});
         error.keep();
       } catch (const OutOfMemory& missing) {
         const Type* type = entry.signature->output;
@@ -352,7 +387,11 @@ bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& ou
         return false;
       } catch (const PythonError&) {
         if (interrupts.raised() || !is_worded_error()) return false;
-        locate_host_error(provenance[i]);
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        const Owned operands(operands_of(trace, entry, pointers.data(), provenance));
+        PyErr_Restore(type, value, traceback);
+        locate_host_error({entry.signature, provenance[i], operands.object});
         error.keep();
       }
     }

@@ -31,6 +31,8 @@ extern Settings settings;
 struct RunProvenance {
   const Provenance* entries;  // of that trace
   const int32_t* source;      // canonical entry -> entry of that trace
+  const void* leaves;         // what leaf_location reads
+  uint32_t (*leaf_location)(const void* leaves, size_t leaf);  // of a canonical leaf; asked for when an error is worded
   Provenance operator[](size_t entry) const { return entries[source[entry]]; }
 };
 
@@ -90,8 +92,14 @@ constexpr const char* kExecutableCapsule = "twofold.executable";
 PyObject* executable_capsule(ExecutableRef executable);
 // The one executable of this canonical trace.
 ExecutableRef executable_of(CanonicalTrace canonical);
+// The call that failed: what was called, where, and a tuple of the values it was called on.
+struct FailedCall {
+  const Signature* called = nullptr;
+  Provenance provenance = {};
+  PyObject* operands = nullptr;
+};
 // Sets the Python error for a kernel's error code.
-void raise_kernel_error(const Program& program, const KernelError& error, const Signature* called, Provenance provenance);
+void raise_kernel_error(const Program& program, const KernelError& error, const FailedCall& call);
 void clear_executables();
 
 }  // namespace twofold

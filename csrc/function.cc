@@ -174,7 +174,7 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
                                             : &source.captured.scalar;
     }
     Interrupts interrupts;
-    if (!executable->run(pointers, nullptr, results, {s->provenance.data(), s->entry_source.data()}, interrupts)) return false;
+    if (!executable->run(pointers, nullptr, results, s->run_provenance(), interrupts)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
   for (const OutputSource& source : s->outputs) {
@@ -306,7 +306,7 @@ PyObject* prepare(PyObject* self, PyObject* tuple) {
   std::shared_ptr<Specialisation> s = specialisation_of(function, [&types](size_t i) { return types[i]; });
   if (!s) return nullptr;
   Interrupts interrupts;
-  if (s->executable && !s->executable->prepare({s->provenance.data(), s->entry_source.data()}, interrupts)) return nullptr;
+  if (s->executable && !s->executable->prepare(s->run_provenance(), interrupts)) return nullptr;
   Py_RETURN_NONE;
 }
 

@@ -12,6 +12,10 @@ void set_error_of_exception();
 // An error that nobody can be told of, as in a deallocator.
 void report_exception();
 
+// Where an error of the package comes back to the user's code: leaves out the frames of the package that raised it, which end
+// at the user's line.
+void trim_traceback() noexcept;
+
 template <auto function>
 struct Guarded;
 
@@ -19,7 +23,13 @@ template <class Result, class... Arguments, Result (*function)(Arguments...)>
 struct Guarded<function> {
   static Result call(Arguments... arguments) {
     try {
-      return function(arguments...);
+      if constexpr (std::is_pointer_v<Result>) {
+        Result result = function(arguments...);
+        if (!result) [[unlikely]] trim_traceback();
+        return result;
+      } else {
+        return function(arguments...);
+      }
     } catch (...) {
       if constexpr (std::is_void_v<Result>) {
         report_exception();

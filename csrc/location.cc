@@ -315,6 +315,8 @@ PyObject* columns_of(uint32_t location) {
 
 }  // namespace
 
+bool is_package_code(PyObject* code) { return number_of(code) == 0; }
+
 void set_package_directory(const char* directory) { package_directory() = directory; }
 
 size_t location_count() { return locations.size(); }
@@ -369,6 +371,16 @@ PyObject* location_frames(uint32_t location) {
     Py_XDECREF(frame);
     Py_XDECREF(file);
     Py_XDECREF(name);
+  }
+  return list;
+}
+
+PyObject* location_codes(uint32_t location) {
+  PyObject* list = PyList_New(0);
+  for (uint32_t at = location < locations.size() ? location : 0; list && at; at = locations[at].parent) {
+    PyObject* pair = Py_BuildValue("OI", code_at(at).object, static_cast<unsigned>(static_cast<uint32_t>(locations[at].site)));
+    if (!pair || PyList_Append(list, pair) < 0) Py_CLEAR(list);
+    Py_XDECREF(pair);
   }
   return list;
 }

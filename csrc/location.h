@@ -32,6 +32,10 @@ std::string location_text(uint32_t location);
 std::string provenance_text(Provenance provenance);
 // [(file, line, (first column, end column) or None, function)], innermost call first; a new reference.
 PyObject* location_frames(uint32_t location);
+// [(code object, instruction offset, or the line where the interpreter gives no offset)], innermost call first; a new reference.
+PyObject* location_codes(uint32_t location);
+// Whether a code object belongs to the package. Needs the interpreter lock.
+bool is_package_code(PyObject* code);
 void set_package_directory(const char* directory);
 size_t location_count();
 

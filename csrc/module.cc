@@ -191,7 +191,7 @@ void run_program(const PyProgram& self, const std::vector<uint64_t>& inputs, con
     Interrupts interrupts;
     self.program->run(from.data(), to.data(), interrupts);
   } catch (const KernelError& error) {
-    raise_kernel_error(*self.program, error, nullptr, {});
+    raise_kernel_error(*self.program, error, {});
     throw nb::python_error();
   } catch (const PythonError&) {
     throw nb::python_error();
@@ -457,6 +457,9 @@ void bind_functions(nb::module_& m) {
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");
   m.def("capture_location", &capture_location);
   m.def("declaring_location", &declaring_location);
+  m.def("location_codes", [](uint32_t location) { return nb::steal(location_codes(location)); }, nb::arg("location"),
+        "(code object, instruction offset) of a location and of its callers, innermost first.");
+  m.def("forced_location", &forced_location, "The location that declarations are placed at, or 0: where they are made.");
   m.def("location_text", &location_text);
   m.def("location_frames", [](uint32_t location) { return nb::steal(location_frames(location)); },
         "[(file, line, columns, function)] of a location, the innermost call first.");

@@ -21,6 +21,18 @@ uint64_t next_history = 0;
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
+// Where the leaves of a run were made.
+struct RunLeaves {
+  const std::vector<int32_t>& source;
+  const std::vector<Leaf>& leaves;
+
+  static uint32_t location(const void* self, size_t leaf) {
+    const auto& run = *static_cast<const RunLeaves*>(self);
+    const Value* value = run.leaves[static_cast<size_t>(run.source[leaf])].value.get();
+    return value ? value->location : 0;
+  }
+};
+
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
                     std::vector<BufferRef>& results, Interrupts& interrupts) try {
   const auto& source = cached.leaf_source;
@@ -46,7 +58,9 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const 
     dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
   }
-  return cached.executable->run(pointers, spare, results, {provenance.data(), cached.entry_source.data()}, interrupts);
+  const RunLeaves lines{source, leaves};
+  return cached.executable->run(pointers, spare, results, {provenance.data(), cached.entry_source.data(), &lines, &RunLeaves::location},
+                                interrupts);
 } catch (...) {
   set_error_of_exception();
   return false;

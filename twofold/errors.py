@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from twofold.tracebacks import ending_here
+
 
 class TwofoldError(Exception):
-    """Base of all errors that Twofold raises on purpose; ``what`` and ``fix`` hold the two halves."""
+    """Base of all errors that Twofold raises on purpose; ``what`` and ``fix`` hold the two halves.
+
+    Its traceback ends at the user's line, below the frames of the package that raised it.
+    """
 
     def __init__(self, what: str, fix: str = "") -> None:
         self.what = what
@@ -19,6 +24,7 @@ class TwofoldError(Exception):
         self.located = False
         self.label: Any = None  # of an error met while running: what was computed
         super().__init__(f"{what}. {fix}" if fix else f"{what}.")
+        self.__traceback__ = ending_here()
 
 
 class ShapeError(TwofoldError, RuntimeError, ValueError):

@@ -180,8 +180,8 @@ MISTAKES = {
     "indexing: run time": (
         IndexError,
         lambda: ones(4, 3)[torch.tensor([0, 7])].numpy(),
-        "index: index 7 is outside an axis of size 4: operand 0 float32[4,3], operand 1 int64[2], at "
-        "here.py:N. Use indices from -4 to 3.",
+        "index: index 7 is outside an axis of size 4: operand 0 float32[4,3] (here.py:N), "
+        "operand 1 int64[2] (here.py:N), at here.py:N. Use indices from -4 to 3.",
     ),
     "assignment: shape": (
         RuntimeError,
@@ -193,8 +193,9 @@ MISTAKES = {
     "assignment: run time": (
         IndexError,
         lambda: written(ones(4, 3), torch.tensor([0, -5])),
-        "index_write: index -5 is outside an axis of size 4: operand 0 float32[4,3], operand 1 weak "
-        "float64[], operand 2 int64[2], at here.py:N. Use indices from -4 to 3.",
+        "index_write: index -5 is outside an axis of size 4: operand 0 float32[4,3] "
+        "(here.py:N), operand 1 0.0, operand 2 int64[2] (here.py:N), at here.py:N. Use "
+        "indices from -4 to 3.",
     ),
     "assignment: mask": (
         RuntimeError,
@@ -211,20 +212,22 @@ MISTAKES = {
     "gather: run time": (
         IndexError,
         lambda: torch.gather(ones(2, 3), 1, torch.full((2, 3), 3)).numpy(),
-        "gather: index 3 is outside an axis of size 3: operand 0 float32[2,3], operand 1 int64[2,3], at "
-        "here.py:N. Use indices from -3 to 2.",
+        "gather: index 3 is outside an axis of size 3: operand 0 float32[2,3] (here.py:N), "
+        "operand 1 int64[2,3] (here.py:N), at here.py:N. Use indices from -3 to 2.",
     ),
     "scatter: run time": (
         IndexError,
         lambda: torch.scatter(ones(2, 3), 1, torch.full((2, 3), -4), ones(2, 3)).numpy(),
-        "scatter: index -4 is outside an axis of size 3: operand 0 float32[2,3], operand 1 int64[2,3], "
-        "operand 2 float32[2,3], at here.py:N. Use indices from -3 to 2.",
+        "scatter: index -4 is outside an axis of size 3: operand 0 float32[2,3] (here.py:N), "
+        "operand 1 int64[2,3] (here.py:N), operand 2 float32[2,3] (here.py:N), at here.py:N. "
+        "Use indices from -3 to 2.",
     ),
     "index_add: run time": (
         IndexError,
         lambda: ones(2, 3).index_add(0, torch.tensor([0, 2]), ones(2, 3)).numpy(),
-        "index_add: index 2 is outside an axis of size 2: operand 0 float32[2,3], operand 1 int64[2], "
-        "operand 2 float32[2,3], at here.py:N. Use indices from -2 to 1.",
+        "index_add: index 2 is outside an axis of size 2: operand 0 float32[2,3] (here.py:N),"
+        " operand 1 int64[2] (here.py:N), operand 2 float32[2,3] (here.py:N), at here.py:N. "
+        "Use indices from -2 to 1.",
     ),
     "index_select: float": (
         TypeError,
@@ -235,20 +238,20 @@ MISTAKES = {
     "take: run time": (
         IndexError,
         lambda: torch.take(ones(2, 3), torch.tensor([6])).numpy(),
-        "index_select: index 6 is outside an axis of size 6: operand 0 float32[6], operand 1 int64[1], "
-        "at here.py:N. Use indices from -6 to 5.",
+        "index_select: index 6 is outside an axis of size 6: operand 0 float32[6] "
+        "(here.py:N), operand 1 int64[1] (here.py:N), at here.py:N. Use indices from -6 to 5.",
     ),
     "embedding: run time": (
         IndexError,
         lambda: F.embedding(torch.tensor([1, 10]), ones(10, 3)).numpy(),
-        "embedding: index 10 is outside a table of 10 rows: operand 0 int64[2], operand 1 float32[10,3],"
-        " at here.py:N. Use indices from 0 to 9.",
+        "embedding: index 10 is outside a table of 10 rows: operand 0 int64[2] (here.py:N), "
+        "operand 1 float32[10,3] (here.py:N), at here.py:N. Use indices from 0 to 9.",
     ),
     "embedding: negative": (
         IndexError,
         lambda: F.embedding(torch.tensor([-1]), ones(10, 3)).numpy(),
-        "embedding: index -1 is outside a table of 10 rows: operand 0 int64[1], operand 1 float32[10,3],"
-        " at here.py:N. Use indices from 0 to 9.",
+        "embedding: index -1 is outside a table of 10 rows: operand 0 int64[1] (here.py:N), "
+        "operand 1 float32[10,3] (here.py:N), at here.py:N. Use indices from 0 to 9.",
     ),
     "embedding: weight": (
         RuntimeError,
@@ -486,9 +489,9 @@ MISTAKES = {
     "loss: class": (
         IndexError,
         lambda: F.cross_entropy(ones(2, 3), torch.tensor([0, 3])).numpy(),
-        "cross_entropy: class 3 does not exist, there are 3 classes: operand 0 float32[2,3], operand 1 "
-        "int64[2], operand 2 weak int64[], operand 3 weak float64[], at here.py:N. Use class numbers "
-        "from 0 to 2, or ignore_index for rows to leave out.",
+        "cross_entropy: class 3 does not exist, there are 3 classes: operand 0 float32[2,3] "
+        "(here.py:N), operand 1 int64[2] (here.py:N), operand 2 -100, operand 3 0.0, at "
+        "here.py:N. Use class numbers from 0 to 2, or ignore_index for rows to leave out.",
     ),
     "loss: shapes": (
         RuntimeError,
@@ -500,9 +503,9 @@ MISTAKES = {
     "loss: nll": (
         IndexError,
         lambda: F.nll_loss(ones(2, 3), torch.tensor([0, -1])).numpy(),
-        "nll_loss: class -1 does not exist, there are 3 classes: operand 0 float32[2,3], operand 1 "
-        "int64[2], operand 2 weak int64[], at here.py:N. Use class numbers from 0 to 2, or ignore_index "
-        "for rows to leave out.",
+        "nll_loss: class -1 does not exist, there are 3 classes: operand 0 float32[2,3] "
+        "(here.py:N), operand 1 int64[2] (here.py:N), operand 2 -100, at here.py:N. Use class"
+        " numbers from 0 to 2, or ignore_index for rows to leave out.",
     ),
     "loss: mse": (
         RuntimeError,
@@ -526,8 +529,9 @@ MISTAKES = {
     "one_hot": (
         IndexError,
         lambda: F.one_hot(torch.tensor([0, 5]), 3).numpy(),
-        "one_hot: class 5 does not exist, there are 3 classes: operand 0 int64[2], at here.py:N. Use "
-        "class numbers from 0 to 2, or ignore_index for rows to leave out.",
+        "one_hot: class 5 does not exist, there are 3 classes: operand 0 int64[2] "
+        "(here.py:N), at here.py:N. Use class numbers from 0 to 2, or ignore_index for rows "
+        "to leave out.",
     ),
     "softmax axis": (
         IndexError,

@@ -50,7 +50,7 @@ MISTAKES = {
         lambda: torch.istft(
             torch.ones(3, 2, dtype=torch.complex64), 4, 4, window=torch.tensor([0.0, 1, 1, 1])
         ),
-        "istft: no window covers element 2 of the signal: window float32[1,4], at here.py:N. "
+        "istft: no window covers element 2 of the signal: window float32[1,4] (here.py:N), at here.py:N. "
         "Use a window without zeros at its ends, or a smaller hop_length.",
     ),
     "axis": (

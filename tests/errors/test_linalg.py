@@ -80,31 +80,34 @@ MISTAKES = {
     "singular": (
         LinAlgError,
         lambda: torch.linalg.inv(torch.ones(2, 2)),
-        "linalg.inv: the matrix is singular: pivot 2 of its LU factorisation is 0: A float32[2,2], "
+        "linalg.inv: the matrix is singular: pivot 2 of its LU factorisation is 0: A float32[2,2] (here.py:N), "
         f"{WHERE}. Use linalg.pinv or linalg.lstsq, or add a small multiple of the identity.",
     ),
     "singular in a batch": (
         LinAlgError,
         lambda: torch.linalg.solve(torch.stack([torch.eye(2), torch.ones(2, 2)]), torch.ones(2, 2)),
-        "linalg.solve: batch element 1 is singular: pivot 2 of its LU factorisation is 0: A float32[2,2,2], "
-        f"B float32[2,2,1], {WHERE}. Use linalg.pinv or linalg.lstsq, or add a small multiple of the identity.",
+        "linalg.solve: batch element 1 is singular: pivot 2 of its LU factorisation is 0: "
+        "A float32[2,2,2] (here.py:N), "
+        f"B float32[2,2,1] (here.py:N), {WHERE}. Use linalg.pinv or linalg.lstsq, or add a small multiple of "
+        "the identity.",
     ),
     "not positive definite": (
         LinAlgError,
         lambda: torch.linalg.cholesky(torch.diag(torch.tensor([1.0, -1.0]))),
         "linalg.cholesky: the matrix is not positive definite: its leading minor of order 2 is not: "
-        f"A float32[2,2], {WHERE}. Add a small multiple of the identity, or use linalg.cholesky_ex and look at info.",
+        f"A float32[2,2] (here.py:N), {WHERE}. Add a small multiple of the identity, or use linalg.cholesky_ex and "
+        "look at info.",
     ),
     "zero pivot": (
         LinAlgError,
         lambda: torch.linalg.lu_factor(torch.zeros(2, 2)),
-        f"linalg.lu_factor: the matrix has a zero pivot, number 1: A float32[2,2], {WHERE}. "
+        f"linalg.lu_factor: the matrix has a zero pivot, number 1: A float32[2,2] (here.py:N), {WHERE}. "
         "Use linalg.lu, or linalg.lu_factor_ex and look at info.",
     ),
     "not finite": (
         LinAlgError,
         lambda: torch.linalg.svd(torch.full((2, 2), float("nan"))).S.sum().item(),
-        f"linalg.svd: an element is NaN or infinite: A float32[2,2], {WHERE}. "
+        f"linalg.svd: an element is NaN or infinite: A float32[2,2] (here.py:N), {WHERE}. "
         "Look for values that are not finite, or of very different sizes.",
     ),
 }

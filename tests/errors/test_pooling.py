@@ -103,8 +103,9 @@ MISTAKES = {
     "place outside": (
         IndexError,
         lambda: F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 9]]), 2).tolist(),
-        "max_unpool: index 9 is outside an axis of size 4: operand 0 float32[1,2], operand 1 "
-        "int64[1,2], at here.py:N. Use indices from -4 to 3.",
+        "max_unpool: index 9 is outside an axis of size 4: operand 0 float32[1,2] "
+        "(here.py:N), operand 1 int64[1,2] (here.py:N), at here.py:N. Use indices from -4 to "
+        "3.",
     ),
     "unknown mode": (
         ValueError,

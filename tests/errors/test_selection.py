@@ -99,8 +99,8 @@ MISTAKES = {
     "quantile outside": (
         IndexError,
         lambda: torch.quantile(torch.ones(4), torch.tensor([0.5, 1.5])).tolist(),
-        "quantiles: element 1 of q is outside its range: x float32[4], q float32[2], at here.py:N. "
-        "Give values from 0 to 1.",
+        "quantiles: element 1 of q is outside its range: x float32[4] (here.py:N), q "
+        "float32[2] (here.py:N), at here.py:N. Give values from 0 to 1.",
     ),
     "quantile of integers": (
         TypeError,
@@ -242,20 +242,22 @@ MISTAKES = {
     "index at run time": (
         IndexError,
         lambda: torch.gather(torch.ones(3), 0, torch.tensor([0, 5])).tolist(),
-        "gather: index 5 is outside an axis of size 3: operand 0 float32[3], operand 1 int64[2], at "
-        "here.py:N. Use indices from -3 to 2.",
+        "gather: index 5 is outside an axis of size 3: operand 0 float32[3] (here.py:N), "
+        "operand 1 int64[2] (here.py:N), at here.py:N. Use indices from -3 to 2.",
     ),
     "index of scatter at run time": (
         IndexError,
         lambda: torch.scatter_reduce(torch.ones(3), 0, torch.tensor([-4]), torch.ones(1), "amax").tolist(),
-        "scatter_reduce: index -4 is outside an axis of size 3: operand 0 float32[3], operand 1 "
-        "int64[1], operand 2 float32[1], at here.py:N. Use indices from -3 to 2.",
+        "scatter_reduce: index -4 is outside an axis of size 3: operand 0 float32[3] "
+        "(here.py:N), operand 1 int64[1] (here.py:N), operand 2 float32[1] (here.py:N), at "
+        "here.py:N. Use indices from -3 to 2.",
     ),
     "too few elements for a mask": (
         IndexError,
         lambda: torch.masked_scatter(torch.ones(3), torch.tensor([True] * 3), torch.ones(2)).tolist(),
-        "masked_scatter: index 2 is outside an axis of size 2: input float32[3], mask bool[3], source "
-        "float32[2], at here.py:N. Use indices from -2 to 1.",
+        "masked_scatter: index 2 is outside an axis of size 2: input float32[3] (here.py:N), "
+        "mask bool[3] (here.py:N), source float32[2] (here.py:N), at here.py:N. Use indices "
+        "from -2 to 1.",
     ),
     "slice step of zero": (
         ValueError,

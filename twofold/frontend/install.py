@@ -27,7 +27,8 @@ from twofold.ops.kernels import index_of_error_code
 from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
-from twofold.runtime.closing import BODY_LINES
+from twofold.runtime.closing import inner_line
+from twofold.runtime.failures import place
 
 Tensor = _core.Tensor
 
@@ -54,19 +55,43 @@ def write_view(
 
 
 def kernel_error(
-    labels: Any, label: int, code: int, where: str, location: int, op: Any, types: Sequence[TensorType]
-) -> Exception:
+    labels: Any,
+    label: int,
+    code: int,
+    where: str,
+    location: tuple[int, int],
+    op: Any,
+    types: Sequence[TensorType],
+    operands: tuple[Any, ...] | None,
+) -> BaseException:
     """The exception for a kernel that reported an error, in the words of its operation.
 
-    ``op`` is what was called at ``location``, which ``where`` tells, on inputs of ``types``, unless the line is one
-    inside a body that it runs.
+    ``op`` is what was called at ``location``, which ``where`` tells, on ``operands`` of ``types``, unless the line is
+    one inside a body that it runs; ``location`` is that of the call and, of what a backward pass computes, of the pass.
     """
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
-    inside = (BODY_LINES.get(location) or {}).get((what.op, what.attrs, what.input_types))
+    inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
     if inside or not where:
-        return what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
-    return tracing.located(what.op.error(text, fix), op, types, where)
+        error = what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
+    else:
+        error = tracing.located(what.op.error(text, fix), op, types, where, operands)
+    names = tracing.parameter_names(op) if op is not None else ()
+    return place(error, location, operands, names, inside)
+
+
+def host_error(
+    error: TwofoldError, where: str, location: tuple[int, int], operands: tuple[Any, ...] | None
+) -> BaseException:
+    """An error that a host operation raised while it ran, with its operands and the line that declared it."""
+    label = error.label
+    if error.located or label is None:
+        return place(error, location, operands)
+    inside = inner_line(location[0], (label.op, label.attrs, label.input_types))
+    worded = tracing.located(
+        error, label.op, label.input_types, _core.location_text(inside) or where, operands
+    )
+    return place(worded, location, operands, tracing.parameter_names(label.op), inside)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:
@@ -114,7 +139,7 @@ _HOOKS: dict[str, Any] = {
     "compile_signature": tracing.compile_signature,
     "compile_trace": tracing.compile_trace,
     "kernel_error": kernel_error,
-    "host_error": tracing.host_error,
+    "host_error": host_error,
     "ones": tracing.ones,
     "zeros": tracing.zeros,
     "specialise_error": tracing.specialise_error,

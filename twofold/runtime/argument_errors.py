@@ -14,7 +14,7 @@ import numpy
 
 from twofold import _core
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, TwofoldError, at_operation
-from twofold.runtime.tracing import described, here
+from twofold.runtime.tracing import at_call, here
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
@@ -54,8 +54,9 @@ def locate_error(
         return error
     tensors = [k for k in range(positional) if isinstance(arguments[k], _core.Tensor)]
     values = [arguments[k] for k in tensors]
-    operands = described([names[k] for k in tensors], [value.type_ for value in values], values)
-    return at_operation(error, function.__name__, operands, here())
+    return at_call(
+        error, function.__name__, [names[k] for k in tensors], [value.type_ for value in values], values
+    )
 
 
 def _misused(error: Exception, function: Any, arguments: dict[str, Any]) -> TwofoldError | None:

@@ -59,6 +59,14 @@ BODY_LINES: Cache[Lines] = Cache("body lines", 1, lambda call, lines: _LINE_BYTE
 """Lines of what runs inside the calls of programs, by the location of the call."""
 
 
+def inner_line(location: int, called: tuple[Any, ...]) -> int:
+    """The location of what is called inside the body that a call at ``location`` runs, 0 where there is none.
+
+    ``called`` has the operation, its attributes and the types of its inputs.
+    """
+    return (BODY_LINES.get(location) or {}).get(called, 0)
+
+
 _rounds: list[Tensor] = []
 _MIX = 0x9E3779B97F4A7C15
 _SIGN = 1 << 63

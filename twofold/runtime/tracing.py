@@ -12,6 +12,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType, type_from_code
+from twofold.runtime.failures import describe_call
 from twofold.runtime.spans import spanned
 
 _MOST_AXES = 64  # of a NumPy array
@@ -19,8 +20,8 @@ _MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
 
 
 def here() -> str:
-    """``file:line`` of the user's code that is running."""
-    return _core.location_text(_core.capture_location())
+    """``file:line`` of the user's code that is running, or of the declared operation that is replayed."""
+    return _core.location_text(_core.declaring_location())
 
 
 def _public_name(op: Op) -> str:
@@ -41,16 +42,28 @@ def described(names: Sequence[str], types: Sequence[TensorType], operands: Seque
     return found
 
 
-def host_error(error: TwofoldError, where: str) -> TwofoldError:
-    """An error that a host operation raised while it ran, with its operands and the line that declared it."""
-    if error.located or error.label is None:
-        return error
-    return located(error, error.label.op, error.label.input_types, where)
-
-
-def located(error: TwofoldError, op: Op, types: Sequence[TensorType], where: str) -> TwofoldError:
+def located(
+    error: TwofoldError,
+    op: Op,
+    types: Sequence[TensorType],
+    where: str,
+    operands: Sequence[Any] | None = None,
+) -> TwofoldError:
     """An error met while running, with the operation that was called there and the types of its inputs."""
-    return at_operation(error, _public_name(op), described(parameter_names(op), types, ()), where)
+    return at_operation(error, _public_name(op), described(parameter_names(op), types, operands or ()), where)
+
+
+def at_call(
+    error: TwofoldError,
+    name: str,
+    parameters: Sequence[str],
+    types: Sequence[TensorType],
+    operands: Sequence[Any],
+) -> TwofoldError:
+    """An error of the call that is made now, with its operands, their values as far as they are there, and its line."""
+    worded = at_operation(error, name, described(parameters, types, operands), here())
+    describe_call(worded, operands, parameters)
+    return worded
 
 
 def parameter_names(op: Op) -> Sequence[str]:
@@ -73,8 +86,7 @@ def expand(
         graph = stable_graph(op, attrs, types)
         check_limits(graph.outputs[0].type)
     except TwofoldError as error:
-        words = described(parameter_names(op), types, operands)
-        raise at_operation(error, _public_name(op), words, here()) from None
+        raise at_call(error, _public_name(op), parameter_names(op), types, operands) from None
     return graph, graph.outputs[0].type, differentiable
 
 

@@ -1,0 +1,150 @@
+"""Errors of runs end at the line of the call that failed, with its operands as locals."""
+
+from __future__ import annotations
+
+import io
+import pdb
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import twofold as torch
+import twofold.static as tf
+from twofold import _core
+
+
+@pytest.fixture(params=["first_sight", "fused", "auto"])
+def tier(request: pytest.FixtureRequest) -> Iterator[str]:
+    _core.set_tier(request.param)
+    yield request.param
+    _core.set_tier("auto")
+
+
+def raised(action: Callable[[], Any]) -> BaseException:
+    with pytest.raises(Exception) as caught:
+        action()
+    return caught.value
+
+
+def chosen(table: torch.Tensor, picks: torch.Tensor) -> torch.Tensor:
+    rows = table[picks]
+    return rows.sum() * 2
+
+
+def wrong_index() -> float:
+    table, picks = torch.arange(6.0).reshape(3, 2), torch.tensor([1, 7])
+    made = chosen(table, picks)
+    return made.item()
+
+
+def frames(error: BaseException) -> list[tuple[str, str | None]]:
+    return [(frame.name, frame.line) for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def test_the_last_frame_is_the_line_that_failed_and_its_callers_stand_above(tier: str) -> None:
+    found = frames(raised(wrong_index))
+    assert found[-2:] == [("wrong_index", "made = chosen(table, picks)"), ("chosen", "rows = table[picks]")]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="lines have no columns")
+def test_carets_stand_under_the_call(tier: str) -> None:
+    text = "".join(traceback.format_exception(raised(wrong_index)))
+    assert "    rows = table[picks]\n           " in text
+    assert text.count("^^^^^^^") >= 1
+
+
+def test_operands_are_shown_with_types_values_and_the_lines_that_made_them(tier: str) -> None:
+    (note,) = raised(wrong_index).__notes__  # type: ignore[attr-defined]
+    assert "rows = table[picks]\n           ^^^^^^^^^^^^" in note
+    assert "table: float32[3,2] [[0. 1.] [2. 3.] [4. 5.]], made at test_tracebacks.py:" in note
+    assert "picks: int64[2] [1 7], made at test_tracebacks.py:" in note
+
+
+def debugged(error: BaseException, *commands: str) -> str:
+    out = io.StringIO()
+    shell = pdb.Pdb(stdin=io.StringIO("\n".join([*commands, "q", ""])), stdout=out, nosigint=True, readrc=False)
+    shell.use_rawinput = False
+    shell.reset()
+    shell.interaction(None, error.__traceback__)  # as pdb.post_mortem
+    return out.getvalue()
+
+
+def test_post_mortem_lands_at_the_line_with_the_values(tier: str) -> None:
+    shown = debugged(raised(wrong_index), "p picks.tolist()", "p table.shape", "p torch.__name__", "up", "w")
+    assert "rows = table[picks]" in shown
+    assert "[1, 7]" in shown
+    assert "Size([3, 2])" in shown
+    assert "'twofold'" in shown
+    assert "> " in shown.split("made = chosen(table, picks)")[0][-200:]
+
+
+def test_attributes_are_attributes_there() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.table = torch.arange(3.0)
+
+        def __call__(self, picks: torch.Tensor) -> torch.Tensor:
+            return torch.take(self.table, picks)
+
+    error = raised(lambda: Model()(torch.tensor([5])).tolist())
+    assert "[0.0, 1.0, 2.0]" in debugged(error, "p self.table.tolist()")
+
+
+def test_a_backward_pass_names_both_lines() -> None:
+    x = torch.zeros(2, 2, requires_grad=True)
+
+    class Raises(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.inv(gradient * 0)  # no inverse
+
+    def run() -> None:
+        y = Raises.apply(x)
+        y.sum().backward()
+        assert x.grad is not None
+        x.grad.tolist()
+
+    assert frames(raised(run))[-1][1] == "return torch.linalg.inv(gradient * 0)  # no inverse"
+
+
+def test_errors_met_at_once_end_at_the_frame_of_the_user() -> None:
+    def shape() -> Any:
+        left, right = torch.ones(2, 3), torch.ones(4, 5)
+        return left @ right
+
+    error = raised(shape)
+    assert frames(error)[-1] == ("shape", "return left @ right")
+    assert not any("twofold/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
+    assert "left: float32[2,3]" in error.__notes__[0]  # type: ignore[attr-defined]
+    assert "4" in debugged(error, "p right.shape[0]")
+
+
+def test_a_session_ends_at_the_line_that_declared_the_operation() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        y = tf.placeholder(tf.float32, [None, 2])
+        z = x + y
+        total = tf.reduce_sum(z)
+        fed = {x: [[1, 2]] * 3, y: [[1, 2]] * 2}
+        assert frames(raised(lambda: session.run(total, fed)))[-1][1] == "z = x + y"
+
+
+def test_a_loop_ends_at_the_line_of_its_body() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.constant([1.0, 2.0, 3.0])
+
+        def body(i: Any, total: Any) -> Any:
+            taken = tf.gather(table, i * 2)
+            return i + 1, total + taken
+
+        made = tf.while_loop(lambda i, total: i < 4, body, [tf.constant(0), tf.constant(0.0)])
+        found = frames(raised(lambda: session.run(made)))
+        assert found[-1] == ("body", "taken = tf.gather(table, i * 2)")
+        assert "tf.while_loop" in str(found[-2][1])

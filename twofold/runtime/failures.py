@@ -1,0 +1,235 @@
+"""What an error of a run shows: a traceback that ends at the call that failed, its operands, and an excerpt.
+
+The operands have the names that the user's line gives them, and are the locals of the last frame.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import keyword
+import linecache
+import textwrap
+from collections.abc import Sequence
+from types import ModuleType, SimpleNamespace, TracebackType
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positions
+
+Tensor = _core.Tensor
+_MOST_LETTERS = 60  # of first values, and of the name of an operand
+_FEW = 8  # values that are shown as they are
+
+
+def place(
+    error: BaseException,
+    location: tuple[int, int],
+    operands: Sequence[Any] | None,
+    parameters: Sequence[str] = (),
+    inside: int = 0,
+) -> BaseException:
+    """The same error, whose traceback ends at the call that failed.
+
+    Args:
+        error: What the call raised.
+        location: Of the call and, where a backward pass made it of that call, of the pass; else 0.
+        operands: What it was called on; None where that is not known.
+        parameters: The names that the operation has for them.
+        inside: The location of the line inside the body that the call runs, where that line failed.
+    """
+    forward, backward = location
+    chain = positions(inside or forward)
+    if not chain:
+        return error
+    named = name_operands(chain[0], operands or (), parameters) if not inside else []
+    trace: TracebackType | None = ending_at([*chain, *positions(backward)], _locals(named))
+    error.__traceback__ = trace
+    note(error, _shown(chain, positions(backward), named))
+    return error
+
+
+def describe_call(error: BaseException, operands: Sequence[Any], parameters: Sequence[str]) -> None:
+    """Add a note on the call that is made now: its text and its operands."""
+    chain = positions(_core.declaring_location())
+    if chain:
+        note(error, _shown(chain, (), name_operands(chain[0], operands, parameters)))
+
+
+def note(error: BaseException, text: str) -> None:
+    """Add text that is printed below the error, as ``add_note`` of Python 3.11."""
+    error.__notes__ = [*getattr(error, "__notes__", ()), text]
+
+
+def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Sequence[tuple[str, Any]]) -> str:
+    first, *callers = chain
+    line = f"at {first.where} in {first.code.co_name}"
+    line += "".join(f", called at {caller.where} in {caller.code.co_name}" for caller in callers)
+    if backward:
+        line += f", in the backward pass at {backward[0].where}"
+    parts = [line, textwrap.indent(excerpt(first), "    ")]
+    parts += [f"  {name}: {described_value(value)}" for name, value in named]
+    if backward and excerpt(backward[0]):
+        parts += ["the backward pass", textwrap.indent(excerpt(backward[0]), "    ")]
+    return "\n".join(part for part in parts if part)
+
+
+def described_value(value: Any) -> str:
+    """Type, first values, and where it was made."""
+    if not isinstance(value, Tensor):
+        return repr(value)
+    text = f"{value.type_}"
+    first = first_values(value)
+    text += f" {first}" if first else ""
+    made = value._location
+    return f"{text}, made at {value._where}" if made else text
+
+
+def first_values(tensor: Tensor) -> str:
+    """The first values of a tensor on one line; empty of one that is not computed yet."""
+    if tensor._is_symbolic or not tensor._is_realised:
+        return ""
+    array = tensor.detach().numpy() if tensor.numel() else numpy.empty(0)
+    with numpy.printoptions(precision=4, threshold=_FEW, edgeitems=2, linewidth=10**6):
+        return " ".join(str(array).split())
+
+
+def name_operands(
+    position: Position, operands: Sequence[Any], parameters: Sequence[str] = ()
+) -> list[tuple[str, Any]]:
+    """Operands by the names that a call has for them, else by those of the parameters."""
+    candidates = _operands_of(position)
+    texts = [text for text, _ in candidates]
+    found: list[str | None] = [_assigned(value) for value in operands]
+    found = [name if name in texts else None for name in found]
+    free = [text for text in texts if text not in found]
+    open_places = [k for k, name in enumerate(found) if name is None]
+    if len(free) != len(open_places):
+        numbers = {text for text, is_number in candidates if is_number}
+        free = [text for text in free if text not in numbers]
+        open_places = [k for k in open_places if isinstance(operands[k], Tensor)]
+    if len(free) == len(open_places):
+        for k, text in zip(open_places, free):
+            found[k] = text
+    names = []
+    for k, name in enumerate(found):
+        parameter = parameters[k] if k < len(parameters) else f"operand_{k}"
+        names.append(name or parameter)
+    return list(zip(names, operands))
+
+
+def _locals(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Values by names of Python; ``self.weight`` as an attribute of something named ``self``."""
+    found: dict[str, Any] = {}
+    for name, value in named:
+        first, *rest = name.split(".")
+        parts = [first, *rest]
+        if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+            continue
+        if not rest:
+            found.setdefault(first, value)
+            continue
+        holder = found.setdefault(first, SimpleNamespace())
+        for part in rest[:-1]:
+            if isinstance(holder, SimpleNamespace):
+                holder = vars(holder).setdefault(part, SimpleNamespace())
+        if isinstance(holder, SimpleNamespace):
+            setattr(holder, rest[-1], value)
+    return found
+
+
+def _assigned(value: Any) -> str | None:
+    """The name that the line which made a value gives it."""
+    if not isinstance(value, Tensor) or not value._location:
+        return None
+    chain = positions(value._location_number)
+    return _target(chain[0]) if chain else None
+
+
+@functools.lru_cache(maxsize=256)
+def _statements(file: str) -> dict[int, list[ast.stmt]]:
+    """Assignments of a file by their first line."""
+    found: dict[int, list[ast.stmt]] = {}
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            found.setdefault(node.lineno, []).append(node)
+    return found
+
+
+def _target(position: Position) -> str | None:
+    """The name that a call's value is assigned to, if its line does nothing but that."""
+    for statement in _statements(position.file).get(position.line, []):
+        value: Any = getattr(statement, "value", None)
+        whole = value is not None and (value.col_offset, value.end_col_offset) == (
+            position.column,
+            position.end_column,
+        )
+        if isinstance(statement, ast.AugAssign):
+            whole = whole or statement.col_offset == position.column
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]  # type: ignore[attr-defined]
+        if whole and len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)):
+            return ast.unparse(targets[0])
+    return None
+
+
+def _operands_of(position: Position) -> list[tuple[str, bool]]:
+    """What a call's text shows as operands, in order, and which of them are numbers."""
+    source = position.source
+    if not source:
+        return []
+    try:
+        tree: Any = ast.parse(textwrap.dedent(f"({source})"), mode="eval").body
+    except SyntaxError:
+        try:
+            tree = ast.parse(textwrap.dedent(source)).body[0]
+        except (SyntaxError, IndexError):
+            return []
+    found: list[tuple[str, bool]] = []
+    for part in _parts(tree, globals_of(position.file)):
+        text = ast.unparse(part)
+        if len(text) <= _MOST_LETTERS:
+            found.append((text, isinstance(part, (ast.Constant, ast.Slice)) or _is_negative(part)))
+    return found
+
+
+def _is_negative(part: ast.AST) -> bool:
+    return isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)
+
+
+def _parts(tree: Any, names: dict[str, Any]) -> list[ast.AST]:
+    if isinstance(tree, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+        return _parts(tree.value, names)
+    if isinstance(tree, ast.AugAssign):
+        return [tree.target, tree.value]
+    if isinstance(tree, ast.BinOp):
+        return [tree.left, tree.right]
+    if isinstance(tree, ast.UnaryOp):
+        return [tree.operand]
+    if isinstance(tree, ast.Compare):
+        return [tree.left, *tree.comparators]
+    if isinstance(tree, ast.Subscript):
+        return [tree.value, *_flat(tree.slice)]
+    if isinstance(tree, ast.Call):
+        given = [part for item in [*tree.args, *(one.value for one in tree.keywords)] for part in _flat(item)]
+        if isinstance(tree.func, ast.Attribute) and not _is_module(tree.func.value, names):
+            return [tree.func.value, *given]
+        return given
+    return [tree]
+
+
+def _flat(part: ast.AST) -> list[ast.AST]:
+    if isinstance(part, (ast.Tuple, ast.List)):
+        return [inner for item in part.elts for inner in _flat(item)]
+    return [part]
+
+
+def _is_module(part: ast.AST, names: dict[str, Any]) -> bool:
+    while isinstance(part, ast.Attribute):
+        part = part.value
+    return isinstance(part, ast.Name) and isinstance(names.get(part.id), ModuleType)

@@ -1,0 +1,168 @@
+"""Tracebacks that end at the user's line: frames for calls that run long after the line that made them.
+
+An operation runs when a value is asked for, so the frame of its line may be gone by then. A frame that stands for it
+is made of a small function with the file, the name and the line of the user's, whose arguments are the operands by the
+names that they have there, and which raises at the columns of the call. ``pdb.post_mortem`` and printed tracebacks take
+it as any other frame.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any, NamedTuple
+
+from twofold import _core
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_MOST_LINES = 6  # of an expression in an excerpt
+
+
+class Position(NamedTuple):
+    """Where a call stands in the code of the user; columns are offsets into the UTF-8 of their lines."""
+
+    code: CodeType
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+    @property
+    def file(self) -> str:
+        """The file of the code."""
+        return self.code.co_filename
+
+    @property
+    def where(self) -> str:
+        """``file.py:12``, as in messages."""
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+    @property
+    def source(self) -> str:
+        """The text of the expression; empty where the file cannot be read."""
+        lines = [linecache.getline(self.file, k).encode() for k in range(self.line, self.end_line + 1)]
+        if not lines or not lines[0]:
+            return ""
+        lines[-1] = lines[-1][: self.end_column]
+        lines[0] = lines[0][self.column :]
+        return b"".join(lines).decode(errors="replace")
+
+
+def positions(location: int) -> list[Position]:
+    """The call at a location of the core and the calls that led there, innermost first."""
+    return [_position(code, offset) for code, offset in _core.location_codes(location)]
+
+
+def _position(code: CodeType, offset: int) -> Position:
+    known = (
+        list(code.co_positions())[offset // 2 :]
+        if hasattr(code, "co_positions")
+        else [(offset, None, None, None)]
+    )
+    found, end_line, column, end_column = known[0] if known else (None, None, None, None)
+    line = found or code.co_firstlineno
+    if end_line is None or column is None or end_column is None:
+        text = linecache.getline(code.co_filename, line).rstrip().encode()
+        return Position(code, line, line, len(text) - len(text.lstrip()), len(text))
+    return Position(code, line, end_line, column, end_column)
+
+
+def excerpt(position: Position) -> str:
+    """The lines of a call with carets under its columns; empty where the file cannot be read."""
+    found = []
+    for line in range(position.line, min(position.end_line, position.line + _MOST_LINES - 1) + 1):
+        text = linecache.getline(position.file, line).rstrip().encode()
+        first = position.column if line == position.line else len(text) - len(text.lstrip())
+        last = position.end_column if line == position.end_line else len(text)
+        indent = len(text) - len(text.lstrip())
+        shown, before = text[indent:].decode(errors="replace"), text[indent:first].decode(errors="replace")
+        width = len(text[first:last].decode(errors="replace"))
+        if shown:
+            found += [shown, " " * len(before) + "^" * width]
+    return "\n".join(found)
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the user's code that is running in this thread."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<frozen ")):
+        frame = frame.f_back
+    return frame
+
+
+def ending_here() -> TracebackType | None:
+    """A traceback whose only frame is the line that is running, or the line that declarations are placed at."""
+    forced = _core.forced_location()
+    if forced:
+        return ending_at(positions(forced), {})
+    frame = user_frame()
+    return None if frame is None else TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+
+
+def ending_at(chain: Sequence[Position], values: Mapping[str, Any]) -> TracebackType | None:
+    """A traceback of calls, given innermost first; ``values`` are the locals of the innermost."""
+    made: TracebackType | None = None
+    for number, position in enumerate(chain):
+        part = _raised(position, values if number == 0 else {})
+        made = TracebackType(made, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return made
+
+
+def appended(first: TracebackType | None, then: TracebackType | None) -> TracebackType | None:
+    """One traceback behind the other; the first one is changed."""
+    last = first
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return then
+    last.tb_next = then
+    return first
+
+
+def globals_of(file: str) -> dict[str, Any]:
+    """The names of the module that a file became; a dictionary of its own where there is none."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == file:
+            return vars(module)
+    return {"__name__": "unknown", "__file__": file}
+
+
+def _raised(position: Position, values: Mapping[str, Any]) -> TracebackType:
+    """What the frame that stands for a call leaves behind when it raises."""
+    # The one value of the language that cannot be raised: no name is needed, which the user might have rebound.
+    wrong: ast.stmt = ast.Raise(exc=ast.Constant(value=None), cause=None)
+    first = min(position.code.co_firstlineno or position.line, position.line)
+    arguments = ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(arg=name) for name in values],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
+    )
+    made = ast.FunctionDef(name="call", args=arguments, body=[wrong], decorator_list=[])
+    if sys.version_info >= (3, 12):
+        made.type_params = []
+    for node in ast.walk(made):
+        if isinstance(node, (ast.stmt, ast.expr, ast.arg)):
+            node.lineno = node.end_lineno = first
+            node.col_offset = node.end_col_offset = 0
+    for inner in ast.walk(wrong):
+        if isinstance(inner, (ast.stmt, ast.expr)):
+            inner.lineno, inner.end_lineno = position.line, position.end_line
+            inner.col_offset, inner.end_col_offset = position.column, position.end_column
+    module = compile(ast.Module(body=[made], type_ignores=[]), position.file, "exec", dont_inherit=True)
+    code = next(item for item in module.co_consts if isinstance(item, CodeType))
+    names: dict[str, Any] = {"co_name": position.code.co_name}
+    if sys.version_info >= (3, 11):
+        names["co_qualname"] = position.code.co_qualname
+    function = FunctionType(code.replace(**names), globals_of(position.file))
+    try:
+        function(*values.values())
+    except TypeError as error:
+        assert error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        return error.__traceback__.tb_next
+    raise AssertionError("a frame that raises did not")
