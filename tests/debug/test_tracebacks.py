@@ -65,7 +65,9 @@ def test_operands_are_shown_with_types_values_and_the_lines_that_made_them(tier:
 
 def debugged(error: BaseException, *commands: str) -> str:
     out = io.StringIO()
-    shell = pdb.Pdb(stdin=io.StringIO("\n".join([*commands, "q", ""])), stdout=out, nosigint=True, readrc=False)
+    shell = pdb.Pdb(
+        stdin=io.StringIO("\n".join([*commands, "q", ""])), stdout=out, nosigint=True, readrc=False
+    )
     shell.use_rawinput = False
     shell.reset()
     shell.interaction(None, error.__traceback__)  # as pdb.post_mortem

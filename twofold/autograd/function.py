@@ -169,6 +169,7 @@ def _result(
             f"{here()}: {error.what}",
             "Write it with tensor operations alone, where() in place of branches.",
         ) from error
+    closed.note_lines()
     content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), cls.__name__))
     return apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content,))
 

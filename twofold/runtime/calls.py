@@ -19,15 +19,22 @@ from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
 from twofold.ops.control_flow.programs import Branches, Rounds, interned
 from twofold.runtime.closing import as_tensor, close, in_round, together
+from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
 Body = Callable[..., Sequence[Any]]
 
 
-def failed(operation: str, error: TwofoldError) -> TwofoldError:
-    """An error worded for the call of a control-flow operation in the user's line."""
-    return at_operation(error, operation, [], here())
+def failed(operation: str, error: TwofoldError, returned: Any = None) -> TwofoldError:
+    """An error worded for the call of a control-flow operation in the user's line.
+
+    Where a function given to it has made ``returned``, which is what is wrong, the traceback ends at that line.
+    """
+    worded = at_operation(error, operation, [], here())
+    if isinstance(returned, Tensor):
+        end_inside(worded, returned)
+    return worded
 
 
 def value_of(operation: str, name: str, value: Any, type: TensorType | None = None) -> Tensor:
@@ -45,10 +52,10 @@ def predicate_of(operation: str, value: Any, what: str) -> Tensor:
     where = f" ({tensor._where})" if tensor._where else ""
     if tensor.dtype is not bool_:
         text = f"{what} is {tensor.type_}{where}, not bool"
-        raise failed(operation, DTypeError(text, "Compare it with something, such as x > 0."))
+        raise failed(operation, DTypeError(text, "Compare it with something, such as x > 0."), tensor)
     if tensor.type_.size != 1:
         text = f"{what} is {tensor.type_}{where}, not one truth value"
-        raise failed(operation, ShapeError(text, "Reduce it with all() or any()."))
+        raise failed(operation, ShapeError(text, "Reduce it with all() or any()."), tensor)
     return tensor if not tensor.type_.shape else apply("reshape", tensor, attrs=((),))
 
 
@@ -94,7 +101,7 @@ def _check_same(
     for (x, name), (y, _) in zip(first, second):
         if x.type_ is not y.type_:
             what = f"{name} is {_described(x)} from {a} and {_described(y)} from {b}"
-            raise failed(operation, _mismatch(x.type_, y.type_, what, "Return the same type from both"))
+            raise failed(operation, _mismatch(x.type_, y.type_, what, "Return the same type from both"), y)
 
 
 def _described(tensor: Tensor) -> str:
@@ -132,7 +139,7 @@ class LoopCall:
             if tensor.type_ is not before.type_:
                 what = f"{name} enters as {_described(before)} and leaves the body as {_described(tensor)}"
                 fix = "Make the body return the type that it was given"
-                raise failed(self.operation, _mismatch(before.type_, tensor.type_, what, fix))
+                raise failed(self.operation, _mismatch(before.type_, tensor.type_, what, fix), tensor)
             found.append(tensor)
         return found
 

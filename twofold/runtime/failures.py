@@ -11,7 +11,7 @@ import keyword
 import linecache
 import textwrap
 from collections.abc import Sequence
-from types import ModuleType, SimpleNamespace, TracebackType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy
@@ -44,9 +44,8 @@ def place(
     chain = positions(inside or forward)
     if not chain:
         return error
-    named = name_operands(chain[0], operands or (), parameters) if not inside else []
-    trace: TracebackType | None = ending_at([*chain, *positions(backward)], _locals(named))
-    error.__traceback__ = trace
+    named = [] if inside else name_operands(chain[0], operands or (), parameters, in_order=not backward)
+    error.__traceback__ = ending_at([*chain, *positions(backward)], _locals(named))
     note(error, _shown(chain, positions(backward), named))
     return error
 
@@ -56,6 +55,16 @@ def describe_call(error: BaseException, operands: Sequence[Any], parameters: Seq
     chain = positions(_core.declaring_location())
     if chain:
         note(error, _shown(chain, (), name_operands(chain[0], operands, parameters)))
+
+
+def end_inside(error: BaseException, value: Any) -> None:
+    """Let the traceback end at the line that made ``value``, if the call that is made now has led there."""
+    outer = positions(_core.declaring_location())
+    chain = positions(value._location_number)
+    called = [(caller.code, caller.line) for caller in chain[1:]]
+    if outer and (outer[0].code, outer[0].line) in called:
+        error.__traceback__ = ending_at(chain, {})
+        note(error, _shown(chain, (), ()))
 
 
 def note(error: BaseException, text: str) -> None:
@@ -97,9 +106,12 @@ def first_values(tensor: Tensor) -> str:
 
 
 def name_operands(
-    position: Position, operands: Sequence[Any], parameters: Sequence[str] = ()
+    position: Position, operands: Sequence[Any], parameters: Sequence[str] = (), in_order: bool = True
 ) -> list[tuple[str, Any]]:
-    """Operands by the names that a call has for them, else by those of the parameters."""
+    """Operands by the names that a call has for them, else by those of the parameters.
+
+    A name fits what it was assigned; the others go by their order, unless the operands are not those of the call itself.
+    """
     candidates = _operands_of(position)
     texts = [text for text, _ in candidates]
     found: list[str | None] = [_assigned(value) for value in operands]
@@ -110,7 +122,7 @@ def name_operands(
         numbers = {text for text, is_number in candidates if is_number}
         free = [text for text in free if text not in numbers]
         open_places = [k for k in open_places if isinstance(operands[k], Tensor)]
-    if len(free) == len(open_places):
+    if in_order and len(free) == len(open_places):
         for k, text in zip(open_places, free):
             found[k] = text
     names = []

@@ -11,13 +11,13 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import bool_, int64
-from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.frontend.control import carried_names
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.ops.base import apply
+from twofold.runtime.calls import failed as failed
 from twofold.runtime.structure import flatten, unflatten
-from twofold.runtime.tracing import here
 from twofold.static.array import concat, expand_dims, stack
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_dtype, convert_to_tensor
@@ -25,11 +25,6 @@ from twofold.static.flows import Choice, Repeat, Sizes, While
 from twofold.static.graph import Graph, Operation, Tensor, at_once, describe, get_default_graph, operation_of
 from twofold.static.shapes import TensorShape, shape_text
 from twofold.static.values import Source
-
-
-def failed(operation: str, error: TwofoldError) -> TwofoldError:
-    """An error worded for a call on the user's line."""
-    return at_operation(error, operation, [], here())
 
 
 def common_type(a: TensorType, b: TensorType) -> TensorType:
@@ -107,7 +102,7 @@ def _merged_types(
             x, y = tensor_of(a), tensor_of(b)
             if x.dtype is not y.dtype:
                 what = f"result {place} is {describe(x)} from {names[0]} and {describe(y)} from {name}"
-                raise failed(operation, DTypeError(what, "Make them one dtype with tf.cast."))
+                raise failed(operation, DTypeError(what, "Make them one dtype with tf.cast."), y)
             types[place] = common_type(types[place], y.type_)
     return types
 
@@ -153,8 +148,9 @@ def while_loop(
         )
         (result,) = condition.results
         if tensor_of(result).dtype is not bool_:
-            what = f"cond returns {describe(tensor_of(result))}, not bool"
-            raise failed("while_loop", DTypeError(what, "Compare it with something, such as i < n."))
+            made = tensor_of(result)
+            fix = "Compare it with something, such as i < n."
+            raise failed("while_loop", DTypeError(f"cond returns {describe(made)}, not bool", fix), made)
 
         def declare(*args: Any) -> list[Any]:
             found = body(*unflatten(structure, arrays.put(args)))
@@ -293,10 +289,10 @@ def _check_carried(
     what = f"{name} enters as {describe(start)} and leaves the body as {describe(found)}"
     if found.dtype is not type.dtype:
         fix = f"Make the body return the dtype that it was given, with tf.cast(..., tf.{type.dtype.name})."
-        raise failed(operation, DTypeError(what, fix))
+        raise failed(operation, DTypeError(what, fix), found)
     if not _compatible(type, found.type_):
         fix = "Make the body return the shape that it was given, or leave its unknown sizes open."
-        raise failed(operation, ShapeError(what + more, fix))
+        raise failed(operation, ShapeError(what + more, fix), found)
 
 
 class Arrays:
@@ -438,7 +434,7 @@ def map_fn(
         if [value.dtype for value in results] != wanted:
             found = ", ".join(value.dtype.name for value in results)
             what = f"fn returns {found}, and dtype says {', '.join(item.name for item in wanted)}"
-            raise failed("map_fn", DTypeError(what, "Cast in fn, or change dtype."))
+            raise failed("map_fn", DTypeError(what, "Cast in fn, or change dtype."), results[0])
     return unflatten(shapes[0], _without_gradient(results, back_prop))
 
 

@@ -11,12 +11,14 @@ from twofold import _core
 from twofold.dtypes import int64, string
 from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
+from twofold.runtime.failures import note
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
 from twofold.static.replay import Replay, Request, Walk
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.values import Source
+from twofold.tracebacks import ending_at, positions
 
 Tensor = _core.Tensor
 
@@ -174,17 +176,26 @@ def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _wrong_result(operation: Operation, what: str, fix: str) -> GraphError:
+    """The error of a ``py_func`` whose declaration does not fit its function, at the line that declares it."""
+    error = GraphError(f"{operation.name} ({operation.where}): {what}", fix)
+    chain = positions(operation.outputs[0]._location_number) if operation.outputs else []
+    error.__traceback__ = ending_at(chain, {}) or error.__traceback__
+    return error
+
+
 def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarray]:
     """The outputs of a ``py_func``; raises GraphError if they are not what was declared."""
     assert operation.python is not None
-    made = operation.python(*arrays)
+    try:
+        made = operation.python(*arrays)
+    except Exception as error:
+        note(error, f"in the function of {operation.name}, declared at {operation.where}")
+        raise
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     if len(results) != len(operation.outputs):
-        raise GraphError(
-            f"{operation.name} ({operation.where}): the function returned {len(results)} values "
-            f"for {len(operation.outputs)} dtypes",
-            "Return one value for each dtype in Tout.",
-        )
+        what = f"the function returned {len(results)} values for {len(operation.outputs)} dtypes"
+        raise _wrong_result(operation, what, "Return one value for each dtype in Tout.")
     found = []
     for tensor, value in zip(operation.outputs, results):
         if tensor.dtype is string and (holds_strings(value) or not numpy.size(value)):
@@ -192,10 +203,7 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
             continue
         array = numpy.asarray(value)
         if array.dtype != tensor.dtype.numpy or tensor.dtype is string:
-            raise GraphError(
-                f"{operation.name} ({operation.where}): the function returned {array.dtype} "
-                f"where Tout says {tensor.dtype.name}",
-                "Convert the result, or change Tout.",
-            )
+            what = f"the function returned {array.dtype} where Tout says {tensor.dtype.name}"
+            raise _wrong_result(operation, what, "Convert the result, or change Tout.")
         found.append(array)
     return found

@@ -12,6 +12,7 @@ see ``Session.run``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from twofold import _core
@@ -275,14 +276,24 @@ class Walk:
             )
 
 
+def _placeholder(type: TensorType, declared: Any) -> Tensor:
+    """What stands for a feed, at the line that declared it."""
+    before = _core.declare_at(0 if declared is None else declared)
+    try:
+        return _core.placeholder(type)
+    finally:
+        _core.declare_at(before)
+
+
 class Replay:
     """One replay, for the types of the inputs: feeds, variables read, numbers given, the number of the run."""
 
     def __init__(self, walk: Walk, written: Sequence[Any], types: Sequence[TensorType]) -> None:
         self.walk = walk
         self.written = written
-        self.inputs = tuple(_core.placeholder(type) for type in types)
         feeds = len(walk.request.feeds)
+        declared = [owner.outputs[index] for owner, index in walk.request.feeds]
+        self.inputs = tuple(_placeholder(type, tensor) for type, tensor in zip_longest(types, declared))
         self.fed = dict(zip(walk.request.feeds, self.inputs))
         self.before = dict(zip(walk.reads, self.inputs[feeds:]))
         states = feeds + len(walk.reads)
