@@ -125,7 +125,6 @@ PyObject* get_location(PyObject* self, void*) { return location_frames(as_tensor
 PyObject* get_where(PyObject* self, void*) {
   return PyUnicode_FromString(line_text(as_tensor(self)->value->location).c_str());
 }
-PyObject* get_location_number(PyObject* self, void*) { return PyLong_FromUnsignedLong(as_tensor(self)->value->location); }
 PyObject* get_realised(PyObject* self, void*) { return PyBool_FromLong(static_cast<bool>(as_tensor(self)->value->buffer)); }
 PyObject* get_symbolic(PyObject* self, void*) { return PyBool_FromLong(is_symbolic(as_tensor(self)->value)); }
 PyObject* get_base(PyObject* self, void*) {
@@ -491,7 +490,6 @@ PyGetSetDef tensor_attributes[] = {
     {"_is_row_major", of_layout<get_is_row_major>, nullptr, "Whether the elements lie side by side in row-major order.", nullptr},
     {"_location", guarded<get_location>, nullptr, "[(file, line, columns, function)] of the calls that lead to where this value was declared, innermost first.", nullptr},
     {"_where", guarded<get_where>, nullptr, "file:line where this value was declared.", nullptr},
-    {"_location_number", guarded<get_location_number>, nullptr, "Where this value was declared, as a number of the core.", nullptr},
     {"_is_realised", guarded<get_realised>, nullptr, "Whether this value is in memory.", nullptr},
     {"_is_symbolic", guarded<get_symbolic>, nullptr, "Whether a placeholder stands above this value.", nullptr},
     {"__dict__", spoiling<PyObject_GenericGetDict>, spoiling<PyObject_GenericSetDict>, "Attributes that the program has set.", nullptr},

@@ -32,7 +32,6 @@ class Tensor(TensorMethods):
     _where: str
     _is_symbolic: bool
     _is_realised: bool
-    _location_number: int
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any: ...
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...

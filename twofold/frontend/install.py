@@ -72,7 +72,7 @@ def kernel_error(
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
     inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
-    if inside or not where:
+    if (inside and not location[1]) or not where:
         error = what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
     else:
         error = tracing.located(what.op.error(text, fix), op, types, where, operands)

@@ -60,7 +60,7 @@ def describe_call(error: BaseException, operands: Sequence[Any], parameters: Seq
 def end_inside(error: BaseException, value: Any) -> None:
     """Let the traceback end at the line that made ``value``, if the call that is made now has led there."""
     outer = positions(_core.declaring_location())
-    chain = positions(value._location_number)
+    chain = positions(_core.location_of(value))
     called = [(caller.code, caller.line) for caller in chain[1:]]
     if outer and (outer[0].code, outer[0].line) in called:
         error.__traceback__ = ending_at(chain, {})
@@ -110,7 +110,7 @@ def name_operands(
 ) -> list[tuple[str, Any]]:
     """Operands by the names that a call has for them, else by those of the parameters.
 
-    A name fits what it was assigned; the others go by their order, unless the operands are not those of the call itself.
+    A name fits what it was assigned; the others go by their order, unless the operands are not those of the call.
     """
     candidates = _operands_of(position)
     texts = [text for text, _ in candidates]
@@ -156,7 +156,7 @@ def _assigned(value: Any) -> str | None:
     """The name that the line which made a value gives it."""
     if not isinstance(value, Tensor) or not value._location:
         return None
-    chain = positions(value._location_number)
+    chain = positions(_core.location_of(value))
     return _target(chain[0]) if chain else None
 
 

@@ -147,10 +147,7 @@ def while_loop(
             graph, lambda *args: [cond(*unflatten(structure, arrays.put(args)))], types, labels
         )
         (result,) = condition.results
-        if tensor_of(result).dtype is not bool_:
-            made = tensor_of(result)
-            fix = "Compare it with something, such as i < n."
-            raise failed("while_loop", DTypeError(f"cond returns {describe(made)}, not bool", fix), made)
+        _check_condition(tensor_of(result))
 
         def declare(*args: Any) -> list[Any]:
             found = body(*unflatten(structure, arrays.put(args)))
@@ -280,6 +277,13 @@ def _loop_types(
         unwritten = type.shape == UNKNOWN_RANK and start.type_.shape == UNKNOWN_RANK
         outputs.append(found.type_ if unwritten else common_type(type, found.type_))
     return outputs
+
+
+def _check_condition(result: Tensor) -> None:
+    """Raise DTypeError where the condition of a loop is no truth value."""
+    if result.dtype is not bool_:
+        fix = "Compare it with something, such as i < n."
+        raise failed("while_loop", DTypeError(f"cond returns {describe(result)}, not bool", fix), result)
 
 
 def _check_carried(

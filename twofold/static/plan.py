@@ -179,7 +179,7 @@ def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
 def _wrong_result(operation: Operation, what: str, fix: str) -> GraphError:
     """The error of a ``py_func`` whose declaration does not fit its function, at the line that declares it."""
     error = GraphError(f"{operation.name} ({operation.where}): {what}", fix)
-    chain = positions(operation.outputs[0]._location_number) if operation.outputs else []
+    chain = positions(_core.location_of(operation.outputs[0])) if operation.outputs else []
     error.__traceback__ = ending_at(chain, {}) or error.__traceback__
     return error
 
