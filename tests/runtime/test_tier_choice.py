@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy
 import pytest
 
 import twofold as torch
-from twofold.ir.graph import Graph
 from twofold.runtime import fusing
-from twofold.runtime.compile import CompiledProgram, compile_graph
+from twofold.runtime.compile import FlatProgram
+from twofold.runtime.linking import Trace, compile_outlined
 
 
 def total(x: torch.Tensor, scale: float) -> float:
@@ -37,12 +36,12 @@ def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch
 
 
 def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_a_pause(graph: Graph, **options: Any) -> CompiledProgram:
-        made = compile_graph(graph, **options)
+    def with_a_pause(trace: Trace) -> FlatProgram:
+        made = compile_outlined(trace)
         made.instructions.append((0, (), (), 1, 1, 0, lambda: time.sleep(0.1)))
         return made
 
-    monkeypatch.setattr(fusing, "compile_graph", with_a_pause)
+    monkeypatch.setattr(fusing, "compile_outlined", with_a_pause)
     x = torch.ones(7, 10)
     before = torch.stats()
     found = []

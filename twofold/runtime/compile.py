@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -22,7 +22,8 @@ from twofold.schedule.donation import donations
 from twofold.schedule.nests import BufferKey
 from twofold.schedule.schedule import Instruction, Schedule
 
-_INPUT, _OUTPUT, _ARENA = 0, 1, 2
+INPUT, OUTPUT, ARENA = 0, 1, 2
+"""Kinds of buffers."""
 
 _KEY_BYTES = 4096  # of what a text depends on, roughly
 
@@ -35,6 +36,8 @@ class Spent:
 
     plans = 0
     fused = 0
+    bodies = 0
+    calls = 0
     plan_seconds = 0.0
     kernel_seconds = 0.0
 
@@ -59,12 +62,48 @@ class Nested(NamedTuple):
     nanoseconds: int
 
 
-class CompiledProgram:
+class FlatProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
     ``host`` is a function, or what the core made of programs inside (``Nested.run``). The core places the buffers of
-    ``buffer_sizes`` bytes in the arena.
+    ``buffer_sizes`` bytes in the arena. ``bodies`` of them are planned, and called ``calls`` times.
     """
+
+    bodies = calls = 1
+
+    def __init__(self, output_types: Sequence[TensorType], reuse_memory: bool) -> None:
+        self.output_types = tuple(output_types)
+        self.reuse_memory = reuse_memory
+        self.plan_seconds = self.kernel_seconds = 0.0
+        self.new_kernels = 0
+        self.buffer_sizes: list[int] = []
+        self.labels: list[Label] = []
+        self.instructions: list[tuple[Any, ...]] = []
+        self.further_work = 0  # of programs inside, in nanoseconds
+        self.donations: list[tuple[int, int]] = []
+
+    def arena(self) -> tuple[list[int], int]:
+        """Where the core places each buffer, and the bytes of the arena."""
+        used = [[number for kind, number in made[1] if kind == ARENA] for made in self.instructions]
+        found: tuple[list[int], int] = _core.plan_arena(used, self.buffer_sizes, self.reuse_memory)
+        return found
+
+    def program(self) -> Any:
+        """The program in the form that the core runs."""
+        sizes = [type.nbytes for type in self.output_types]
+        return _core.Program(
+            self.instructions,
+            sizes,
+            self.buffer_sizes,
+            self.reuse_memory,
+            self.labels,
+            self.further_work,
+            self.donations,
+        )
+
+
+class CompiledProgram(FlatProgram):
+    """The program of one schedule."""
 
     def __init__(
         self,
@@ -74,16 +113,9 @@ class CompiledProgram:
         nested: dict[int, Nested],
         reuse_memory: bool,
     ) -> None:
-        self.plan_seconds = self.kernel_seconds = 0.0
-        self.new_kernels = 0
+        super().__init__([node.type for node in graph.outputs], reuse_memory)
         self.schedule = schedule
-        self.output_types = tuple(node.type for node in graph.outputs)
-        self.reuse_memory = reuse_memory
-        self.buffer_sizes: list[int] = []
         self._buffers: dict[BufferKey, int] = {}
-        self.labels: list[Label] = []
-        self.instructions: list[tuple[Any, ...]] = []
-        self.further_work = 0  # of programs inside, in nanoseconds
         self.donations = [
             (source, target)
             for source, target in donations(schedule.instructions)
@@ -106,32 +138,13 @@ class CompiledProgram:
     def _slot(self, key: BufferKey) -> tuple[int, int]:
         kind, number = key
         if kind == "input":
-            return _INPUT, number
+            return INPUT, number
         if kind == "output":
-            return _OUTPUT, number
+            return OUTPUT, number
         if key not in self._buffers:
             self._buffers[key] = len(self.buffer_sizes)
             self.buffer_sizes.append(self.schedule.sizes[key])
-        return _ARENA, self._buffers[key]
-
-    def arena(self) -> tuple[list[int], int]:
-        """Where the core places each buffer, and the bytes of the arena."""
-        used = [[number for kind, number in made[1] if kind == _ARENA] for made in self.instructions]
-        found: tuple[list[int], int] = _core.plan_arena(used, self.buffer_sizes, self.reuse_memory)
-        return found
-
-    def program(self) -> Any:
-        """The program in the form that the core runs."""
-        sizes = [type.nbytes for type in self.output_types]
-        return _core.Program(
-            self.instructions,
-            sizes,
-            self.buffer_sizes,
-            self.reuse_memory,
-            self.labels,
-            self.further_work,
-            self.donations,
-        )
+        return ARENA, self._buffers[key]
 
 
 def _label(node: Node) -> Label:
@@ -190,19 +203,19 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
     ``fuse=False`` gives every node a kernel of its own: slow, with the same bits. Raises RuntimeError if LLVM
     rejects a kernel.
     """
+    (program,) = compile_graphs([graph], fuse, reuse_memory)
+    return program
+
+
+def compile_graphs(
+    graphs: Sequence[Graph], fuse: bool = True, reuse_memory: bool = True
+) -> list[CompiledProgram]:
+    """The programs of several graphs, see ``compile_graph``; new kernels of all are compiled in one go."""
     start = time.perf_counter()
-    schedule = Schedule(run_passes(graph), fuse)
-    missing: dict[Any, Instruction] = {}
+    schedules = [Schedule(run_passes(graph), fuse) for graph in graphs]
     kernels: dict[Any, Kernel] = {}
-    for instruction in schedule.instructions:
-        key = instruction.key = without_symbols(instruction.key)
-        if key is None or key in kernels or key in missing:
-            continue
-        known = _kernels.get(key)
-        if known is None:
-            missing[key] = instruction
-        else:
-            kernels[key] = known
+    missing: dict[Any, Instruction] = {}
+    new = [_find_kernels(schedule, kernels, missing) for schedule in schedules]
     kernel_seconds = 0.0
     if missing:
         texts = {}
@@ -215,13 +228,32 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
         for number, key in enumerate(missing):
             kernels[key] = _kernels.keep(key, found[str(number)])
     plan_seconds = time.perf_counter() - start - kernel_seconds
-    program = CompiledProgram(graph, schedule, kernels, _compile_nested(schedule), reuse_memory)
-    program.new_kernels = len(missing)
-    program.kernel_seconds, program.plan_seconds = kernel_seconds, plan_seconds
-    SPENT.plans += 1
-    SPENT.plan_seconds += program.plan_seconds
+    programs = []
+    for graph, schedule, count in zip(graphs, schedules, new):
+        program = CompiledProgram(graph, schedule, kernels, _compile_nested(schedule), reuse_memory)
+        program.new_kernels = count
+        program.kernel_seconds = kernel_seconds / len(graphs)
+        program.plan_seconds = plan_seconds / len(graphs)
+        programs.append(program)
+    SPENT.plans += len(graphs)
+    SPENT.plan_seconds += plan_seconds
     SPENT.kernel_seconds += kernel_seconds
-    return program
+    return programs
+
+
+def _find_kernels(schedule: Schedule, kernels: dict[Any, Kernel], missing: dict[Any, Instruction]) -> int:
+    """Note kernels of a schedule that are known, and what needs one that is not; how many these are."""
+    before = len(missing)
+    for instruction in schedule.instructions:
+        key = instruction.key = without_symbols(instruction.key)
+        if key is None or key in kernels or key in missing:
+            continue
+        known = _kernels.get(key)
+        if known is None:
+            missing[key] = instruction
+        else:
+            kernels[key] = known
+    return len(missing) - before
 
 
 _LONG = 1_000_000

@@ -162,11 +162,12 @@ def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: b
     """The line of a trace that was compiled."""
     trace = described(executable)
     count, kernels = len(trace.operations), len(program.instructions)
+    calls = f", {program.calls} calls of {program.bodies} bodies" if program.calls > 1 else ""
     sizes = " for all sizes" if any(is_symbolic(made[2:5]) for made in program.instructions) else ""
     log(
         "compile",
         f"{place_of(*place)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"
-        f"{sizes} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
+        f"{sizes}{calls} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
         f" LLVM {1000 * program.kernel_seconds:.1f} ms{'' if waited else ', in the background'}",
     )
 

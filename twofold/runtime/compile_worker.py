@@ -11,8 +11,8 @@ import threading
 import time
 from typing import NamedTuple
 
-from twofold.runtime.compile import compile_graph
 from twofold.runtime.jit import shared
+from twofold.runtime.linking import compile_outlined
 from twofold.runtime.portable import PortableProgram, PortableTrace
 
 NICENESS = 10  # gives way to the program, which may have a thread for each core, and still comes to an end
@@ -61,7 +61,7 @@ def answer(trace: PortableTrace) -> bytes:
     jit.made = []
     start = time.thread_time_ns()
     try:
-        program = PortableProgram.of(compile_graph(trace.graph()))
+        program = PortableProgram.of(compile_outlined(trace.trace()))
         found = Answer(program, jit.made, time.thread_time_ns() - start, "")
         return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
     except Exception as error:

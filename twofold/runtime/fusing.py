@@ -14,9 +14,11 @@ from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, type_from_code
 from twofold.runtime.background import Background
-from twofold.runtime.compile import SPENT, CompiledProgram, compile_graph
+from twofold.runtime.compile import SPENT, FlatProgram
 from twofold.runtime.compile_process import CompileProcess
-from twofold.runtime.portable import PortableProgram, inlined
+from twofold.runtime.linking import Trace, compile_outlined
+from twofold.runtime.outlining import Entry
+from twofold.runtime.portable import PortableProgram
 from twofold.runtime.spans import spanned
 from twofold.runtime.templates import template_batch, template_trace
 from twofold.runtime.tracing import graph_of_entry
@@ -27,11 +29,19 @@ _LONG = 200
 _process = CompileProcess()
 
 
-def inline_trace(executable: Any) -> Graph:
-    """All calls of a trace as one closed primitive graph."""
-    leaves, entries, outputs = _core.describe_executable(executable)
-    types = [type_from_code(*type) for type in leaves]
-    return inlined(types, [(entry[1], graph_of_entry(entry).inline) for entry in entries], outputs)
+def trace_of(executable: Any) -> Trace:
+    """What the core keeps of a trace, with the graphs of its calls."""
+    leaves, described, outputs = _core.describe_executable(executable)
+    kinds: dict[int, int] = {}
+    graphs: list[Graph] = []
+    entries: list[Entry] = []
+    for entry in described:
+        types = entry[5]  # one list for all entries of an op instance
+        kind = kinds.setdefault(id(types), len(graphs))
+        if kind == len(graphs):
+            graphs.append(graph_of_entry(entry))
+        entries.append(Entry(kind, entry[1]))
+    return Trace([type_from_code(*type) for type in leaves], graphs, entries, outputs)
 
 
 @spanned("compile trace")
@@ -43,7 +53,7 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
             _note(executable, place, elsewhere.portable, waited)
             return
     start = time.thread_time_ns()
-    program = compile_graph(inline_trace(executable))
+    program = compile_outlined(trace_of(executable))
     made = program.program()
     _core.set_fused(executable, made, time.thread_time_ns() - start)
     _note(executable, place, program, waited)
@@ -63,9 +73,11 @@ def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], wai
 
 
 def _note(
-    executable: Any, place: tuple[int, int], program: CompiledProgram | PortableProgram, waited: bool
+    executable: Any, place: tuple[int, int], program: FlatProgram | PortableProgram, waited: bool
 ) -> None:
     SPENT.fused += 1
+    SPENT.bodies += program.bodies
+    SPENT.calls += program.calls
     if "compile" in config.log:
         from twofold.runtime.compile_log import log_compile
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
-from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, type_from_code
-from twofold.runtime.compile import CompiledProgram, Label
+from twofold.runtime.compile import FlatProgram, Label
 from twofold.runtime.derived import stable_graph
 from twofold.runtime.jit import Kernel
+from twofold.runtime.linking import Trace
+from twofold.runtime.outlining import Entry
 
 
 class PortableTrace(NamedTuple):
@@ -31,32 +31,17 @@ class PortableTrace(NamedTuple):
             leaves, [(refs, op.name, attrs, types) for _, refs, op, attrs, _, types in entries], outputs
         )
 
-    def graph(self) -> Graph:
-        """All calls as one closed primitive graph."""
-        known: dict[int, Graph] = {}
-
-        def graph_of(name: str, attrs: tuple[Any, ...], types: list[Any]) -> Graph:
-            found = known.get(id(types))
-            if found is None:
-                written = tuple([type_from_code(*type) for type in types])
-                found = known[id(types)] = stable_graph(REGISTRY[name], attrs, written)
-            return found
-
-        calls = [(refs, graph_of(name, attrs, types).inline) for refs, name, attrs, types in self.entries]
-        return inlined([type_from_code(*type) for type in self.leaves], calls, self.outputs)
-
-
-Call = tuple[list[int], Callable[[list[Node]], Sequence[Node]]]
-"""What a call of a trace reads, and what it makes of these nodes: one."""
-
-
-def inlined(types: Sequence[TensorType], calls: Iterable[Call], outputs: list[int]) -> Graph:
-    """Calls on each other's results, and on leaves of these types, as one closed primitive graph."""
-    leaves = [input_node(k, type) for k, type in enumerate(types)]
-    values: list[Node] = []
-    for refs, make in calls:
-        values.append(make([values[ref] if ref >= 0 else leaves[~ref] for ref in refs])[0])
-    return Graph(types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+    def trace(self) -> Trace:
+        """It with its graphs."""
+        kinds: dict[int, int] = {}
+        graphs: list[Graph] = []
+        entries: list[Entry] = []
+        for refs, name, attrs, types in self.entries:
+            kind = kinds.setdefault(id(types), len(graphs))
+            if kind == len(graphs):
+                graphs.append(stable_graph(REGISTRY[name], attrs, [type_from_code(*type) for type in types]))
+            entries.append(Entry(kind, refs))
+        return Trace([type_from_code(*type) for type in self.leaves], graphs, entries, self.outputs)
 
 
 class PortableProgram(NamedTuple):
@@ -68,12 +53,14 @@ class PortableProgram(NamedTuple):
     reuse_memory: bool
     labels: list[tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]]
     donations: list[tuple[int, int]]
+    bodies: int
+    calls: int
     new_kernels: int
     plan_seconds: float
     kernel_seconds: float
 
     @classmethod
-    def of(cls, program: CompiledProgram) -> PortableProgram:
+    def of(cls, program: FlatProgram) -> PortableProgram:
         """Raises NotImplementedError where it runs functions or programs inside."""
         instructions = []
         for address, buffers, params, work, grain, number, host in program.instructions:
@@ -88,6 +75,8 @@ class PortableProgram(NamedTuple):
             program.reuse_memory,
             [(label.op.name, *label[1:]) for label in program.labels],
             program.donations,
+            program.bodies,
+            program.calls,
             program.new_kernels,
             program.plan_seconds,
             program.kernel_seconds,

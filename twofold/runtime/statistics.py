@@ -40,6 +40,8 @@ class Stats:
         plans: Graphs planned, of single calls and of traces.
         plan_seconds: Time in passes, schedule and kernel texts.
         fused: Traces compiled as one program.
+        bodies: Bodies planned for these, each for calls that repeat in a trace or for what stands between them.
+        body_calls: Calls of bodies in these.
         fused_dropped: Those of them that measured slower than operations one by one.
         families: Calls that differ in numbers alone, as one each.
         templates: Plans for symbolic sizes.
@@ -70,6 +72,8 @@ class Stats:
     plans: int
     plan_seconds: float
     fused: int
+    bodies: int
+    body_calls: int
     fused_dropped: int
     families: int
     templates: int
@@ -141,6 +145,8 @@ def stats() -> Stats:
         plans=SPENT.plans,
         plan_seconds=SPENT.plan_seconds,
         fused=SPENT.fused,
+        bodies=SPENT.bodies,
+        body_calls=SPENT.calls,
         fused_dropped=core["fused_dropped"],
         families=core["families"],
         templates=core["templates"],

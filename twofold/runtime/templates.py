@@ -27,7 +27,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import broadcast
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
-from twofold.runtime.portable import inlined
+from twofold.runtime.linking import inlined
 from twofold.runtime.spans import spanned
 from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twofold.ir.op import Op
 from twofold.lower.loopnest import REDUCING_FORMS, Access
 from twofold.schedule.schedule import Instruction
 
@@ -20,11 +19,7 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     A kernel that may report an error, or a host function, must not come later: what failed is run once more to
     find the line, and needs its inputs whole.
     """
-    fallible = [
-        number
-        for number, instruction in enumerate(instructions)
-        if instruction.host is not None or _may_fail(instruction.nodes[0].op)
-    ]
+    fallible = [number for number, instruction in enumerate(instructions) if may_fail(instruction)]
     first = max(fallible, default=-1) + 1
     last_read: dict[int, int] = {}
     for number, instruction in enumerate(instructions):
@@ -48,8 +43,10 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
     return found
 
 
-def _may_fail(op: Op) -> bool:
-    return op.kind == "program" or (op.kind == "custom" and op.may_fail)
+def may_fail(instruction: Instruction) -> bool:
+    """Whether it may report an error, or is a host function."""
+    op = instruction.nodes[0].op
+    return instruction.host is not None or op.kind == "program" or (op.kind == "custom" and op.may_fail)
 
 
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:

@@ -1,0 +1,317 @@
+"""Outlining: a long trace as a short list of calls of bodies, each of which stands for entries that repeat.
+
+Entries repeat where layers, steps of an unrolled loop, their backward passes and the updates of their parameters
+stand behind each other. Windows of a period become calls of one body; what stands between them becomes bodies that
+are called once. Entries that only show memory, or make constants, are made again in each body that reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+LEAST = 64
+"""Entries that windows of one period must save together to be cut out: less is not worth what fusion loses there."""
+
+_WINDOW = 32  # entries of a window at least: fewer periods than that make are one window
+_NEAR = 32  # entries within which operations are likely to be fused
+_GRAM = 8  # entries by which a long period is found where single ones repeat within it
+_DEEPEST = 8  # entries made again on top of each other
+
+Ref = int
+"""As in the core: entry number, or ~leaf number."""
+
+
+class Entry(NamedTuple):
+    """One operation of a trace: entries of one ``kind`` are the same operation on the same types."""
+
+    kind: int
+    refs: Sequence[Ref]
+
+
+class Kind(NamedTuple):
+    """What outlining knows of an operation."""
+
+    nbytes: int  # of the result
+    is_free: bool  # shows its operands, or is a constant: costs nothing to make again
+    is_loop: bool  # may be fused with what makes its operands
+
+
+class Body(NamedTuple):
+    """Entries whose refs are entries of the body or ~arguments, and which of them it returns."""
+
+    entries: tuple[Entry, ...]
+    results: tuple[Ref, ...]
+
+
+class Call(NamedTuple):
+    """A call of body number ``body``: its arguments and what its results stand for, as refs of the trace."""
+
+    body: int
+    arguments: tuple[Ref, ...]
+    results: tuple[Ref, ...]
+
+
+class Outline(NamedTuple):
+    """Bodies, and their calls in order."""
+
+    bodies: list[Body]
+    calls: list[Call]
+
+
+def outline(
+    entries: Sequence[Entry], kinds: Sequence[Kind], outputs: Iterable[Ref], least: int = LEAST
+) -> Outline:
+    """The calls that compute ``outputs`` of a trace.
+
+    >>> entries = [Entry(0, (~0,)), Entry(0, (0,)), Entry(0, (1,))]
+    >>> for call in outline(entries, [Kind(4, False, True)], [2], least=1).calls:
+    ...     print(call)
+    Call(body=0, arguments=(-1,), results=(0,))
+    Call(body=0, arguments=(0,), results=(1,))
+    Call(body=0, arguments=(1,), results=(2,))
+    """
+    order = _order(entries, _free(entries, kinds))
+    places = {number: place for place, number in enumerate(order)}
+    moved = [
+        Entry(kind, tuple([places[ref] if ref >= 0 else ref for ref in refs]))
+        for kind, refs in map(entries.__getitem__, order)
+    ]
+    wanted = {places[ref] for ref in outputs if ref >= 0}
+    free = _free(moved, kinds)
+    bodies, calls = _outlined(moved, free, wanted, _Cutter(moved, kinds, free, wanted).segments(least))
+
+    def named(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+        return tuple([order[ref] if ref >= 0 else ref for ref in refs])
+
+    return Outline(bodies, [Call(body, named(given), named(made)) for body, given, made in calls])
+
+
+def _order(entries: Sequence[Entry], free: bytearray) -> list[int]:
+    """The entries, but those that read nothing made near them stand where they are first read.
+
+    So the gradient of a weight stands by the update of that weight, and not among the gradients of others.
+    """
+    latest = [-_NEAR] * len(entries)  # the last that is no view among what an entry reads
+    read = bytearray(len(entries))
+    moved = bytearray(len(entries))
+    for number, (_, refs) in enumerate(entries):
+        for ref in refs:
+            if ref >= 0:
+                read[ref] = 1
+                latest[number] = max(latest[number], latest[ref] if free[ref] else ref)
+        moved[number] = free[number] or number - latest[number] > _NEAR
+    order: list[int] = []
+    done = bytearray(len(entries))
+    for number in range(len(entries)):
+        if not (moved[number] and read[number]):
+            _place(number, entries, done, order)
+    return order
+
+
+def _place(number: int, entries: Sequence[Entry], done: bytearray, order: list[int]) -> None:
+    """Append an entry, and in front of it what it reads and is not there yet."""
+    waiting = [number]
+    while waiting:
+        number = waiting[-1]
+        missing = [ref for ref in entries[number].refs if ref >= 0 and not done[ref]]
+        if missing:
+            waiting += sorted(missing, reverse=True)
+            continue
+        waiting.pop()
+        if not done[number]:
+            done[number] = 1
+            order.append(number)
+
+
+def _free(entries: Sequence[Entry], kinds: Sequence[Kind]) -> bytearray:
+    """Which entries are made again where they are read."""
+    depths = [0] * len(entries)
+    for number, (kind, refs) in enumerate(entries):
+        if kinds[kind].is_free:
+            depth = 1 + max([depths[ref] for ref in refs if ref >= 0], default=0)
+            depths[number] = depth if depth <= _DEEPEST else 0
+    return bytearray([depth > 0 for depth in depths])
+
+
+class _Run(NamedTuple):
+    """Entries ``start`` to ``end``, each of the kind of the one ``period`` entries before it, where that is in it."""
+
+    period: int
+    start: int
+    end: int
+
+
+def _candidates(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Entries with the distance to the next one that is alike, or that begins as many alike ones."""
+    grams: list[Sequence[object]] = [kinds]
+    if len(kinds) > _GRAM:
+        grams.append(list(zip(*[kinds[k:] for k in range(_GRAM)])))
+    for gram in grams:
+        last: dict[object, int] = {}
+        for number, item in enumerate(gram):
+            before = last.get(item)
+            last[item] = number
+            if before is not None:
+                yield before, number - before
+
+
+def _runs(kinds: Sequence[int], least: int) -> list[_Run]:
+    """Runs that would save ``least`` entries, shortest periods first."""
+    found = set()
+    seen: dict[int, int] = {}  # by period: up to where runs of it are known
+    count = len(kinds)
+    for start, period in sorted(_candidates(kinds)):
+        if start < seen.get(period, 0):
+            continue
+        low = seen.get(period, 0)
+        end = start
+        while end + period < count and kinds[end] == kinds[end + period]:
+            end += 1
+        seen[period] = end
+        while start > low and kinds[start - 1] == kinds[start - 1 + period]:
+            start -= 1
+        if end - start >= max(period, least):
+            found.add(_Run(period, start, end + period))
+    return sorted(found)
+
+
+class _Cutter:
+    """Where a trace is cut."""
+
+    def __init__(
+        self, entries: Sequence[Entry], kinds: Sequence[Kind], free: bytearray, wanted: set[Ref]
+    ) -> None:
+        self._entries = entries
+        self._kinds = kinds
+        self._free = free
+        self._wanted = wanted
+        self._last = [0] * len(entries)  # what reads a result last, itself or by showing it
+        for number in range(len(entries) - 1, -1, -1):
+            last = max(number, self._last[number]) if free[number] else number
+            for ref in entries[number].refs:
+                if ref >= 0:
+                    self._last[ref] = max(self._last[ref], last)
+
+    def segments(self, least: int) -> list[tuple[int, int]]:
+        """Consecutive ranges of entries."""
+        count = len(self._entries)
+        taken = bytearray(count)
+        starts = {0, count}
+        for run in _runs([entry.kind for entry in self._entries], least):
+            for start, end in _gaps(taken, run.start, run.end):
+                size = run.period * -(-min(_WINDOW, least) // run.period)
+                if (end - start) // size < 2 or end - start - size < least:
+                    continue
+                first = start + self._phase(run.period, start, end)
+                windows = range(first, end - size + 1, size)
+                starts.update(windows)
+                last = windows[-1] + size
+                starts.add(last)
+                taken[first:last] = b"\1" * (last - first)
+        ordered = sorted(starts)
+        return list(pairwise(ordered))
+
+    def _phase(self, period: int, start: int, end: int) -> int:
+        """Where in a run its first window begins: where the fewest bytes pass from window to window in vain."""
+        most = (end - start) % period if (end - start) // period < 4 else period - 1
+        costs = self._costs(period, start, end)
+        return min(range(most + 1), key=lambda phase: costs[phase])
+
+    def _costs(self, period: int, start: int, end: int) -> list[int]:
+        """By phase: bytes of results that a cut there stores, and of those that are read again for it."""
+        middle = start + ((end - start) // period - 1) // 2 * period
+        sources: dict[Ref, tuple[Ref, ...]] = {}
+        lasts: dict[Ref, int] = {}  # the last loop near by that reads a result
+        beyond = middle + 2 * period
+        far = {n for n in range(middle, middle + period) if n in self._wanted or self._last[n] >= beyond}
+        for number in range(middle, min(beyond, end)):
+            kind, refs = self._entries[number]
+            read: list[Ref] = []
+            for ref in refs:
+                if ref >= middle:
+                    read += sources[ref] if self._free[ref] else (ref,)
+            sources[number] = tuple(read)
+            if not self._free[number] and self._kinds[kind].is_loop:
+                for ref in read:
+                    lasts[ref] = number
+        changes = [0] * (2 * period + 1)
+        for ref, last in lasts.items():
+            if ref < middle + period and last <= ref + period:
+                nbytes = self._kinds[self._entries[ref].kind].nbytes
+                cost = nbytes if ref in far else 2 * nbytes
+                changes[ref + 1 - middle] += cost
+                changes[last + 1 - middle] -= cost
+        costs, open_bytes = [0] * period, 0
+        for place, change in enumerate(changes[:-1]):
+            open_bytes += change
+            costs[place % period] += open_bytes
+        shift = (middle - start) % period
+        return [costs[(phase - shift) % period] for phase in range(period)]
+
+
+def _gaps(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Ranges between ``start`` and ``end`` that are not taken."""
+    while start < end:
+        first = taken.find(0, start, end)
+        if first < 0:
+            return
+        last = taken.find(1, first, end)
+        start = end if last < 0 else last
+        yield first, start
+
+
+class _Segment:
+    """A range of entries as a body: what it reads becomes arguments, in the order in which it is read."""
+
+    def __init__(self, entries: Sequence[Entry], free: bytearray, start: int, end: int) -> None:
+        self._entries = entries
+        self._free = free
+        self._start = start
+        self._known: dict[Ref, Ref] = {}  # refs of the trace -> of the body
+        self.arguments: list[Ref] = []
+        self.own: list[Entry] = []
+        for number in range(start, end):
+            if not free[number]:
+                self._add(number)
+
+    def _add(self, number: int) -> Ref:
+        kind, refs = self._entries[number]
+        self.own.append(Entry(kind, tuple([self.local(ref) for ref in refs])))
+        found = self._known[number] = len(self.own) - 1
+        return found
+
+    def local(self, ref: Ref) -> Ref:
+        """What the body calls a result or a leaf."""
+        found = self._known.get(ref)
+        if found is not None:
+            return found
+        if ref >= 0 and self._free[ref]:
+            return self._add(ref)
+        found = self._known[ref] = ~len(self.arguments)
+        self.arguments.append(ref)
+        return found
+
+
+def _outlined(
+    entries: Sequence[Entry], free: bytearray, wanted: set[Ref], segments: Sequence[tuple[int, int]]
+) -> Outline:
+    made = []
+    for start, end in segments:
+        segment = _Segment(entries, free, start, end)
+        for ref in range(start, end):
+            if free[ref] and ref in wanted:
+                segment.local(ref)
+        made.append(segment)
+    read = wanted.union(*[segment.arguments for segment in made])
+    bodies: dict[Body, int] = {}
+    calls = []
+    for segment, (start, end) in zip(made, segments):
+        results = [ref for ref in range(start, end) if ref in read and (ref in wanted or not free[ref])]
+        if not results:
+            continue
+        body = Body(tuple(segment.own), tuple([segment.local(ref) for ref in results]))
+        number = bodies.setdefault(body, len(bodies))
+        calls.append(Call(number, tuple(segment.arguments), tuple(results)))
+    return Outline(list(bodies), calls)
