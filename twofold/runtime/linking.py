@@ -89,7 +89,8 @@ def _shown(graph: Graph) -> int | None:
 
 def _kind(graph: Graph) -> Kind:
     (output,) = graph.outputs
-    kinds = {node.op.kind for node in graph.nodes()}
+    # operations on numbers say where a view begins
+    kinds = {node.op.kind for node in graph.nodes() if node.type.size > 1 or node is output}
     free = kinds <= {"source", "view"} or is_sparse(output, sum(type.nbytes for type in graph.input_types))
     return Kind(output.type.nbytes, free, kinds <= {"source", "view", "elementwise", "reduction"})
 

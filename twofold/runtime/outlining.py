@@ -15,7 +15,6 @@ LEAST = 64
 """Entries that windows of one period must save together to be cut out: less is not worth what fusion loses there."""
 
 _WINDOW = 32  # entries of a window at least: fewer periods than that make are one window
-_NEAR = 32  # entries within which operations are likely to be fused
 _GRAM = 8  # entries by which a long period is found where single ones repeat within it
 _DEEPEST = 8  # entries made again on top of each other
 
@@ -72,57 +71,9 @@ def outline(
     Call(body=0, arguments=(0,), results=(1,))
     Call(body=0, arguments=(1,), results=(2,))
     """
-    order = _order(entries, _free(entries, kinds))
-    places = {number: place for place, number in enumerate(order)}
-    moved = [
-        Entry(kind, tuple([places[ref] if ref >= 0 else ref for ref in refs]))
-        for kind, refs in map(entries.__getitem__, order)
-    ]
-    wanted = {places[ref] for ref in outputs if ref >= 0}
-    free = _free(moved, kinds)
-    bodies, calls = _outlined(moved, free, wanted, _Cutter(moved, kinds, free, wanted).segments(least))
-
-    def named(refs: Sequence[Ref]) -> tuple[Ref, ...]:
-        return tuple([order[ref] if ref >= 0 else ref for ref in refs])
-
-    return Outline(bodies, [Call(body, named(given), named(made)) for body, given, made in calls])
-
-
-def _order(entries: Sequence[Entry], free: bytearray) -> list[int]:
-    """The entries, but those that read nothing made near them stand where they are first read.
-
-    So the gradient of a weight stands by the update of that weight, and not among the gradients of others.
-    """
-    latest = [-_NEAR] * len(entries)  # the last that is no view among what an entry reads
-    read = bytearray(len(entries))
-    moved = bytearray(len(entries))
-    for number, (_, refs) in enumerate(entries):
-        for ref in refs:
-            if ref >= 0:
-                read[ref] = 1
-                latest[number] = max(latest[number], latest[ref] if free[ref] else ref)
-        moved[number] = free[number] or number - latest[number] > _NEAR
-    order: list[int] = []
-    done = bytearray(len(entries))
-    for number in range(len(entries)):
-        if not (moved[number] and read[number]):
-            _place(number, entries, done, order)
-    return order
-
-
-def _place(number: int, entries: Sequence[Entry], done: bytearray, order: list[int]) -> None:
-    """Append an entry, and in front of it what it reads and is not there yet."""
-    waiting = [number]
-    while waiting:
-        number = waiting[-1]
-        missing = [ref for ref in entries[number].refs if ref >= 0 and not done[ref]]
-        if missing:
-            waiting += sorted(missing, reverse=True)
-            continue
-        waiting.pop()
-        if not done[number]:
-            done[number] = 1
-            order.append(number)
+    wanted = {ref for ref in outputs if ref >= 0}
+    free = _free(entries, kinds)
+    return _outlined(entries, free, wanted, _Cutter(entries, kinds, free, wanted).segments(least))
 
 
 def _free(entries: Sequence[Entry], kinds: Sequence[Kind]) -> bytearray:
@@ -204,7 +155,9 @@ class _Cutter:
                 size = run.period * -(-min(_WINDOW, least) // run.period)
                 if (end - start) // size < 2 or end - start - size < least:
                     continue
-                first = start + self._phase(run.period, start, end)
+                # with few windows, none is given up for a better cut
+                most = run.period - 1 if (end - start) // size >= 4 else (end - start) % size
+                first = start + self._phase(run.period, start, end, min(most, run.period - 1))
                 windows = range(first, end - size + 1, size)
                 starts.update(windows)
                 last = windows[-1] + size
@@ -213,9 +166,8 @@ class _Cutter:
         ordered = sorted(starts)
         return list(pairwise(ordered))
 
-    def _phase(self, period: int, start: int, end: int) -> int:
+    def _phase(self, period: int, start: int, end: int, most: int) -> int:
         """Where in a run its first window begins: where the fewest bytes pass from window to window in vain."""
-        most = (end - start) % period if (end - start) // period < 4 else period - 1
         costs = self._costs(period, start, end)
         return min(range(most + 1), key=lambda phase: costs[phase])
 
@@ -268,7 +220,6 @@ class _Segment:
     def __init__(self, entries: Sequence[Entry], free: bytearray, start: int, end: int) -> None:
         self._entries = entries
         self._free = free
-        self._start = start
         self._known: dict[Ref, Ref] = {}  # refs of the trace -> of the body
         self.arguments: list[Ref] = []
         self.own: list[Entry] = []
