@@ -17,7 +17,8 @@ import twofold as torch
 import twofold.static as tf
 from twofold import _core, nn
 from twofold.errors import ArgumentError
-from twofold.runtime.attribution import kernel_shares, scheduled, stages_of, traced_graph
+from twofold.runtime.attribution import kernel_shares, program_shares, scheduled, stages_of, traced_graph
+from twofold.runtime.linking import Trace, compile_outlined
 
 HERE = Path(__file__).name
 
@@ -158,6 +159,24 @@ def test_every_call_has_a_share_of_some_kernel() -> None:
     assert {"multiply", "add", "exp", "matmul", "tanh"} <= names
     for kernel in kernels:
         assert sum(part for _, part in kernel.shares) == pytest.approx(1.0)
+
+
+def test_kernels_of_bodies_are_counted_for_the_calls_that_they_are_of() -> None:
+    x, w = torch.ones(16, 16), torch.ones(16, 16)
+    x._realise(), w._realise()
+    for _ in range(60):
+        x = (x @ w).tanh()
+    (x * 1.0).numpy()
+    description = _core.describe_executable(_core.last_executable())
+    kernels = program_shares(description)
+    program = compile_outlined(Trace.of(description))
+    assert program.calls > program.bodies and len(kernels) == len(program.instructions)
+    times = dict.fromkeys(range(len(description[1])), 0)
+    for kernel in kernels:
+        for entry, part in kernel.shares:
+            times[entry] += part > 0
+    products = [number for number, entry in enumerate(description[1]) if entry[2].name == "matmul"]
+    assert len({times[number] for number in products}) == 1 and times[products[0]] > 0
 
 
 def test_a_product_that_is_turned_by_a_pass_is_still_known() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core, func
-from twofold.runtime.fusing import trace_of
+from twofold.runtime.linking import Trace
 
 
 def arrays(*shapes):
@@ -168,7 +168,7 @@ def test_forward_mode_costs_what_a_forward_rule_would(f, count, wanted):
         value.numpy()
     pushed = func.jvp(f, tuple(values[:count]), tuple(values[count:]))[1]
     pushed.numpy()
-    graph = trace_of(_core.last_executable()).inlined()
+    graph = Trace.of(_core.describe_executable(_core.last_executable())).inlined()
     names = sorted(node.op.name for node in graph.nodes() if node.op.kind not in ("source", "view"))
     assert names == wanted
 

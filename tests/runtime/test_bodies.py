@@ -16,8 +16,7 @@ import twofold as torch
 from tests.core.test_templates import tier
 from tests.runtime.test_compile_log import logged
 from twofold import _core, nn
-from twofold.runtime.fusing import trace_of
-from twofold.runtime.linking import compile_outlined
+from twofold.runtime.linking import Trace, compile_outlined
 from twofold.runtime.outlining import Entry, Kind, Outline, outline
 
 F = nn.functional
@@ -35,7 +34,7 @@ def check_same_bits(compute: Callable[[], list[Any]]) -> Outline:
     with tier("first_sight"):
         expected = found()
     executable = _core.last_executable()
-    trace = trace_of(executable)
+    trace = Trace.of(_core.describe_executable(executable))
     for least in (10**9, 12, 1):
         _core.set_fused(executable, compile_outlined(trace, least).program(), 1)
         with tier("fused"):
@@ -150,7 +149,7 @@ def outlined_step(layers: int) -> Outline:
         for _ in range(3):
             step()
             _core.flush()
-    return trace_of(_core.last_executable()).outlined()
+    return Trace.of(_core.describe_executable(_core.last_executable())).outlined()
 
 
 def test_equal_layers_are_planned_once():

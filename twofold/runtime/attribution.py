@@ -18,6 +18,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, type_from_code
 from twofold.lower.expression import operation_cost
 from twofold.passes.pipeline import PASSES
+from twofold.runtime.linking import Trace
 from twofold.runtime.tracing import graph_of_entry
 from twofold.schedule.schedule import Instruction, Schedule
 
@@ -50,12 +51,18 @@ def traced_graph(description: Any) -> TracedGraph:
     """All calls of a trace that the core describes, as one closed graph with the entries of its nodes."""
     leaves, entries, outputs = description
     types = [type_from_code(*type) for type in leaves]
+    return _traced(types, [(entry[1], graph_of_entry(entry)) for entry in entries], outputs)
+
+
+def _traced(
+    types: Sequence[TensorType], calls: Iterable[tuple[Sequence[int], Graph]], outputs: Sequence[int]
+) -> TracedGraph:
     inputs = [input_node(k, type) for k, type in enumerate(types)]
     values: list[Node] = []
     origins: dict[int, set[int]] = {}
-    for number, entry in enumerate(entries):
-        operands = [values[ref] if ref >= 0 else inputs[~ref] for ref in entry[1]]
-        made = graph_of_entry(entry).inline(operands)[0]
+    for number, (refs, called) in enumerate(calls):
+        operands = [values[ref] if ref >= 0 else inputs[~ref] for ref in refs]
+        made = called.inline(operands)[0]
         stop = {node.id for node in operands}
         for node in _above([made], stop):
             origins.setdefault(node.id, set()).add(number)
@@ -195,6 +202,35 @@ def node_cost(node: Node) -> float:
     if node.op.kind == "contraction" or node.op.product:
         return node_flops(node) / 2
     return float(max([size, *[value.type.size for value in node.inputs]]))
+
+
+def program_shares(description: Any) -> list[KernelShare]:
+    """What each kernel of the fused program of a trace computes, and for which entries: body by body."""
+    trace = Trace.of(description)
+    bodies, calls = trace.outlined()
+    if len(calls) <= 1:
+        return _shares(traced_graph(description))
+    sources = trace.sources()
+    known: dict[int, list[KernelShare]] = {}
+    found: list[KernelShare] = []
+    for call in calls:
+        if call.body not in known:
+            body = bodies[call.body]
+            types = [trace.type_of(ref) for ref in call.arguments]
+            inside = [(entry.refs, trace.graphs[entry.kind]) for entry in body.entries]
+            known[call.body] = _shares(_traced(types, inside, body.results))
+        for kernel in known[call.body]:
+            shares = [
+                (source, part / len(sources[call.entries[number]]))
+                for number, part in kernel.shares
+                for source in sources[call.entries[number]]
+            ]
+            found.append(kernel._replace(shares=tuple(shares)))
+    return found
+
+
+def _shares(traced: TracedGraph) -> list[KernelShare]:
+    return kernel_shares(*scheduled(stages_of(traced)[-1]))
 
 
 def kernel_shares(schedule: Schedule, origins: Origins) -> list[KernelShare]:

@@ -9,39 +9,21 @@ from typing import Any
 
 from twofold import _core
 from twofold.config import config
-from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
-from twofold.ir.types import TensorType, type_from_code
+from twofold.ir.types import TensorType
 from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, FlatProgram
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.linking import Trace, compile_outlined
-from twofold.runtime.outlining import Entry
 from twofold.runtime.portable import PortableProgram
 from twofold.runtime.spans import spanned
 from twofold.runtime.templates import template_batch, template_trace
-from twofold.runtime.tracing import graph_of_entry
 
 _LONG = 200
 """Operations in a trace from which on a process to compile it pays: fewer take less time than starting that."""
 
 _process = CompileProcess()
-
-
-def trace_of(executable: Any) -> Trace:
-    """What the core keeps of a trace, with the graphs of its calls."""
-    leaves, described, outputs = _core.describe_executable(executable)
-    kinds: dict[int, int] = {}
-    graphs: list[Graph] = []
-    entries: list[Entry] = []
-    for entry in described:
-        types = entry[5]  # one list for all entries of an op instance
-        kind = kinds.setdefault(id(types), len(graphs))
-        if kind == len(graphs):
-            graphs.append(graph_of_entry(entry))
-        entries.append(Entry(kind, entry[1]))
-    return Trace([type_from_code(*type) for type in leaves], graphs, entries, outputs)
 
 
 @spanned("compile trace")
@@ -53,7 +35,7 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
             _note(executable, place, elsewhere.portable, waited)
             return
     start = time.thread_time_ns()
-    program = compile_outlined(trace_of(executable))
+    program = compile_outlined(Trace.of(_core.describe_executable(executable)))
     made = program.program()
     _core.set_fused(executable, made, time.thread_time_ns() - start)
     _note(executable, place, program, waited)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, type_from_code
 from twofold.passes.sparse_rows import is_sparse
 from twofold.runtime.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
 from twofold.runtime.outlining import LEAST, Body, Call, Entry, Kind, Outline, Ref, outline
+from twofold.runtime.tracing import graph_of_entry
 from twofold.schedule.donation import may_fail
 
 Slot = tuple[int, int]
@@ -30,14 +32,38 @@ class Trace:
         kinds: dict[Graph, int] = {}
         same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
         self.graphs = list(kinds)
-        places = self._numbered([Entry(same[kind], refs) for kind, refs in entries])
-        self.outputs = [places[ref] if ref >= 0 else ref for ref in outputs]
+        self._places = self._numbered([Entry(same[kind], refs) for kind, refs in entries])
+        self.outputs = [self._places[ref] if ref >= 0 else ref for ref in outputs]
+
+    @classmethod
+    def of(cls, description: tuple[Any, ...]) -> Trace:
+        """A trace that the core describes."""
+        leaves, described, outputs = description
+        kinds: dict[int, int] = {}
+        graphs: list[Graph] = []
+        entries: list[Entry] = []
+        for entry in described:
+            types = entry[5]  # one list for all entries of an op instance
+            kind = kinds.setdefault(id(types), len(graphs))
+            if kind == len(graphs):
+                graphs.append(graph_of_entry(entry))
+            entries.append(Entry(kind, entry[1]))
+        return cls([type_from_code(*type) for type in leaves], graphs, entries, outputs)
+
+    def sources(self) -> list[list[int]]:
+        """Which of the entries that were given each entry stands for."""
+        found: list[list[int]] = [[] for _ in self.entries]
+        for number, place in enumerate(self._places):
+            if place >= 0 and not self._is_shown[number]:
+                found[place].append(number)
+        return found
 
     def _numbered(self, entries: Sequence[Entry]) -> list[Ref]:
         """Take entries in, equal ones once and those that return an operand not at all; what each stands for."""
         shown = [_shown(graph) for graph in self.graphs]
         known: dict[Entry, Ref] = {}
         places: list[Ref] = []
+        self._is_shown = bytearray([shown[entry.kind] is not None for entry in entries])
         for kind, refs in entries:
             own = tuple([places[ref] if ref >= 0 else ref for ref in refs])
             operand = shown[kind]
@@ -106,7 +132,7 @@ def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
     if copied:
         refs = tuple([trace.outputs[place] for place in copied])
         types = [trace.type_of(ref) for ref in refs]
-        calls = [*calls, Call(len(graphs), refs, ())]
+        calls = [*calls, Call(len(graphs), refs, (), ())]
         graphs.append(Graph(types, [input_node(k, type) for k, type in enumerate(types)]))
     return _Linker(trace, compile_graphs(graphs)).linked(calls, copied)
 

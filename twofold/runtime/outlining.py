@@ -45,11 +45,12 @@ class Body(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of body number ``body``: its arguments and what its results stand for, as refs of the trace."""
+    """A call of body number ``body``: its arguments, and what its results and its entries are in the trace."""
 
     body: int
     arguments: tuple[Ref, ...]
     results: tuple[Ref, ...]
+    entries: tuple[int, ...]
 
 
 class Outline(NamedTuple):
@@ -67,9 +68,9 @@ def outline(
     >>> entries = [Entry(0, (~0,)), Entry(0, (0,)), Entry(0, (1,))]
     >>> for call in outline(entries, [Kind(4, False, True)], [2], least=1).calls:
     ...     print(call)
-    Call(body=0, arguments=(-1,), results=(0,))
-    Call(body=0, arguments=(0,), results=(1,))
-    Call(body=0, arguments=(1,), results=(2,))
+    Call(body=0, arguments=(-1,), results=(0,), entries=(0,))
+    Call(body=0, arguments=(0,), results=(1,), entries=(1,))
+    Call(body=0, arguments=(1,), results=(2,), entries=(2,))
     """
     wanted = {ref for ref in outputs if ref >= 0}
     free = _free(entries, kinds)
@@ -223,6 +224,7 @@ class _Segment:
         self._known: dict[Ref, Ref] = {}  # refs of the trace -> of the body
         self.arguments: list[Ref] = []
         self.own: list[Entry] = []
+        self.numbers: list[int] = []
         for number in range(start, end):
             if not free[number]:
                 self._add(number)
@@ -230,6 +232,7 @@ class _Segment:
     def _add(self, number: int) -> Ref:
         kind, refs = self._entries[number]
         self.own.append(Entry(kind, tuple([self.local(ref) for ref in refs])))
+        self.numbers.append(number)
         found = self._known[number] = len(self.own) - 1
         return found
 
@@ -264,5 +267,5 @@ def _outlined(
             continue
         body = Body(tuple(segment.own), tuple([segment.local(ref) for ref in results]))
         number = bodies.setdefault(body, len(bodies))
-        calls.append(Call(number, tuple(segment.arguments), tuple(results)))
+        calls.append(Call(number, tuple(segment.arguments), tuple(results), tuple(segment.numbers)))
     return Outline(list(bodies), calls)

@@ -16,10 +16,7 @@ from twofold.runtime.attribution import (
     KernelShare,
     description_of,
     entry_costs,
-    kernel_shares,
-    scheduled,
-    stages_of,
-    traced_graph,
+    program_shares,
 )
 from twofold.runtime.scopes import scope_name
 from twofold.runtime.spans import Span, Spans
@@ -118,8 +115,7 @@ class Record:
     def shares(self) -> list[KernelShare]:
         """What each kernel of the fused program computes."""
         if self._shares is None:
-            found = scheduled(stages_of(traced_graph(self.description))[-1])
-            self._shares = kernel_shares(found.schedule, found.origins)
+            self._shares = program_shares(self.description)
         return self._shares
 
     def frames(self, entry: int) -> tuple[Frame, ...]:
