@@ -230,6 +230,47 @@ nb::tuple describe_trace(const CanonicalTrace& canonical) {
 // What the compiler needs of an executable.
 nb::tuple describe_executable(nb::handle capsule) { return describe_trace(executable_in(capsule)->canonical); }
 
+nb::object captured_object(const Leaf& leaf, Type* type);
+
+// What stands above the first tensor, and above those that are of the same trace: their numbers among `tensors`, the
+// trace as described, (location, forward) of its entries, and its leaves. None where nothing stands above it.
+nb::object trace_above(nb::list tensors) {
+  std::vector<ValueRef> values;
+  for (nb::handle item : tensors) {
+    if (!is_tensor(item.ptr())) throw nb::type_error("expected tensors");
+    Value* value = current_value(reinterpret_cast<PyTensor*>(item.ptr()));
+    if (!value) throw nb::python_error();
+    values.push_back(share(value));
+  }
+  Recorder& recorder = Recorder::current();
+  const Value* first = values.at(0).get();
+  const bool pending = first->pending && first->owner == &recorder && !recorder.in_flight(first);
+  if (!pending && !first->history) return nb::none();
+  if (pending) recorder.forget_prediction();
+  const History* history = pending ? nullptr : first->history.get();
+  nb::list numbers, lines, leaves;
+  std::vector<Ref> outputs;
+  for (size_t k = 0; k < values.size(); ++k) {
+    const Value* value = values[k].get();
+    const bool same = pending ? value->pending && value->owner == &recorder : !value->pending && value->history.get() == history;
+    if (!same) continue;
+    numbers.append(k);
+    outputs.push_back(value->index);
+  }
+  const CanonicalTrace canonical(pending ? recorder.trace() : history->trace->trace, outputs);
+  for (int32_t entry : canonical.entry_source) {
+    const auto i = static_cast<size_t>(entry);
+    const Provenance provenance = pending ? recorder.provenance(i) : history->provenance[i];
+    lines.append(nb::make_tuple(provenance.location, provenance.forward));
+  }
+  const std::vector<Leaf>& sources = pending ? recorder.leaves() : history->leaves;
+  for (size_t k = 0; k < canonical.leaf_source.size(); ++k) {
+    const auto source = static_cast<size_t>(canonical.leaf_source[k]);
+    leaves.append(source < sources.size() ? captured_object(sources[source], canonical.trace.leaves[k]) : nb::none());
+  }
+  return nb::make_tuple(numbers, describe_trace(canonical), lines, leaves);
+}
+
 std::vector<ValueRef> values_in(nb::tuple tensors) {
   std::vector<ValueRef> values;
   for (nb::handle item : tensors) {
@@ -418,6 +459,12 @@ void bind_functions(nb::module_& m) {
   });
   m.def("from_array", &from_array, nb::arg("array"), nb::arg("share_memory"), nb::arg("dtype_code") = -1);
   m.def("describe_executable", &describe_executable);
+  m.def("trace_above", &trace_above);
+  m.def("history_order", [](nb::handle tensor) {
+    Value* value = is_tensor(tensor.ptr()) ? current_value(reinterpret_cast<PyTensor*>(tensor.ptr())) : nullptr;
+    if (!value) throw nb::type_error("expected a tensor");
+    return value->pending ? UINT64_MAX : value->history ? value->history->order : 0;
+  }, "Grows with every run whose values can be differentiated; 0 for a value without a trace.");
   m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));
   m.def("declaration_mark", &declaration_mark);

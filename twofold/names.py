@@ -11,6 +11,7 @@ NAMES: dict[str, dict[str, str]] = {
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
             "set_autocast_enabled"
         ),
+        "twofold.debug.draw": "draw",
         "twofold.debug.profile": "profile",
         "twofold.debug.summary": "summary",
         "twofold.frontend.batch_norm_statistics": (

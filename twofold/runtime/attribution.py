@@ -153,8 +153,8 @@ class Stage(NamedTuple):
 
 
 def stages_of(traced: TracedGraph) -> list[Stage]:
-    """The graph as it was recorded and after each pass that changes it."""
-    found = [Stage("recorded", traced.graph, traced.origins)]
+    """The graph in primitive operations, and after each pass that changes it."""
+    found = [Stage("primitive", traced.graph, traced.origins)]
     for run in PASSES:
         with _Noting() as noted:
             after = run(found[-1].graph)

@@ -1,0 +1,253 @@
+"""Pictures, compared by their structure, and shown by a browser where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+import twofold.dynet as dy
+import twofold.static as tf
+from twofold import nn
+from twofold.debug.draw import Drawing
+from twofold.debug.page import ASSETS, divided
+from twofold.debug.picture import Picture, View
+from twofold.errors import ArgumentError
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 8)
+        self.body = nn.Sequential(nn.ReLU(), nn.Linear(8, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(self.first(x))
+
+
+def names(view: View) -> list[str]:
+    return [step.name for step in view.steps]
+
+
+def edges(view: View) -> set[tuple[str, str]]:
+    """Pairs of operations of which the second reads the first."""
+    found = set()
+    for step in view.steps:
+        for number in step.inputs:
+            maker = view.data[number].producer
+            if maker >= 0:
+                found.add((view.steps[maker].name, step.name))
+    return found
+
+
+def test_a_tensor_before_and_after_it_is_observed() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    y = (x * 2.0).exp().sum()
+    before = torch.draw(y).picture.views[0]
+    assert names(before) == ["multiply", "exp", "sum"]
+    assert edges(before) == {("multiply", "exp"), ("exp", "sum")}
+    y.item()
+    assert names(torch.draw(y).picture.views[0]) == names(before)
+    here = test_a_tensor_before_and_after_it_is_observed.__code__.co_firstlineno
+    step = before.steps[0]
+    assert step.lines[0].startswith(f"{Path(__file__).name}:{here + 2}") and ".exp().sum()" in step.source
+    (leaf,) = [datum for datum in before.data if datum.kind == "parameter"]
+    assert leaf.type == "float32[2,3]" and leaf.nbytes == 24
+
+
+def test_what_was_observed_on_the_way_is_one_picture() -> None:
+    w = torch.ones(3, requires_grad=True)
+    y = w * 2.0
+    y.detach().numpy()
+    view = torch.draw(y.exp().sum()).picture.views[0]
+    assert names(view) == ["multiply", "exp", "sum"] and ("multiply", "exp") in edges(view)
+
+
+def test_a_module_with_its_gradients() -> None:
+    view = torch.draw(Net(), torch.ones(3, 4), backward=True).picture.views[0]
+    forward = [step for step in view.steps if not step.backward]
+    assert [(step.name, step.boxes) for step in forward[:3]] == [
+        ("linear", ("Net", "first")),
+        ("relu", ("Net", "body", "0")),
+        ("linear", ("Net", "body", "1")),
+    ]
+    backward = [step for step in view.steps if step.backward]
+    assert backward and all(step.boxes[0] == "backward" for step in backward)
+    assert any(step.boxes == ("backward", "Net", "first") for step in backward)
+    shown = {datum.name: datum.kind for datum in view.data if datum.producer < 0 and datum.kind != "constant"}
+    assert shown["first.weight"] == "parameter" and shown["input 0"] == "input"
+
+
+def test_functions_and_passes_of_loops_are_boxes() -> None:
+    def cell(h: Any) -> Any:
+        return (h + 1.0).tanh()
+
+    def loop(x: Any) -> Any:
+        for _ in range(3):
+            x = cell(x)
+        return x
+
+    view = torch.draw(loop, torch.ones(2)).picture.views[0]
+    inner = [step.boxes for step in view.steps if step.name == "tanh"]
+    assert [path[-1] for path in inner] == ["pass 1", "pass 2", "pass 3"]
+    assert all(path[-2].startswith("cell (line ") and len(path) == 2 for path in inner)
+
+
+def test_values_and_times() -> None:
+    def steps(x: Any) -> Any:
+        return (x - 1.0).log().sum()
+
+    view = torch.draw(steps, torch.tensor([2.0, 1.0]), values=True, times=True).picture.views[0]
+    by_name = {step.name: view.data[step.outputs[0]] for step in view.steps}
+    assert by_name["subtract"].shown.startswith("[1., 0.]") and not by_name["subtract"].bad
+    assert by_name["log"].bad and by_name["subtract"].magnitude == 0.5
+    assert sum(step.seconds for step in view.steps) > 0
+
+
+def test_stages_of_the_compiler() -> None:
+    def steps(x: Any) -> Any:
+        return (x @ x).T.exp().sum()
+
+    views = {view.name: view for view in torch.draw(steps, torch.ones(8, 8)).picture.views}
+    assert list(views)[:2] == ["recorded", "primitive"] and list(views)[-1] == "kernels"
+    boxes = {step.boxes for step in views["kernels"].steps}
+    assert all(len(path) == 1 and path[0].startswith("kernel ") for path in boxes if path)
+    assert all(step.lines for step in views["kernels"].steps if step.name in ("matmul", "exp", "sum"))
+
+
+def test_a_loop_of_the_graph_shows_its_body() -> None:
+    def steps(x: Any) -> Any:
+        return torch.scan(lambda h, row: ((h * row).tanh(), h), torch.ones(2), x)[0]
+
+    view = torch.draw(steps, torch.ones(3, 2)).picture.views[1]
+    inside = [step for step in view.steps if any("body 0" in box for box in step.boxes)]
+    assert {"tanh", "multiply"} <= {step.name for step in inside}
+
+
+def test_declared_graphs() -> None:
+    with tf.Graph().as_default() as graph:
+        with tf.name_scope("layer"):
+            x = tf.placeholder(tf.float32, [None, 3], name="x")
+            w = tf.Variable(tf.ones([3, 2]), name="w")
+            y = tf.matmul(x, w, name="product")
+        other = tf.constant(1.0, name="other")
+        with tf.Session() as session:
+            pictures = [torch.draw(thing).picture.views[0] for thing in (graph, session, y, y.op)]
+    whole = pictures[0]
+    product = next(step for step in whole.steps if step.attributes == "product")
+    assert product.boxes == ("layer",) and product.name == "MatMul" and product.lines
+    assert [whole.data[number].name for number in product.inputs] == ["layer/x:0", "layer/w:0"]
+    assert len(pictures[1].steps) == len(whole.steps)
+    above = {step.attributes for step in pictures[2].steps}
+    assert (
+        {"x", "product"} <= above
+        and other.op.name not in above
+        and above == {s.attributes for s in pictures[3].steps}
+    )
+    with pytest.raises(ArgumentError, match="are of what runs"):
+        torch.draw(graph, values=True)
+
+
+def test_expressions() -> None:
+    dy.renew_cg()
+    model = dy.ParameterCollection()
+    w = model.add_parameters((2, 3))
+    view = torch.draw(dy.tanh(w * dy.inputVector([1.0, 2.0, 3.0]))).picture.views[0]
+    assert "tanh" in names(view) and any("mat" in name for name in names(view))
+
+
+def test_what_cannot_be_drawn() -> None:
+    with pytest.raises(ArgumentError, match="nothing stands above"):
+        torch.draw(torch.ones(2).detach()._realise())
+    with pytest.raises(ArgumentError, match="int cannot be drawn"):
+        torch.draw(3)
+    with pytest.raises(ArgumentError, match="what to write"):
+        torch.draw(torch.ones(2) * 2.0, path="picture.bmp")
+
+
+def test_exports(tmp_path: Path) -> None:
+    drawing = torch.draw(Net(), torch.ones(3, 4), times=True)
+    for name in ("net.html", "net.dot", "net.json"):
+        drawing.save(tmp_path / name)
+    dot = (tmp_path / "net.dot").read_text()
+    assert dot.count("{") == dot.count("}") and 'label="body"' in dot and re.search(r"s0 -> s1 ", dot)
+    found = json.loads((tmp_path / "net.json").read_text())
+    graph = found["graphs"][0]
+    ids = {node["id"] for node in graph["nodes"]}
+    assert len(ids) == len(graph["nodes"])
+    for node in graph["nodes"]:
+        assert {edge["sourceNodeId"] for edge in node.get("incomingEdges", ())} <= ids
+    assert any(node["namespace"] == "Net/body/1" and node["label"] == "linear" for node in graph["nodes"])
+    overlay = drawing.to_overlays()["flops"]["recorded"]["results"]
+    assert set(overlay) <= ids and overlay["s0"]["value"] == 2 * 3 * 4 * 8 + 3 * 8
+    page = (tmp_path / "net.html").read_text()
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", page) and "dagre" in page
+    assert "srcdoc" in drawing._repr_html_()
+    assert (ASSETS / "dagre.min.js.LEGAL.txt").read_text().count("Copyright")
+
+
+def shown(drawing: Drawing, folder: Path, how: str = "") -> Callable[[str], int]:
+    """Counts elements by class in what a browser makes of the page."""
+    path = folder / "page.html"
+    drawing.save(path)
+    command = [
+        str(CHROMIUM),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
+    command += ["--virtual-time-budget=20000", "--window-size=1400,900", "--dump-dom", f"file://{path}{how}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return lambda kind: len(re.findall(rf'class="{kind}[" ]', done.stdout))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_a_browser_shows_the_same_structure(tmp_path: Path) -> None:
+    drawing = torch.draw(Net(), torch.ones(3, 4), stages=False)
+    count = shown(drawing, tmp_path)
+    assert count("node step") == 3 and count("edge") == 2 and count("cluster") == 5
+    count = shown(drawing, tmp_path, "#open&leaves")
+    assert count("node datum") == 5 and count("edge") == 7
+    count = shown(drawing, tmp_path, "#open&convention=values")
+    assert count("node step") == 0 and count("node datum") == 8
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_a_browser_shows_many_operations_in_boxes(tmp_path: Path) -> None:
+    view = View("many")
+    last = view.add_datum("float32[]", 4, kind="input", name="x")
+    for _ in range(5000):
+        (last,) = view.add_step("add", [last], [("float32[]", 4)], boxes=("f",))
+    count = shown(Drawing(Picture("many", [view])), tmp_path)
+    assert 0 < count("node box") <= 120 and count("node step") == 0
+
+
+def test_crowds_are_divided() -> None:
+    paths = divided([("f",)] * 5000)
+    beside: dict[tuple[str, ...], set[Any]] = {}
+    for number, path in enumerate(paths):
+        for depth in range(len(path)):
+            beside.setdefault(path[:depth], set()).add(path[depth])
+        beside.setdefault(path, set()).add(number)
+    assert max(len(children) for children in beside.values()) <= 120
+    assert all(path[0] == "f" for path in paths)
+
+
+def test_a_drawing_changes_no_value() -> None:
+    w = numpy.float32([1.0, 2.0])
+    x = torch.from_numpy(w.copy()).requires_grad_()
+    y = (x * 3.0).sum()
+    torch.draw(y, backward=True, values=True)
+    y.backward()
+    assert x.grad.numpy().tolist() == [3.0, 3.0]

@@ -1,0 +1,342 @@
+"""What a picture shows: operations and values as one bipartite graph, in boxes, at one or several stages."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.frontend.gradients import no_grad
+from twofold.ir.node import Node
+from twofold.ir.types import TensorType, type_from_code
+from twofold.runtime.attribution import (
+    EntryCost,
+    Scheduled,
+    Stage,
+    entry_costs,
+    node_flops,
+    nodes_of,
+)
+from twofold.runtime.profiling import Frame, frames_of
+from twofold.runtime.scopes import scope_name
+
+Tensor = _core.Tensor
+
+
+@dataclass
+class Step:
+    """An operation: what it reads and makes, where it stands, and what is known of its costs."""
+
+    id: int
+    name: str
+    inputs: list[int]
+    outputs: list[int]
+    boxes: tuple[str, ...] = ()
+    attributes: str = ""
+    backward: bool = False
+    lines: list[str] = field(default_factory=list)
+    source: str = ""
+    flops: int = 0
+    nbytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Datum:
+    """A value: the step that makes it (-1 for what comes from outside), its type, and perhaps what it holds."""
+
+    id: int
+    type: str
+    nbytes: int
+    producer: int = -1
+    name: str = ""
+    kind: str = "value"
+    shown: str = ""
+    magnitude: float = 0.0
+    bad: bool = False
+
+
+@dataclass
+class View:
+    """One stage of a program."""
+
+    name: str
+    steps: list[Step] = field(default_factory=list)
+    data: list[Datum] = field(default_factory=list)
+
+    def add_datum(self, type: str, nbytes: int, **rest: Any) -> int:
+        """A new value; returns its number."""
+        self.data.append(Datum(len(self.data), type, nbytes, **rest))
+        return len(self.data) - 1
+
+    def add_step(
+        self, name: str, inputs: Sequence[int], results: Sequence[tuple[str, int]], **rest: Any
+    ) -> list[int]:
+        """A new step with results of these types and bytes; returns their numbers."""
+        number = len(self.steps)
+        outputs = [self.add_datum(type, nbytes, producer=number) for type, nbytes in results]
+        self.steps.append(Step(number, name, list(inputs), outputs, **rest))
+        return outputs
+
+
+@dataclass
+class Picture:
+    """A program at several stages, the first as it was declared."""
+
+    title: str
+    views: list[View]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain lists and dictionaries."""
+        return asdict(self)
+
+
+def lines_of(frames: Sequence[Frame]) -> list[str]:
+    """``file.py:12 in f``, innermost first."""
+    return [f"{os.path.basename(frame.file)}:{frame.line} in {frame.function}" for frame in frames]
+
+
+def source_of(frames: Sequence[Frame]) -> str:
+    """The text of the innermost line."""
+    return linecache.getline(frames[0].file, frames[0].line).strip() if frames else ""
+
+
+def path_of(location: int) -> tuple[str, ...]:
+    """The modules around a location, or else the functions, by where they were called."""
+    scope = scope_name(location)
+    if scope:
+        return tuple(scope.split("."))
+    chain = [frame for frame in reversed(frames_of(location)) if frame.function != "<module>"]
+    return tuple(
+        frame.function if k == 0 else f"{frame.function} (line {chain[k - 1].line})"
+        for k, frame in enumerate(chain)
+    )
+
+
+class Boxes:
+    """The boxes that calls stand in: modules, else functions by where they were called; passes of loops are boxes."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, ...], set[int]] = {}
+        self._passes: dict[tuple[str, ...], int] = {}
+
+    def of(self, location: int) -> tuple[tuple[str, ...], int]:
+        """The boxes of a call, outermost first, and the number of its pass through the innermost."""
+        path = path_of(location)
+        seen = self._seen.setdefault(path, set())
+        if location in seen:
+            seen.clear()
+            self._passes[path] = self._passes.get(path, 0) + 1
+        seen.add(location)
+        return path, self._passes.get(path, 0)
+
+    def with_passes(self, found: Sequence[tuple[tuple[str, ...], int]]) -> list[tuple[str, ...]]:
+        """The boxes of calls, with a box for each pass where there were several."""
+        return [
+            (*path, f"pass {number + 1}") if path and self._passes.get(path) else path
+            for path, number in found
+        ]
+
+
+def described_value(tensor: Any) -> tuple[str, float, bool]:
+    """A few words on what a tensor holds, its mean magnitude, and whether something in it is not finite."""
+    array = numpy.asarray(tensor.detach().numpy() if isinstance(tensor, Tensor) else tensor)
+    if not array.size:
+        return "empty", 0.0, False
+    flat = array.reshape(-1)
+    first = numpy.array2string(flat[:6], precision=4, separator=", ", threshold=8)
+    if array.dtype.kind not in "fciub":
+        return first, 0.0, False
+    with numpy.errstate(all="ignore"):
+        magnitude = float(
+            numpy.abs(flat.astype(numpy.complex128 if array.dtype.kind == "c" else numpy.float64)).mean()
+        )
+    bad = array.dtype.kind in "fc" and not bool(numpy.isfinite(flat).all())
+    ends = f", from {flat.min():.4g} to {flat.max():.4g}" if array.dtype.kind in "fiu" else ""
+    return (
+        f"{first}{' …' if flat.size > 6 else ''}{ends}",
+        magnitude if numpy.isfinite(magnitude) else 0.0,
+        bad,
+    )
+
+
+class Recorded:
+    """All calls above some tensors: of the trace that is being recorded and of those that it goes on from."""
+
+    def __init__(self, tensors: Sequence[Tensor], names: dict[int, tuple[str, str]]) -> None:
+        self.view = View("recorded")
+        self.names = names  # by value key: what a tensor is called, and its kind
+        self.traces: list[tuple[Any, list[tuple[int, int]], list[Any]]] = []
+        self._numbers: dict[int, int] = {}  # of values, by their keys
+        self.values: dict[int, Any] = {}
+        self._boxed: list[tuple[tuple[str, ...], int]] = []
+        self._boxes = Boxes()
+        self.provenance: list[tuple[int, int]] = []
+        self.keys: list[tuple[int, int, str]] = []
+        self._collect(list(tensors))
+        outside = self._outside()
+        for step, path, where in zip(self.view.steps, self._boxes.with_passes(self._boxed), self.provenance):
+            start = int(step.backward)
+            scoped = scope_name(where[1] or where[0])
+            step.boxes = path if scoped else (*path[:start], *path[start + outside :])
+
+    def _outside(self) -> int:
+        """How many functions around all calls there are, but for the innermost of them."""
+        chains = {
+            path_of(forward or location)
+            for location, forward in self.provenance
+            if not scope_name(forward or location)
+        }
+        return max(len(os.path.commonprefix([list(chain) for chain in chains])) - 1, 0) if chains else 0
+
+    def _collect(self, wanted: list[Tensor]) -> None:
+        layers = []
+        while wanted:
+            wanted.sort(key=_core.history_order, reverse=True)
+            found = _core.trace_above(wanted)
+            if found is None:
+                break
+            numbers, description, lines, leaves = found
+            layers.append((description, lines, leaves, [_core.value_key(wanted[k]) for k in numbers]))
+            wanted = [one for k, one in enumerate(wanted) if k not in numbers]
+            known = {_core.value_key(one) for one in wanted}
+            for leaf in leaves:
+                if (
+                    isinstance(leaf, Tensor)
+                    and _core.history_order(leaf)
+                    and _core.value_key(leaf) not in known
+                ):
+                    known.add(_core.value_key(leaf))
+                    wanted.append(leaf)
+        for description, lines, leaves, outputs in reversed(layers):
+            self._add(description, lines, leaves, outputs)
+
+    def _leaf(self, leaf: Any, type: str, nbytes: int) -> int:
+        if not isinstance(leaf, Tensor):
+            return self.view.add_datum(type, nbytes, kind="constant", name=repr(leaf), shown=repr(leaf))
+        key = _core.value_key(leaf)
+        if key not in self._numbers:
+            name, kind = self.names.get(key, ("", "parameter" if leaf.requires_grad else "input"))
+            self._numbers[key] = self.view.add_datum(type, nbytes, kind=kind, name=name)
+        number = self._numbers[key]
+        self.values.setdefault(number, leaf)
+        return number
+
+    def _add(
+        self, description: Any, lines: list[tuple[int, int]], leaves: list[Any], outputs: list[int]
+    ) -> None:
+        self.traces.append((description, lines, leaves))
+        costs = entry_costs(description)
+        types: list[TensorType] = [type_from_code(*code) for code in description[0]]
+        given = [self._leaf(leaf, str(type), type.nbytes) for leaf, type in zip(leaves, types)]
+        made: list[int] = []
+        for entry, cost, where in zip(description[1], costs, lines):
+            inputs = [made[ref] if ref >= 0 else given[~ref] for ref in entry[1]]
+            made.append(self._entry(entry, cost, where, inputs))
+        for key, ref in zip(outputs, description[2]):
+            self._numbers[key] = made[ref] if ref >= 0 else given[~ref]
+            if key in self.names:
+                self.view.data[self._numbers[key]].name = self.names[key][0]
+
+    def _entry(self, entry: Any, cost: EntryCost, where: tuple[int, int], inputs: list[int]) -> int:
+        location, forward = where
+        frames = frames_of(forward or location)
+        backward = bool(forward) or cost.is_backward
+        path, number = (("backward", *path_of(forward)), 0) if backward else self._boxes.of(location)
+        self._boxed.append((path, number))
+        self.provenance.append(where)
+        self.keys.append((location, forward, cost.name))
+        (output,) = self.view.add_step(
+            cost.name,
+            inputs,
+            [(str(cost.output), cost.output.nbytes)],
+            attributes="" if cost.is_backward else _short(entry[3]),
+            backward=backward,
+            lines=lines_of(frames) + ([f"backward at {lines_of(frames_of(location))[0]}"] if forward else []),
+            source=source_of(frames),
+            flops=cost.flops,
+            nbytes=cost.nbytes,
+        )
+        return output
+
+    def compute(self) -> None:
+        """Find what every value holds, one operation after the other."""
+        step = 0
+        with no_grad():
+            for description, _, leaves in self.traces:
+                made: list[Any] = []
+                for entry in description[1]:
+                    operands = [made[ref] if ref >= 0 else leaves[~ref] for ref in entry[1]]
+                    made.append(_core.record(entry[2], entry[3], tuple(operands)))
+                    self.values[self.view.steps[step].outputs[0]] = made[-1]
+                    step += 1
+            for number, value in self.values.items():
+                datum = self.view.data[number]
+                datum.shown, datum.magnitude, datum.bad = described_value(value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if value else ""
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def stage_view(stage: Stage, steps: Sequence[Step]) -> View:
+    """The primitive graph of a stage; a node stands in the box of the first call that it computes."""
+    view = View(stage.name)
+    _add_nodes(view, stage.graph.nodes(), stage.origins, steps, {})
+    return view
+
+
+def kernel_view(found: Scheduled, steps: Sequence[Step]) -> View:
+    """The graph as kernels compute it: each is a box."""
+    view = View("kernels")
+    boxes: dict[int, tuple[str, ...]] = {}
+    for number, instruction in enumerate(found.schedule.instructions):
+        for node in nodes_of(instruction):
+            boxes.setdefault(node.id, (f"kernel {number}: {instruction.name}",))
+    _add_nodes(view, found.schedule.graph.nodes(), found.origins, steps, boxes)
+    return view
+
+
+def _add_nodes(
+    view: View,
+    nodes: Sequence[Node],
+    origins: dict[int, frozenset[int]],
+    steps: Sequence[Step],
+    boxes: dict[int, tuple[str, ...]],
+    inside: tuple[str, ...] = (),
+) -> None:
+    numbers: dict[int, int] = {}
+    for node in nodes:
+        type, nbytes = str(node.type), node.type.nbytes
+        if node.op.kind == "source":
+            kind = "input" if node.op.name == "input" else "constant"
+            numbers[node.id] = view.add_datum(
+                type, nbytes, kind=kind, name=f"{node.op.name} {_short(node.attrs)}"
+            )
+            continue
+        own = [steps[entry] for entry in sorted(origins.get(node.id, ())) if entry < len(steps)]
+        first = own[0] if own else None
+        path = inside or boxes.get(node.id, () if boxes or first is None else first.boxes)
+        (numbers[node.id],) = view.add_step(
+            node.op.name,
+            [numbers[value.id] for value in node.inputs],
+            [(type, nbytes)],
+            boxes=path,
+            attributes="" if node.op.kind == "program" else _short(node.attrs),
+            backward=bool(own) and all(step.backward for step in own),
+            lines=list(dict.fromkeys(step.lines[0] for step in own if step.lines)),
+            source=first.source if first else "",
+            flops=node_flops(node),
+            nbytes=nbytes,
+        )
+        if node.op.kind == "program":
+            program: Any = node.op
+            for number, body in enumerate(program.graphs(node.attrs)):
+                box = (*path, f"{node.op.name} {len(view.steps)}: body {number}")
+                _add_nodes(view, body.nodes(), {}, (), {}, box)
