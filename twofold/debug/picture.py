@@ -192,7 +192,12 @@ class Recorded:
             for location, forward in self.provenance
             if not scope_name(forward or location)
         }
-        return max(len(os.path.commonprefix([list(chain) for chain in chains])) - 1, 0) if chains else 0
+        shared = 0
+        for beside in zip(*chains):
+            if len(set(beside)) > 1:
+                break
+            shared += 1
+        return max(shared - 1, 0)
 
     def _collect(self, wanted: list[Tensor]) -> None:
         layers = []
