@@ -107,3 +107,28 @@ def test_a_failing_step_leaves_a_run_that_can_go_on(session):
     fails[0] = False
     assert session.partial_run(handle, z, {b: 10.0}) == 13.0
     assert session.run(v) == 3.0
+
+
+def test_nested_fetches_are_planned_and_parsed_once(session, planned, monkeypatch):
+    x = tf.placeholder(tf.float32, [])
+    y, z = x + 1.0, x * 2.0
+    nests = [lambda: {"y": y, "z": (z, [y])}, lambda: (y, z), lambda: [y, [z]], lambda: {0: y, 1: z}]
+    expected = [{"y": 2.0, "z": (2.0, [2.0])}, (2.0, 2.0), [2.0, [2.0]], {0: 2.0, 1: 2.0}]
+    for make, result in zip(nests, expected):
+        assert session.run(make(), {x: 1.0}) == result
+    monkeypatch.setattr(session, "_prepare", None)
+    for make, result in zip(nests, expected):
+        found = session.run(make(), {x: 1.0})
+        assert found == result and type(found) is type(result)
+    assert session.run({"y": y, "z": (z, [y])}, {x: 2.0}) == {"y": 3.0, "z": (4.0, [3.0])}
+
+
+def test_names_of_the_same_nest_are_told_apart(session):
+    y, z = tf.constant(1.0), tf.constant(2.0)
+    assert session.run({"a": y, "b": z}) == {"a": 1.0, "b": 2.0}
+    assert session.run({"a": z, "b": y}) == {"a": 2.0, "b": 1.0}
+    assert session.run({"b": y, "a": z}) == {"b": 1.0, "a": 2.0}
+    assert session.run({"c": y, "b": z}) == {"c": 1.0, "b": 2.0}
+    assert session.run([(y, z)]) == [(1.0, 2.0)]
+    assert session.run(((y, z),)) == ((1.0, 2.0),)
+    assert session.run((y, z)) == (1.0, 2.0)

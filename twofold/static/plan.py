@@ -14,7 +14,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import note
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
-from twofold.static.replay import Replay, Request, Walk
+from twofold.static.replay import Replay, Walk
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.values import Source
@@ -24,12 +24,14 @@ Tensor = _core.Tensor
 
 
 class Plan:
-    """One request made ready: ``fetch(feeds, arrays)`` runs it on feeds followed by the variables in ``reads``.
+    """What a goal needs, made ready: ``fetch(feeds, arrays)`` runs it on feeds followed by the variables in ``reads``.
 
-    Making it, and running it on values of types not met before, raises Demand for what must be computed first.
+    ``kept`` are results beside those of the goal. Running it on values of types not met before raises Demand for what
+    must be computed first.
     """
 
     __slots__ = (
+        "_kept",
         "arrays",
         "draws",
         "fetch",
@@ -37,26 +39,21 @@ class Plan:
         "numbers",
         "observers",
         "reads",
-        "request",
         "states",
         "strings",
         "walk",
         "written",
     )
 
-    def __init__(self, request: Request, known: dict[Source, Any]) -> None:
-        self.request = request
-        self.walk = Walk(request, known)
-        operations = self.walk.operations
-        self.draws = self.walk.draws
-        self.reads = tuple(self.walk.reads)
-        self.states = tuple(self.walk.states)
-        self.numbers = self.walk.numbers
-        self.written = tuple(dict.fromkeys(variable for op in operations for variable in op.updates))
-        self.observers = [operation for operation in operations if operation.observe is not None]
-        self.arrays = len(request.fetches) + len(request.kept)
-        self.arrays += sum(len(operation.sources) for operation in self.observers)
-        types = [owner.outputs[index].type_ for owner, index in request.feeds]
+    def __init__(self, walk: Walk, kept: Sequence[Source]) -> None:
+        self.walk, self._kept = walk, kept
+        self.draws, self.numbers = walk.draws, walk.numbers
+        self.reads, self.states = tuple(walk.reads), tuple(walk.states)
+        self.written, self.observers = walk.written, walk.observers
+        seen = [source for operation in self.observers for source in operation.sources]
+        shown = [*walk.goal.fetches, *kept, *seen]
+        self.arrays = len(shown)
+        types = [owner.outputs[index].type_ for owner, index in walk.position.feeds]
         types += [variable.type_ for variable in (*self.reads, *self.states)]
         types += [operation.outputs[0].type_ for operation in self.numbers]
         types += [tensor_type(int64)] if self.draws else []
@@ -64,8 +61,6 @@ class Plan:
             tuple(_core.placeholder(type) for type in types), (), False, self.specialise
         )
         self.fetch = self.function.fetch
-        seen = [source for operation in self.observers for source in operation.sources]
-        shown = [*request.fetches, *request.kept, *seen]
         self.strings = [
             k for k, (owner, index) in enumerate(shown) if owner.outputs[index].type_.dtype is string
         ]
@@ -86,9 +81,9 @@ class Plan:
 
     def specialise(self, types: tuple[TensorType, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The graph for inputs of ``types``; raises GraphError for a feed that does not fit its tensor."""
-        for (owner, index), type in zip(self.request.feeds, types):
+        for (owner, index), type in zip(self.walk.position.feeds, types):
             check_feed(owner.outputs[index], type)
-        return Replay(self.walk, self.written, types).run()
+        return Replay(self.walk, self._kept, types).run()
 
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
         """Compile for feeds and variables of these types, before any are there."""
@@ -97,7 +92,7 @@ class Plan:
 
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""
-        place = len(self.request.fetches) + len(self.request.kept)
+        place = len(self.walk.goal.fetches) + len(self._kept)
         for operation in self.observers:
             assert operation.observe is not None
             if operation not in done:

@@ -23,6 +23,7 @@ from twofold.ops.base import apply
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
+from twofold.static.goals import Goal, Position
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.placement import HERE, trouble
 from twofold.static.shapes import fits, shape_text
@@ -51,70 +52,19 @@ class Demand(Exception):
         self.source = source
 
 
-class Request:
-    """What a run computes: tensors to fetch, operations to run, tensors that are fed.
-
-    A part of a run besides: ``done`` are operations whose effects earlier parts had, ``consumer`` the operation that
-    the fetched tensors are inputs of, ``kept`` further tensors that later parts are fed, and ``begin`` the number of
-    the first operation of a loop's body, whose control inputs from outside have run. ``soft``: the processor stands
-    for other devices.
-    """
-
-    def __init__(
-        self,
-        fetches: Sequence[Source],
-        operations: Sequence[Operation],
-        feeds: Sequence[Source],
-        done: frozenset[Operation] = frozenset(),
-        consumer: Operation | None = None,
-        kept: Sequence[Source] = (),
-        begin: int = 0,
-        soft: bool = False,
-    ) -> None:
-        self.fetches = tuple(fetches)
-        self.operations = tuple(operations)
-        self.feeds = tuple(feeds)
-        self.done = done
-        self.consumer = consumer
-        self.kept = tuple(kept)
-        self.begin = begin
-        self.soft = soft
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells one request from another."""
-        return (
-            self.fetches,
-            self.operations,
-            self.feeds,
-            self.done,
-            self.consumer,
-            self.kept,
-            self.begin,
-        )
-
-    def roots(self) -> list[Operation]:
-        """The operations that must run."""
-        fed = set(self.feeds)
-        owners = [source[0] for source in (*self.fetches, *self.kept) if source not in fed]
-        return owners + [operation for operation in self.operations if not self.is_past(operation)]
-
-    def is_past(self, operation: Operation) -> bool:
-        """Whether an operation that something must wait for has run before."""
-        return operation in self.done or operation.number < self.begin
-
-
 class Walk:
-    """The operations above a request, in order of declaration, and the variables they read and write.
+    """The operations that a goal needs, in order of declaration, and the variables they read and write.
 
     ``reads`` are the variables whose values from before the run are needed, ``states`` those whose values at the
     beginning of this part of the run are.
     """
 
-    def __init__(self, request: Request, known: dict[Source, Any]) -> None:
-        self.request = request
-        self.known = known
-        self.fed = set(request.feeds)
+    def __init__(self, goal: Goal, position: Position, soft: bool) -> None:
+        self.goal = goal
+        self.position = position
+        self.known = position.known
+        self.fed = set(position.feeds)
+        self._soft = soft
         self.operations: list[Operation] = []
         self.reads: dict[Any, None] = {}
         self.states: dict[Any, None] = {}
@@ -124,11 +74,18 @@ class Walk:
         self._effects: dict[Operation, tuple[frozenset[Operation], bool]] = {}
         self._collect()
         self._find_reads()
+        self.written = tuple(dict.fromkeys(v for operation in self.operations for v in operation.updates))
+        self.observers = [operation for operation in self.operations if operation.observe is not None]
+
+    def _roots(self) -> list[Operation]:
+        """The operations that must run."""
+        owners = [source[0] for source in self.goal.fetches if source not in self.fed]
+        return owners + [op for op in self.goal.operations if not self.position.is_past(op)]
 
     def _collect(self) -> None:
         seen: set[int] = set()
         demands: list[Demand] = []
-        stack: list[tuple[Operation, Operation | None]] = [(root, None) for root in self.request.roots()]
+        stack: list[tuple[Operation, Operation | None]] = [(root, None) for root in self._roots()]
         while stack:
             operation, above = stack.pop()
             if id(operation) in seen:
@@ -147,7 +104,7 @@ class Walk:
                 demands.append(demand)
                 sources = list(operation.sources)
             stack += [(source[0], operation) for source in sources if source not in self.fed]
-            stack += [(c, operation) for c in operation.control_inputs if not self.request.is_past(c)]
+            stack += [(c, operation) for c in operation.control_inputs if not self.position.is_past(c)]
         if demands:
             raise min(demands, key=lambda demand: demand.operation.number)
         self.operations.sort(key=lambda operation: operation.number)
@@ -160,15 +117,15 @@ class Walk:
             written.update(operation.updates)
             for source in self.chosen[operation]:
                 self._find_read(operation, source)
-        for source in self.request.fetches:
+        for source in self.goal.fetches:
             variable = self.held(source)
-            if self.request.consumer is not None:
-                self._find_read(self.request.consumer, source)
+            if self.goal.consumer is not None:
+                self._find_read(self.goal.consumer, source)
             elif variable is None:
                 self._find_read(None, source)
             elif variable not in written:
                 self.states[variable] = None
-        if not self.request.done:
+        if not self.position.done:
             self.reads.update(self.states)
             self.states = {}
 
@@ -239,8 +196,8 @@ class Walk:
             stack = [control]
             while stack:
                 operation = stack.pop()
-                if self.request.is_past(operation):
-                    past = past or operation in self.request.done
+                if self.position.is_past(operation):
+                    past = past or operation in self.position.done
                     continue
                 if operation in seen:
                     continue
@@ -248,7 +205,7 @@ class Walk:
                 if operation.updates:
                     found.append(operation)
                 sources = self.chosen.get(operation, operation.sources)
-                past = past or any(owner in self.request.done for owner, _ in sources)
+                past = past or any(owner in self.position.done for owner, _ in sources)
                 stack += [source[0] for source in sources if source not in self.fed]
                 stack += operation.control_inputs
             self._effects[control] = (frozenset(found), past)
@@ -260,7 +217,7 @@ class Walk:
                 f"{above.name} ({above.where}) is inside the body of a loop and has a value only there, at {here()}",
                 "Let the body return it, as a loop variable or a stacked result.",
             )
-        if operation.device and trouble(operation.device, self.request.soft):
+        if operation.device and trouble(operation.device, self._soft):
             raise InvalidArgumentError(
                 f"Cannot assign a device for operation {operation.name} ({operation.where}): it is for "
                 f"{operation.device}, and the only device is {HERE}, at {here()}",
@@ -288,13 +245,13 @@ def _placeholder(type: TensorType, declared: Any) -> Tensor:
 class Replay:
     """One replay, for the types of the inputs: feeds, variables read, numbers given, the number of the run."""
 
-    def __init__(self, walk: Walk, written: Sequence[Any], types: Sequence[TensorType]) -> None:
+    def __init__(self, walk: Walk, kept: Sequence[Source], types: Sequence[TensorType]) -> None:
         self.walk = walk
-        self.written = written
-        feeds = len(walk.request.feeds)
-        declared = [owner.outputs[index] for owner, index in walk.request.feeds]
+        self.kept = kept
+        feeds = len(walk.position.feeds)
+        declared = [owner.outputs[index] for owner, index in walk.position.feeds]
         self.inputs = tuple(_placeholder(type, tensor) for type, tensor in zip_longest(types, declared))
-        self.fed = dict(zip(walk.request.feeds, self.inputs))
+        self.fed = dict(zip(walk.position.feeds, self.inputs))
         self.before = dict(zip(walk.reads, self.inputs[feeds:]))
         states = feeds + len(walk.reads)
         self.state: dict[Any, Any] = {**self.before, **dict(zip(walk.states, self.inputs[states:]))}
@@ -318,13 +275,11 @@ class Replay:
         try:
             for operation in self.walk.operations:
                 self.values[operation] = self.outputs_of(operation)
-            request = self.walk.request
-            outputs = [self._fetch(source) for source in request.fetches]
-            outputs += [self._copied(source[0], self.value_of(source)) for source in request.kept]
-            for operation in self.walk.operations:
-                if operation.observe is not None:
-                    outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
-            outputs += [self.symbolic(self.state[variable]) for variable in self.written]
+            outputs = [self._fetch(source) for source in self.walk.goal.fetches]
+            outputs += [self._copied(source[0], self.value_of(source)) for source in self.kept]
+            for operation in self.walk.observers:
+                outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
+            outputs += [self.symbolic(self.state[variable]) for variable in self.walk.written]
         finally:
             recording.__exit__(None, None, None)
             local.replaying -= 1
@@ -461,7 +416,7 @@ class Replay:
 
     def _fetch(self, source: Source) -> Any:
         """A value to hand out."""
-        consumer = self.walk.request.consumer
+        consumer = self.walk.goal.consumer
         if consumer is not None:
             return self._copied(source[0], self.read(consumer, source))
         variable = self.walk.held(source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -11,6 +11,7 @@ from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, I
 from twofold.runtime.tracing import here
 from twofold.static.config import ConfigProto, check_run
 from twofold.static.define import as_tensor
+from twofold.static.goals import Goal, Position
 from twofold.static.graph import (
     Graph,
     Operation,
@@ -24,9 +25,9 @@ from twofold.static.graph import (
 from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, feed_type, repaired
-from twofold.static.replay import Demand, Request
+from twofold.static.replay import Demand, Walk
 from twofold.static.runs import PartialRun, Run
-from twofold.static.steps import Goal, Position, Step
+from twofold.static.steps import Step
 from twofold.static.values import Source
 
 Tensor = _core.Tensor
@@ -86,6 +87,26 @@ def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
             )
         found.update(_apart(dict(zip(parts, values))))
     return found
+
+
+_NESTED = (list, tuple, dict)
+
+
+def _leaves(fetches: Any) -> Iterator[Any]:
+    """What is fetched by nested lists, tuples and dicts."""
+    if type(fetches) in _NESTED:
+        for item in fetches.values() if type(fetches) is dict else fetches:
+            yield from _leaves(item)
+    else:
+        yield fetches
+
+
+def _nested_key(fetches: Any) -> Any:
+    """Equal for equal structures of the very same tensors."""
+    kind = type(fetches)
+    if kind is dict:
+        return (kind, *fetches, *map(_nested_key, fetches.values()))
+    return (kind, *map(_nested_key, fetches)) if kind in _NESTED else id(fetches)
 
 
 class BaseSession:
@@ -164,6 +185,8 @@ class BaseSession:
         else:
             key = (id(fetches), *map(id, feed_dict)) if feed_dict else id(fetches)
         found = self._quick.get(key)
+        if found is None and type(fetches) in _NESTED:
+            found = self._quick.get((_nested_key(fetches), *map(id, feed_dict or ())))
         if found is None:
             return self._prepare(fetches, feed_dict)
         plan, rebuild, _ = found
@@ -200,7 +223,7 @@ class BaseSession:
         return Run(self, position, repaired(position.feeds, tuple(feeds.values())), self._next_run())
 
     def _prepare(self, fetches: Any, feed_dict: Any) -> Any:
-        """The first run of its kind, and every run with nested fetches."""
+        """The first run of its kind."""
         if self._closed:
             raise GraphError(
                 f"run: the session is closed, at {here()}",
@@ -212,7 +235,7 @@ class BaseSession:
         run = self._begin(position, feeds)
         step = self._first_step(position, parsed.sources, parsed.operations, False)
         arrays = run.take(step)
-        if len(feeds) == len(feed_dict or ()) and self._is_flat(fetches):
+        if len(feeds) == len(feed_dict or ()):
             self._remember(fetches, feeds, step, parsed.rebuild)
         return parsed.rebuild(arrays)
 
@@ -254,8 +277,7 @@ class BaseSession:
                 f"compile: {waits.name} ({waits.where}) needs numbers that only a run tells, at {here()}",
                 "Compile what stands before and after it, or leave this out: runs compile what they need.",
             )
-        if self._is_flat(fetches):
-            self._remember(fetches, shapes or {}, step, parsed.rebuild)
+        self._remember(fetches, shapes or {}, step, parsed.rebuild)
 
     def _type_of(self, variable: Any) -> Any:
         held = self._state.get(variable)
@@ -315,24 +337,27 @@ class BaseSession:
             del self._partial[handle]
         return parsed.rebuild(arrays)
 
-    @staticmethod
-    def _is_flat(fetches: Any) -> bool:
-        leaves = fetches if type(fetches) is list else [fetches]
-        return all(
-            isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
-        )
-
     def _remember(self, fetches: Any, feeds: Mapping[Any, Any], step: Step, rebuild: Any) -> None:
-        flat = type(fetches) is list
-        first: Any = tuple(map(id, fetches)) if flat else id(fetches)
-        key = (first, *map(id, feeds)) if feeds or flat else first
-        # The key is made of addresses, so what has them must stay alive as long as the entry.
-        keep = (list(fetches) if flat else fetches, list(feeds))
+        leaves = list(_leaves(fetches))
+        if not all(
+            isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
+        ):
+            return
+        flat = type(fetches) is list and not any(type(item) in _NESTED for item in fetches)
+        if flat:
+            key: Any = (tuple(map(id, fetches)), *map(id, feeds))
+        elif type(fetches) in _NESTED:
+            key = (_nested_key(fetches), *map(id, feeds))
+        else:
+            key = (id(fetches), *map(id, feeds)) if feeds else id(fetches)
+        if len(self._quick) >= _MOST_PLANS:
+            self._quick.clear()
+        keep = (leaves, list(feeds))  # the key is made of addresses, so what has them must stay alive
         if step.first is not None:
             self._quick[key] = (step, rebuild, keep)
             return
         plan = step.plan
-        plain = flat and plan.needs_nothing and len(plan.request.fetches) == len(fetches)
+        plain = flat and plan.needs_nothing and len(plan.walk.goal.fetches) == len(fetches)
         self._quick[key] = (plan, None if plain else rebuild, keep)
 
     def _first_step(
@@ -346,15 +371,14 @@ class BaseSession:
             step = self._steps[key] = Step(self, position, (goal,))
         return step
 
-    def _plan(self, request: Request, known: dict[Source, Any]) -> Plan:
-        """What a step computes, given the numbers that are known. Where there are too many plans, all are forgotten."""
+    def _plan(self, walk: Walk, kept: Sequence[Source]) -> Plan:
+        """What a step computes. Where there are too many plans, all are forgotten."""
         self._plans += 1
         if self._plans > _MOST_PLANS:
             self._quick, self._steps, self._plans = {}, {}, 1
-        plan = Plan(request, known)
         if self._shown:
-            show_placement(plan.walk.operations)
-        return plan
+            show_placement(walk.operations)
+        return Plan(walk, kept)
 
     def _next_run(self) -> int:
         """A number that no run had, nor an iteration of a loop in one."""

@@ -10,60 +10,14 @@ Steps are found once. What follows a step depends on nothing but the numbers tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from twofold.static.bodies import source_of
+from twofold.static.goals import Goal, Position
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan
-from twofold.static.replay import Demand, Request
+from twofold.static.replay import Demand, Walk
 from twofold.static.values import Source
-
-
-class Goal(NamedTuple):
-    """What a step computes: ``fetches`` after ``operations`` have run too.
-
-    ``purpose`` says what for: None for the results of the run; an operation whose function of the host is called with
-    them; a source whose numbers they are; a variable that they initialise. These are inputs of ``consumer``. With
-    ``keeps`` more steps may follow, which see the effects of this one.
-    """
-
-    fetches: tuple[Source, ...]
-    operations: tuple[Operation, ...] = ()
-    consumer: Operation | None = None
-    purpose: Any = None
-    keeps: bool = True
-
-
-class Position:
-    """Where a run stands: what is fed by now, which effects have happened, and which numbers are known.
-
-    ``begin`` is the number of the first operation of the body of a loop, of which the run is one iteration.
-    """
-
-    __slots__ = ("begin", "done", "feeds", "key", "known")
-
-    def __init__(
-        self,
-        feeds: tuple[Source, ...],
-        done: frozenset[Operation] = frozenset(),
-        begin: int = 0,
-        known: dict[Source, Any] | None = None,
-    ) -> None:
-        self.feeds, self.done, self.begin = feeds, done, begin
-        self.known = known or {}
-        numbers = tuple((source, value.tobytes(), value.shape) for source, value in self.known.items())
-        self.key = (feeds, done, begin, numbers)
-
-    def after(
-        self,
-        feeds: Sequence[Source] = (),
-        done: Sequence[Operation] = (),
-        known: dict[Source, Any] | None = None,
-    ) -> Position:
-        """The position with more fed, done and known."""
-        return Position(
-            (*self.feeds, *feeds), self.done.union(done), self.begin, {**self.known, **(known or {})}
-        )
 
 
 class Step:
@@ -83,16 +37,15 @@ class Step:
         self.kept: list[Source] = []
         self.first: Step | None = None
         try:
-            self.plan = self._planned()
+            walk = Walk(goals[-1], position, session._soft)
         except Demand as demand:
             self.meet(demand)
             return
         if goals[-1].keeps:
-            self.kept = self._lasting()
-            if self.kept:
-                self.plan = self._planned()
-            effects = [operation for operation in self.plan.walk.operations if operation.updates]
-            self.end = position.after(self.kept, [*effects, *self.plan.observers])
+            effects = [operation for operation in walk.operations if operation.updates]
+            self.kept = self._lasting(walk, effects)
+            self.end = position.after(self.kept, [*effects, *walk.observers])
+        self.plan: Plan = session._plan(walk, self.kept)
 
     @property
     def goal(self) -> Goal:
@@ -104,29 +57,12 @@ class Step:
         """Whether there is anything to compute."""
         return bool(self.goal.purpose is None or self.goal.fetches or self.plan.walk.operations)
 
-    def _planned(self) -> Plan:
-        goal, position = self.goal, self.position
-        request = Request(
-            goal.fetches,
-            goal.operations,
-            position.feeds,
-            position.done,
-            goal.consumer,
-            self.kept,
-            position.begin,
-            self._session._soft,
-        )
-        plan: Plan = self._session._plan(request, position.known)
-        return plan
-
-    def _lasting(self) -> list[Source]:
+    def _lasting(self, walk: Walk, effects: Sequence[Operation]) -> list[Source]:
         """The outputs of effects, and of what has read a variable that these write and would later read anew."""
-        operations = self.plan.walk.operations
-        effects = [operation for operation in operations if operation.updates]
         written = {variable for operation in effects for variable in operation.updates}
         reads = [
             operation
-            for operation in operations
+            for operation in walk.operations
             if self.goal.purpose is not None
             and not operation.updates
             and any(owner.variable in written for owner, _ in operation.sources)
