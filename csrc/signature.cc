@@ -453,7 +453,7 @@ int checks_values(Signature* signature) {
     PyObject* graph = has_graph(signature) && hooks.checks_values ? graph_of(signature) : nullptr;
     if (PyErr_Occurred()) return -1;
     if (graph) {
-      Owned found(PyObject_CallFunctionObjArgs(hooks.checks_values, signature->operation->python, graph, nullptr));
+      Owned found(PyObject_CallOneArg(hooks.checks_values, graph));
       int truth = found ? PyObject_IsTrue(found.object) : -1;
       if (truth < 0) return -1;
       signature->checks_values = static_cast<int8_t>(truth);

@@ -114,10 +114,10 @@ struct Signature {
 
 // Python callables that fill the memo; set once by the frontend.
 struct Hooks {
-  PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (graph or None, dtype code, shape, differentiable)
-  PyObject* expand_gradients = nullptr;  // (op, attrs, input types, graph, inputs) -> [(number, (op, attrs, graph, type, used, form)
+  PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (op instance or None, type, differentiable)
+  PyObject* expand_gradients = nullptr;  // (op, attrs, input types, op instance, inputs) -> [(number, (op, attrs, op instance, type, used, form)
                                          // or exception)], shared values in front of what reads them
-  PyObject* compile_signature = nullptr;  // (graph) -> Program
+  PyObject* compile_signature = nullptr;  // (op instance) -> Program
   PyObject* compile_trace = nullptr;    // (executable, wait, locations of its first and last entry) -> whether it will be
   PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
   PyObject* host_error = nullptr;       // (error of error_class, where) -> exception
@@ -144,11 +144,11 @@ struct Hooks {
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
-  PyObject* worth_delaying = nullptr;   // (graph) -> whether its inputs are kept rather than its result
+  PyObject* worth_delaying = nullptr;   // (op instance) -> whether its inputs are kept rather than its result
   PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, frames of its call, where backward was called): raises
                                         // where it is NaN; null: no search
-  PyObject* checks_values = nullptr;    // (op, graph) -> whether it is computed even if nobody reads it, as it may fail
-  PyObject* movement_of = nullptr;      // (graph) -> (operands, whether they are joined, offset, number or -1, step) or None, see Movement
+  PyObject* checks_values = nullptr;    // (op instance) -> whether it is computed even if nobody reads it, as it may fail
+  PyObject* movement_of = nullptr;      // (op instance) -> (operands, whether they are joined, offset, number or -1, step) or None, see Movement
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None

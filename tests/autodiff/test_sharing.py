@@ -25,7 +25,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY
 from twofold.runtime.derived import stable_graph
-from twofold.runtime.tracing import compile_signature
+from twofold.runtime.instances import compile_signature
 
 NAMES = sampled.operations_with_samples()
 

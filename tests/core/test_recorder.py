@@ -9,7 +9,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core
-from twofold.runtime.tracing import expand_gradients
+from twofold.runtime.instances import expand_gradients
 
 
 def test_a_repeated_trace_is_predicted():

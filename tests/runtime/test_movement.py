@@ -12,7 +12,7 @@ from twofold.ir.interpret import evaluate
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.derived import pullbacks_of, stable_graph
-from twofold.runtime.movement import Movement, movement_of
+from twofold.runtime.movement import Movement, movement_in
 
 NUMBER = tensor_type(int64, (), True)
 
@@ -52,7 +52,7 @@ def laid(movement: Movement, arrays: list[Any]) -> bytes:
 )
 def test_a_movement_is_what_the_graph_computes(name: str, attrs: Any, types: list[TensorType]) -> None:
     graph = stable_graph(REGISTRY[name], attrs, types)
-    found = movement_of(graph)
+    found = movement_in(graph)
     computed = name in ("permute", "tanh")
     apart = types[0].shape[0] > 1 and attrs in [((2, 5), (1, 1), (1,)), ((2, 20), (2, 1), (0,)), (1,)]
     tensor_start = len(types) == 2 and types[1].dtype is int32
@@ -75,7 +75,7 @@ def test_the_gradients_of_joined_values_are_parts() -> None:
     offsets = []
     for one in pullbacks_of(REGISTRY["concatenate"], (0,), types, (0, 1, 2)).values():
         assert not isinstance(one, NotImplementedError)
-        found = movement_of(one.graph)
+        found = movement_in(one.graph)
         assert found is not None and not found.joins
         offsets.append(found.offset)
     assert offsets == [0, 12, 36]

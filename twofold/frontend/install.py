@@ -134,9 +134,6 @@ def wide_array(tensor: Tensor) -> numpy.ndarray:
 
 _HOOKS: dict[str, Any] = {
     "construct": construct,
-    "expand": tracing.expand,
-    "expand_gradients": tracing.expand_gradients,
-    "compile_signature": tracing.compile_signature,
     "compile_trace": tracing.compile_trace,
     "kernel_error": kernel_error,
     "host_error": host_error,
@@ -160,15 +157,17 @@ _HOOKS: dict[str, Any] = {
     "view_strides": storage.view_strides,
     "view_array": storage.view_array,
     "write_storage": storage.write_storage,
-    "worth_delaying": tracing.worth_delaying,
-    "checks_values": tracing.checks_values,
     "dtype_class": DType,
     "size_class": Size,
 }
 
 
 _LATE_HOOKS = {
+    "checks_values": "twofold.runtime.instances",
+    "compile_signature": "twofold.runtime.instances",
     "display": "twofold.frontend.display",
+    "expand": "twofold.runtime.instances",
+    "expand_gradients": "twofold.runtime.instances",
     "locate_error": "twofold.runtime.argument_errors",
     "movement_of": "twofold.runtime.movement",
     "plan_batch": "twofold.runtime.fusing",
@@ -176,6 +175,7 @@ _LATE_HOOKS = {
     "template_gradients": "twofold.runtime.templates",
     "template_of": "twofold.runtime.templates",
     "template_program": "twofold.runtime.templates",
+    "worth_delaying": "twofold.runtime.instances",
 }
 """Hooks that are functions of the same name in modules which their first call imports."""
 

@@ -18,6 +18,7 @@ from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType
 from twofold.passes.pipeline import run_passes
 from twofold.runtime.jit import Kernel, compile_kernels
+from twofold.runtime.portable_program import Label
 from twofold.schedule.donation import donations
 from twofold.schedule.nests import BufferKey
 from twofold.schedule.schedule import Instruction, Schedule
@@ -43,15 +44,6 @@ class Spent:
 
 
 SPENT = Spent()
-
-
-class Label(NamedTuple):
-    """What an instruction computes, to word its run-time errors."""
-
-    op: Any
-    attrs: tuple[Any, ...]
-    input_types: tuple[TensorType, ...]
-    output_type: TensorType
 
 
 class Nested(NamedTuple):

@@ -18,7 +18,8 @@ from twofold.config import config
 from twofold.runtime import compile_worker
 from twofold.runtime.compile_worker import Answer, receive, send
 from twofold.runtime.jit import Jit, shared
-from twofold.runtime.portable import PortableProgram, PortableTrace
+from twofold.runtime.portable_program import PortableProgram
+from twofold.runtime.portable_trace import PortableTrace
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; sys.path.extend({path!r}); from twofold.runtime.compile_worker import serve; serve()"
@@ -63,7 +64,7 @@ class CompileProcess:
         for payload in found.objects:
             jit.adopt(payload)
         try:
-            return Compiled(found.program.program(jit.known), found.program, found.nanoseconds)
+            return Compiled(found.program.program(), found.program, found.nanoseconds)
         except LookupError:  # no disk by which to hand over older kernels
             return None
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from twofold.runtime.jit import shared
 from twofold.runtime.linking import compile_outlined
-from twofold.runtime.portable import PortableProgram, PortableTrace
+from twofold.runtime.portable_program import PortableProgram
+from twofold.runtime.portable_trace import PortableTrace
 
 NICENESS = 10  # gives way to the program, which may have a thread for each core, and still comes to an end
 _IDLE_SECONDS = 30.0

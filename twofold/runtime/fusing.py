@@ -16,7 +16,7 @@ from twofold.runtime.background import Background
 from twofold.runtime.compile import SPENT, FlatProgram
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.linking import Trace, compile_outlined
-from twofold.runtime.portable import PortableProgram
+from twofold.runtime.portable_program import PortableProgram
 from twofold.runtime.spans import spanned
 from twofold.runtime.templates import template_batch, template_trace
 

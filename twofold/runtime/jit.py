@@ -179,7 +179,7 @@ class Jit:
         self.disk = DiskCache(default_directory() if directory is None else directory)
         self._processor = processor
         target = processor or _core.host_cpu_identity()
-        self._salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
+        self.salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
         self._kernels: Cache[Kernel] = Cache(name, 3, lambda key, kernel: kernel.nbytes)
         self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
         self._generator: _CodeGenerator | None = None
@@ -205,7 +205,7 @@ class Jit:
         self._load_lock = threading.Lock()
 
     def _key(self, text: str) -> str:
-        hashed = hashlib.sha256(self._salt)
+        hashed = hashlib.sha256(self.salt)
         hashed.update(_renamed(text, "").encode())
         return hashed.hexdigest()
 
@@ -288,7 +288,7 @@ class Jit:
         keys, _, image = payload.partition(b"\n")
         names = keys.decode().split(",")
         code = self._load(image, names)
-        self._objects[hashlib.sha256(self._salt + payload).hexdigest()] = code
+        self._objects[hashlib.sha256(self.salt + payload).hexdigest()] = code
         self.compiled += len(names)
         for key in names:
             self._kernels.replace(key, Kernel.of(code, key))
@@ -312,7 +312,7 @@ class Jit:
         code = self._load(image, keys)
         self.compiled += len(keys)
         payload = ",".join(keys).encode() + b"\n" + image
-        object_key = hashlib.sha256(self._salt + payload).hexdigest()
+        object_key = hashlib.sha256(self.salt + payload).hexdigest()
         self._objects[object_key] = code
         made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
         if self.made is not None:

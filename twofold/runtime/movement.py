@@ -11,6 +11,7 @@ from typing import NamedTuple
 from twofold.dtypes import int64
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.runtime.instances import OpInstance
 
 
 class Movement(NamedTuple):
@@ -24,18 +25,20 @@ class Movement(NamedTuple):
     step: int
 
 
-def movement_of(graph: Graph) -> Movement | None:
-    """What a call with this graph moves; None if it computes anything.
+def movement_of(instance: OpInstance) -> Movement | None:
+    """What a call moves; None if it computes anything.
 
-    >>> import twofold as torch
     >>> from twofold.dtypes import float32
-    >>> from twofold.ir.bind import input_node
+    >>> from twofold.ir.op import REGISTRY
     >>> from twofold.ir.types import tensor_type
-    >>> from twofold.ops.base import ops
-    >>> x = input_node(0, tensor_type(float32, (4, 3)))
-    >>> movement_of(Graph([x.type], [ops.reshape(x, (12,))]))
+    >>> movement_of(OpInstance(REGISTRY["reshape"], ((12,),), (tensor_type(float32, (4, 3)),)))
     Movement(operands=(0,), joins=False, offset=0, number=-1, step=0)
     """
+    return movement_in(instance.graph)
+
+
+def movement_in(graph: Graph) -> Movement | None:
+    """What a call with this graph moves."""
     (output,) = graph.outputs
     if output.op.name == "concatenate":
         (axis,) = output.attrs

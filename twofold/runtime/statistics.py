@@ -8,6 +8,7 @@ from twofold import _core
 from twofold.cache import Cache
 from twofold.runtime import jit
 from twofold.runtime.compile import SPENT
+from twofold.runtime.saved_plans import saved_plans
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Stats:
         kernels: Kernels whose machine code is in memory.
         kernels_compiled: Kernels that LLVM compiled.
         compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
+        plans_found: Plans of op instances, and parts of them, that an earlier process had left on disk.
         disk_hits: Kernels loaded from the disk cache.
         disk_misses: Kernels looked for in the disk cache in vain.
         pool_in_use: Bytes of the memory pool that tensors and programs hold.
@@ -89,6 +91,7 @@ class Stats:
     kernels: int
     kernels_compiled: int
     compile_seconds: float
+    plans_found: int
     disk_hits: int
     disk_misses: int
     pool_in_use: int
@@ -162,6 +165,7 @@ def stats() -> Stats:
         kernels=compiler.known,
         kernels_compiled=compiler.compiled,
         compile_seconds=SPENT.kernel_seconds,
+        plans_found=saved_plans().found,
         disk_hits=compiler.disk_hits,
         disk_misses=compiler.disk_misses,
         pool_in_use=core["pool_in_use_bytes"],

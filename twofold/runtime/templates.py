@@ -8,12 +8,13 @@ cannot be planned so is planned for each size by itself.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold.autodiff.batch import batch_graph, with_samples
-from twofold.autodiff.factors import Form
 from twofold.config import config
 from twofold.dtypes import BY_CODE
 from twofold.ir.bind import input_node
@@ -27,44 +28,73 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import broadcast
 from twofold.runtime.compile import CompiledProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
+from twofold.runtime.instances import graph_flags
 from twofold.runtime.linking import inlined
+from twofold.runtime.portable_program import kernel_by, key_of
+from twofold.runtime.saved_plans import saved_plans
 from twofold.runtime.spans import spanned
-from twofold.runtime.tracing import check_limits, checks_values, worth_delaying
+from twofold.runtime.tracing import check_limits
 
 _WIDEST = 63
 
 
-class Template:
+class Parts(NamedTuple):
     """A call, or a gradient of one, over the symbols of a recording.
 
     ``made_for(values, facts)`` makes it for another example, with more facts taken for granted.
     """
 
-    def __init__(
-        self,
-        recording: Recording,
-        op: Op,
-        attrs: Attributes,
-        types: Sequence[TensorType],
-        graph: Graph,
-        made_for: Callable[[Sequence[int], Facts], Template],
-    ) -> None:
-        self.recording = recording
-        self.op = op
-        self.attrs = attrs
-        self.types = tuple(types)
-        self.graph = graph
-        self.made_for = made_for
-        self.known = len(recording.guards)  # where the template is used, the core has checked that these hold
+    recording: Recording
+    op: Op
+    attrs: Attributes
+    types: tuple[TensorType, ...]
+    graph: Graph
+    made_for: Callable[[Sequence[int], Facts], Parts]
 
     @property
     def output(self) -> TensorType:
         """The result type."""
         return self.graph.outputs[0].type
 
-    def flags(self) -> tuple[bool, bool]:
-        """Whether the result's calls are kept in its place, and whether it is computed unread."""
-        return worth_delaying(self.graph), checks_values(self.op, self.graph)
+
+class Template:
+    """What the core holds of a call over symbols: its parts, which are made when somebody asks, and its key on disk.
+
+    ``make`` gives the parts and ``known``: how many guards of their recording hold wherever the template is used, as
+    the core has checked them.
+    """
+
+    def __init__(self, key: bytes | None, make: Callable[[], tuple[Parts, int]]) -> None:
+        self.key = key
+        self._make = make
+        self._parts: Parts | None = None
+        self._known = 0
+
+    @property
+    def parts(self) -> Parts:
+        """The call."""
+        if self._parts is None:
+            self._parts, self._known = self._make()
+        return self._parts
+
+    @property
+    def known(self) -> int:
+        """How many guards of the recording hold."""
+        assert self.parts
+        return self._known
+
+    def take(self, parts: Parts) -> None:
+        """These are the parts, and all guards that their recording has met are checked before the template is used."""
+        self._parts, self._known = parts, len(parts.recording.guards)
+
+    def example(self, values: Sequence[int], facts: Facts) -> tuple[Parts, int]:
+        """The call for other numbers and with more facts, and how many of its guards hold."""
+        same = values == self.parts.recording.values and facts == Facts()
+        return (self.parts, self.known) if same else (self.parts.made_for(values, facts), 0)
+
+    def part(self, *names: Any) -> bytes | None:
+        """The key of a plan that belongs to this template."""
+        return saved_plans().key(self.key, *names) if self.key else None
 
 
 def _is_number(value: Any) -> bool:
@@ -112,20 +142,40 @@ def _attempt(make: Callable[[], Any]) -> Any:
         return None
 
 
+_NOTHING = "nothing"
+"""What is kept where there is no plan."""
+
+
+def _kept(key: bytes | None, make: Callable[[], Any]) -> Any:
+    """What an earlier process kept under a key, else what ``make`` gives, or None, which is kept then."""
+    found = saved_plans().read(key)
+    if found is None:
+        found = _attempt(make)
+        saved_plans().keep(key, _NOTHING if found is None else found)
+    return None if found == _NOTHING else found
+
+
 @spanned("type rule for all sizes")
 def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies: tuple[bool, ...]) -> Any:
     """The result of a call for symbols in place of the numbers that vary: what the core takes, or None."""
+    values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
+    given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
+
+    def declared(facts: Facts) -> tuple[Parts, int, tuple[bool, bool]]:
+        made = _declared(op, attrs, types, facts, values)
+        return made, len(made.recording.guards), graph_flags(op, made.graph)
+
+    key = saved_plans().key("template", op, attrs, types, varies)
+    template = Template(key, lambda: _narrowing(declared, given)[:2])
 
     def make() -> Any:
-        values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
-        given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
-        made = _narrowing(lambda facts: _declared(op, attrs, types, facts, values), given)
-        flags = made.flags()
+        made, _, flags = _narrowing(declared, given)
         program = SizeProgram(made.recording, made.output.shape, made.recording.guards).encoded()
-        made.known = len(made.recording.guards)
-        return made, program, made.output.dtype.code, getattr(op, "differentiable", True), *flags
+        template.take(made)
+        return program, made.output.dtype.code, getattr(op, "differentiable", True), *flags
 
-    return _attempt(make)
+    found = _kept(key, make)
+    return None if found is None else (template, *found)
 
 
 def _narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
@@ -143,75 +193,116 @@ def _declared(
     types: Sequence[TensorType],
     facts: Facts,
     values: Sequence[int],
-) -> Template:
+) -> Parts:
     """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example."""
     given = len(numbers_in(attrs))
     lowest = [None] * given + [0] * (len(values) - given)
     recording = Recording(values, lowest, facts, strict=True)
     symbols = iter(recording.inputs)
     own_attrs = replaced(attrs, symbols)
-    own_types = [
-        tensor_type(type.dtype, tuple([next(symbols) for _ in type.shape]), type.weak) for type in types
-    ]
+    own_types = tuple(
+        [tensor_type(type.dtype, tuple([next(symbols) for _ in type.shape]), type.weak) for type in types]
+    )
     graph = stable_graph(op, own_attrs, own_types)
     check_limits(graph.outputs[0].type)
     again = lambda values, more: _declared(op, attrs, types, facts.also(more), values)
-    return Template(recording, op, own_attrs, own_types, graph, again)
+    return Parts(recording, op, own_attrs, own_types, graph, again)
+
+
+class _Gradient(NamedTuple):
+    """A gradient of a call over symbols; ``head`` and ``tail`` are what the core takes around its template."""
+
+    parts: Parts
+    head: tuple[Any, ...]
+    tail: tuple[Any, ...]
 
 
 @spanned("gradient rule for all sizes")
 def template_gradients(template: Template, wanted: tuple[int, ...], values: tuple[int, ...]) -> Any:
     """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes."""
+    key = template.part("gradients", wanted, values)
 
-    def make(facts: Facts) -> Any:
-        same = values == template.recording.values and facts == Facts()
-        whole = template if same else template.made_for(values, facts)
-        recording, known = whole.recording, template.known if same else 0
-        pieces, results = [], []
-        for index, (made, slots, form) in _differentiated(whole, wanted).items():
-            numbers = [*numbers_in(made.attrs), *made.output.shape]
-            attrs = with_examples(made.attrs)
-            head = index, PULLBACK, attrs, made.output.dtype.code, len(numbers)
-            pieces.append((*head, slots, made, *made.flags(), form))
-            results += numbers
-        program = SizeProgram(recording, results, recording.guards[known:]).encoded()
-        for piece in pieces:
-            piece[6].known = len(recording.guards)
-        return program, pieces
+    @functools.cache
+    def differentiated() -> tuple[Recording, dict[int, _Gradient], int]:
+        def make(facts: Facts) -> Any:
+            whole, known = template.example(values, facts)
+            return whole.recording, _differentiated(whole, wanted), known
 
-    return _attempt(lambda: _narrowing(make, Facts()))
+        return _narrowing(make, Facts())
+
+    templates: dict[int, Template] = {}
+
+    def piece(index: int) -> Template:
+        def make() -> tuple[Parts, int]:
+            _, gradients, known = differentiated()
+            return gradients[index].parts, known
+
+        templates[index] = Template(saved_plans().key(key, index) if key else None, make)
+        return templates[index]
+
+    def made() -> Any:
+        recording, gradients, known = differentiated()
+        numbers = [[*numbers_in(one.parts.attrs), *one.parts.output.shape] for one in gradients.values()]
+        program = SizeProgram(
+            recording, [value for own in numbers for value in own], recording.guards[known:]
+        )
+        for index, one in gradients.items():
+            piece(index).take(one.parts)
+        heads = [one.head for one in gradients.values()]
+        return program.encoded(), heads, [one.tail for one in gradients.values()]
+
+    found = _kept(key, made)
+    if found is None:
+        return None
+    program, heads, tails = found
+    return program, [
+        (head[0], PULLBACK, *head[1:], templates.get(head[0]) or piece(head[0]), *tail)
+        for head, tail in zip(heads, tails)
+    ]
 
 
-def _differentiated(
-    template: Template, wanted: tuple[int, ...]
-) -> dict[int, tuple[Template, tuple[int, ...], Form]]:
-    recording = template.recording
+def _differentiated(whole: Parts, wanted: tuple[int, ...]) -> dict[int, _Gradient]:
+    recording = whole.recording
     recording.strict = True
-    pieces = pullbacks_of(template.op, template.attrs, template.types, wanted, template.graph)
+    pieces = pullbacks_of(whole.op, whole.attrs, whole.types, wanted, whole.graph)
     found = {}
     for index, one in pieces.items():
         if isinstance(one, NotImplementedError):
             raise one
 
-        def again(values: Sequence[int], more: Facts, index: int = index) -> Template:
-            return _differentiated(template.made_for(values, more), wanted)[index][0]
+        def again(values: Sequence[int], more: Facts, index: int = index) -> Parts:
+            return _differentiated(whole.made_for(values, more), wanted)[index].parts
 
-        types = one.graph.input_types
-        made = Template(recording, PULLBACK, one.attrs, types, one.graph, again)
-        found[index] = made, one.slots, one.form
+        made = Parts(recording, PULLBACK, one.attrs, one.graph.input_types, one.graph, again)
+        numbers = len(numbers_in(made.attrs)) + len(made.output.shape)
+        head = index, with_examples(made.attrs), made.output.dtype.code, numbers, one.slots
+        found[index] = _Gradient(made, head, (*graph_flags(PULLBACK, made.graph), one.form))
     return found
 
 
 @spanned("plan operation for all sizes")
 def template_program(template: Template, values: tuple[int, ...]) -> Any:
     """The first-sight program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
+    key = template.part("program", values)
+    saved = saved_plans().read(key)
+    if saved == _NOTHING:
+        return None
+    if saved is not None:
+        sizes, steps, *rest = saved
+        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+            return sizes, [(kernel_by(key), *step) for key, *step in steps], *rest
 
     def make(facts: Facts) -> Any:
-        same = values == template.recording.values and facts == Facts()
-        made = template if same else template.made_for(values, facts)
-        return planned(made.recording, made.graph, made.known if same else 0)[0]
+        parts, known = template.example(values, facts)
+        return planned(parts.recording, parts.graph, known)[0]
 
-    return _attempt(lambda: _narrowing(make, Facts()))
+    found = _attempt(lambda: _narrowing(make, Facts()))
+    if found is None:
+        saved_plans().keep(key, _NOTHING)
+    else:
+        sizes, steps, *rest = found
+        saved_plans().keep(key, (sizes, [(key_of(kernel), *step) for kernel, *step in steps], *rest))
+    return found
 
 
 def planned(recording: Recording, graph: Graph, known: int) -> tuple[Any, CompiledProgram]:

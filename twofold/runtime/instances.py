@@ -1,0 +1,180 @@
+"""Op instances: calls of an operation on given types, with their closed graph once somebody asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from twofold.errors import TwofoldError
+from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes
+from twofold.ir.op import REGISTRY, Op
+from twofold.ir.types import TensorType
+from twofold.runtime.portable_program import PortableProgram
+from twofold.runtime.saved_plans import saved_plans
+from twofold.runtime.spans import spanned
+from twofold.runtime.tracing import at_call, check_limits, parameter_names, public_name
+
+if TYPE_CHECKING:
+    from twofold.autodiff.factors import Form
+
+
+class OpInstance:
+    """A call of ``op`` on ``types``; what the core holds of it, in place of its graph.
+
+    Where its result type, gradients and program were found on disk, the graph is never made.
+    """
+
+    __slots__ = ("_flags", "_graph", "attrs", "key", "op", "types")
+
+    def __init__(self, op: Op, attrs: Attributes, types: tuple[TensorType, ...]) -> None:
+        self.op = op
+        self.attrs = attrs
+        self.types = types
+        self.key = saved_plans().key("op instance", op, attrs, types)
+        self._graph: Graph | None = None
+        self._flags: tuple[bool, bool] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        op: Op,
+        attrs: Attributes,
+        types: tuple[TensorType, ...],
+        graph: Graph | None = None,
+        flags: tuple[bool, bool] | None = None,
+    ) -> OpInstance:
+        """One of which more is known already."""
+        made = cls(op, attrs, types)
+        made._graph, made._flags = graph, flags
+        return made
+
+    @property
+    def graph(self) -> Graph:
+        """The closed primitive graph that the call computes."""
+        if self._graph is None:
+            from twofold.runtime.derived import stable_graph
+
+            self._graph = stable_graph(self.op, self.attrs, self.types)
+        return self._graph
+
+    @property
+    def flags(self) -> tuple[bool, bool]:
+        """Whether the result is kept as its call until it is read, and whether it is computed even if unread."""
+        if self._flags is None:
+            self._flags = graph_flags(self.op, self.graph)
+        return self._flags
+
+    def part(self, *names: Any) -> bytes | None:
+        """The key of a plan that belongs to this call."""
+        return None if self.key is None else saved_plans().key(self.key, *names)
+
+
+def graph_flags(op: Op, graph: Graph) -> tuple[bool, bool]:
+    """What ``OpInstance.flags`` says of a call of ``op`` that computes ``graph``.
+
+    The first is for a table with a few sums of rows. Wrong indices and values are always reported, but not where a
+    gradient reads indices again that the call above it has checked.
+    """
+    from twofold.passes.sparse_rows import is_sparse
+
+    sparse = is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
+    checks = not op.checked_above and any(node.op.checks for node in graph.nodes())
+    return sparse, checks
+
+
+@spanned("type rule")
+def expand(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
+) -> tuple[OpInstance | None, TensorType, bool]:
+    """What the core keeps of a call that it meets for the first time, its result type and differentiability."""
+    from twofold.ir.unknown import result_type
+
+    differentiable = getattr(op, "differentiable", True)
+    try:
+        if any(size < 0 for type in types for size in type.shape):
+            return None, result_type(op, attrs, types), differentiable
+        made = OpInstance(op, attrs, types)
+        saved = saved_plans().read(made.key)
+        if saved is not None:
+            type, flags = saved
+            return OpInstance.of(op, attrs, types, flags=flags), type, differentiable
+        type = made.graph.outputs[0].type
+        check_limits(type)
+    except TwofoldError as error:
+        raise at_call(error, public_name(op), parameter_names(op), types, operands) from None
+    saved_plans().keep(made.key, (type, made.flags))
+    return made, type, differentiable
+
+
+Expanded = tuple[int, "tuple[Op, Attributes, OpInstance, TensorType, tuple[int, ...], Form]"]
+
+
+@spanned("gradient rule")
+def expand_gradients(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], instance: OpInstance, wanted: tuple[int, ...]
+) -> list[Expanded | tuple[int, NotImplementedError]]:
+    """The cotangents of the inputs ``wanted`` of a call as operations, and the values that these share.
+
+    Each with its number: what the core keeps of it, its result type, what its inputs are, and its form, or the error of
+    one that has no formula. What reads a value stands behind it.
+    """
+    key = instance.part("gradients", wanted)
+    saved = saved_plans().read(key)
+    if saved is not None:
+        return [_gradient(*one) for one in saved]
+    from twofold.runtime.derived import Pullback, pullbacks_of
+
+    found: list[Any] = []
+    kept: list[Any] = []
+    for index, one in pullbacks_of(op, attrs, types, wanted, instance.graph).items():
+        if isinstance(one, Pullback):
+            output, given = one.graph.outputs[0].type, one.graph.input_types
+            made = _gradient(index, one.attrs, given, output, one.slots, one.form, graph=one.graph)
+            kept.append((index, one.attrs, given, output, one.slots, one.form, made[1][2].flags))
+            found.append(made)
+        else:
+            found.append((index, one))
+    if len(kept) == len(found):
+        saved_plans().keep(key, kept)
+    return found
+
+
+def _gradient(
+    index: int,
+    attrs: Attributes,
+    types: tuple[TensorType, ...],
+    type: TensorType,
+    slots: tuple[int, ...],
+    form: Form,
+    flags: tuple[bool, bool] | None = None,
+    graph: Graph | None = None,
+) -> Expanded:
+    op = REGISTRY["pullback"]
+    return index, (op, attrs, OpInstance.of(op, attrs, types, graph, flags), type, slots, form)
+
+
+@spanned("compile operation")
+def compile_signature(instance: OpInstance) -> Any:
+    """The first-sight program of one call."""
+    key = instance.part("program")
+    saved = saved_plans().read(key)
+    if saved is not None:
+        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+            return saved.program()
+    from twofold.runtime.compile import compile_graph
+
+    program = compile_graph(instance.graph)
+    with contextlib.suppress(NotImplementedError):
+        saved_plans().keep(key, PortableProgram.of(program))
+    return program.program()
+
+
+def worth_delaying(instance: OpInstance) -> bool:
+    """Whether a result that lives is kept as its call, as long as nobody reads it."""
+    return instance.flags[0]
+
+
+def checks_values(instance: OpInstance) -> bool:
+    """Whether a call is computed even if nobody reads its result."""
+    return instance.flags[1]

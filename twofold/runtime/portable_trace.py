@@ -1,0 +1,42 @@
+"""Traces as what can be sent to another process and read there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from twofold import _core
+from twofold.ir.graph import Graph
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import TensorType, type_from_code
+from twofold.runtime.derived import stable_graph
+from twofold.runtime.linking import Trace
+from twofold.runtime.outlining import Entry
+
+
+class PortableTrace(NamedTuple):
+    """A trace by the names of its operations; entries of one op instance share one list of types."""
+
+    leaves: list[Any]
+    entries: list[tuple[list[int], str, tuple[Any, ...], list[Any]]]
+    outputs: list[int]
+
+    @classmethod
+    def of(cls, executable: Any) -> PortableTrace:
+        """What the core keeps of a trace."""
+        leaves, entries, outputs = _core.describe_executable(executable)
+        return cls(
+            leaves, [(refs, op.name, attrs, types) for _, refs, op, attrs, _, types in entries], outputs
+        )
+
+    def trace(self) -> Trace:
+        """It with its graphs."""
+        kinds: dict[int, int] = {}
+        graphs: list[Graph] = []
+        entries: list[Entry] = []
+        for refs, name, attrs, types in self.entries:
+            kind = kinds.setdefault(id(types), len(graphs))
+            if kind == len(graphs):
+                graphs.append(stable_graph(REGISTRY[name], attrs, [type_from_code(*type) for type in types]))
+            entries.append(Entry(kind, refs))
+        return Trace([type_from_code(*type) for type in self.leaves], graphs, entries, self.outputs)
