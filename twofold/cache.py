@@ -68,9 +68,8 @@ class Cache(Generic[Value]):
 
     def replace(self, key: Any, value: Value) -> None:
         """Keep ``value`` under ``key`` in place of what is kept there."""
-        dropped = self._items.pop(key, None)
-        if dropped is not None:
-            self._bytes -= dropped[1]
+        with suppress(KeyError):
+            self._bytes -= self._items.pop(key)[1]
         self.keep(key, value)
 
     def _shrink(self, newest: Any) -> None:
@@ -79,9 +78,11 @@ class Cache(Generic[Value]):
         for key in list(self._items):
             if total <= self.budget // 4 * 3:
                 break
-            if key != newest and (dropped := self._items.pop(key, None)):
-                total -= dropped[1]
-                self._evictions += 1
+            # the comparison of keys may let another thread drop the same one
+            with suppress(KeyError):
+                if key != newest:
+                    total -= self._items.pop(key)[1]
+                    self._evictions += 1
         self._bytes = total
 
     def numbers(self) -> tuple[int, int, int, int, int, int]:

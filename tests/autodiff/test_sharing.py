@@ -25,7 +25,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY
 from twofold.runtime.derived import stable_graph
-from twofold.runtime.instances import compile_signature
+from twofold.runtime.instances import OpInstance, compile_signature
 
 NAMES = sampled.operations_with_samples()
 
@@ -65,9 +65,9 @@ def computed() -> Iterator[list[Graph]]:
     """The graphs that are compiled by themselves meanwhile."""
     graphs: list[Graph] = []
 
-    def compiled(graph: Graph) -> Any:
-        graphs.append(graph)
-        return compile_signature(graph)
+    def compiled(instance: OpInstance) -> Any:
+        graphs.append(instance.graph)
+        return compile_signature(instance)
 
     _core.set_templates("off")  # sizes that were met before would not be compiled again
     _core.set_hook("compile_signature", compiled)
