@@ -15,6 +15,7 @@ from twofold.cache import Cache
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
 from twofold.passes.stabilize import stabilize
 
@@ -71,7 +72,7 @@ def pullbacks_of(
         return _made_pullbacks(op, attrs, types, wanted, graph)
     if not getattr(op, "differentiable", True):
         return {}
-    key = op.name, _Exactly(attrs), types, wanted
+    key = op.name, _exactly(attrs), types, wanted
     found = _pullbacks.get(key)
     if found is None:
         found = _pullbacks.keep(
@@ -99,17 +100,14 @@ def _made_pullbacks(
     return made
 
 
-class _Exactly(tuple[Any, ...]):
-    """Attributes as a key that tells 1, 1.0 and True apart, as the core does."""
+def _exactly(value: Any) -> str:
+    """A text that tells attributes from all others, also 1, 1.0 and True, as the core does.
 
-    def _typed(self) -> str:
-        return repr(tuple(self))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Exactly) and self._typed() == other._typed()
-
-    def __hash__(self) -> int:
-        return hash(self._typed())
+    As a key it is compared without Python code, in which another thread could change the table.
+    """
+    if isinstance(value, tuple):
+        return f"({','.join(map(_exactly, value))})"
+    return value.content_key if isinstance(value, Symbol) else repr(value)
 
 
 class _Derived(Op):
@@ -133,7 +131,7 @@ class _PullbackOp(_Derived):
         name, inner, written, index, flags = attrs
         types = tuple(tensor_type(*type) for type in written)
         wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
-        found = pullbacks_of(REGISTRY[name], _Exactly(inner), types, wanted)[index]
+        found = pullbacks_of(REGISTRY[name], inner, types, wanted)[index]
         assert isinstance(found, Pullback)
         return found.graph.inline(inputs)[0]
 
