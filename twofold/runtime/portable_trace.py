@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
-from twofold.ir.types import TensorType, type_from_code
+from twofold.ir.types import type_from_code
 from twofold.runtime.derived import stable_graph
 from twofold.runtime.linking import Trace
 from twofold.runtime.outlining import Entry
