@@ -34,8 +34,10 @@ ARRAYS["S"] = ARRAYS["S"] + 2 * np.eye(4)
 
 Case = Callable[[Any, dict[str, Any]], Any]
 
-OF_ONE = """tanh exp square sqrt abs erf cube log lgamma log_sigmoid logistic rectify softsign selu elu silu sin cos tan
-asin acos atan sinh cosh asinh atanh softmax log_softmax sparsemax sum_elems mean_elems std_elems squared_norm l2_norm"""
+OF_ONE = """
+tanh exp square sqrt abs erf cube log lgamma log_sigmoid logistic rectify softsign selu elu silu sin cos tan
+asin acos atan sinh cosh asinh atanh softmax log_softmax sparsemax sum_elems mean_elems std_elems squared_norm l2_norm
+"""
 
 CASES: dict[str, Case] = {
     "sum": lambda d, x: x["v"] + x["w"] - x["v"] * 2 + 1 + (-x["w"]),
