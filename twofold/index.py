@@ -106,7 +106,7 @@ ENTRIES: dict[str, str] = {
         "inverse_matrix system zero_pivot linear_solve determinant adjugate slogdet_packed"
     ),
     "twofold.ops.linear_algebra.triangular": "triangular_system solve_triangular",
-    "twofold.ops.loss.class_losses": "cross_entropy soft_cross_entropy nll_loss",
+    "twofold.ops.loss.class_losses": "cross_entropy soft_cross_entropy nll_loss class_loss",
     "twofold.ops.loss.ctc": "ctc_paths ctc_losses ctc_mean",
     "twofold.ops.loss.elementwise_losses": (
         "mse_loss l1_loss huber_loss smooth_l1_loss soft_margin_loss binary_cross_entropy "
@@ -145,7 +145,7 @@ ENTRIES: dict[str, str] = {
         "lstm_states lstm_cotangents gru_states gru_cotangents rnn_tanh_states rnn_tanh_cotangents "
         "rnn_relu_states rnn_relu_cotangents recurrent_states recurrent_output"
     ),
-    "twofold.ops.sequence.recurrent_cells": "recurrent_step",
+    "twofold.ops.sequence.recurrent_cells": "recurrent_step lstm_first_memory lstm_memory lstm_output",
     "twofold.ops.shape.assembling": "block_diag chosen_places combinations",
     "twofold.ops.shape.contiguity": "clone",
     "twofold.ops.shape.diagonals": "diag_embed triangle_places tril_indices triu_indices",

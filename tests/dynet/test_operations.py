@@ -446,3 +446,9 @@ def test_assigned_inputs_note_operations_once() -> None:
         assert loss.value() == i * i + 1
     assert len(state.watcher.calls) == noted  # type: ignore[union-attr]
     dy.renew_cg()
+
+
+@pytest.mark.parametrize("index", [-1, 4, 7])
+def test_losses_refuse_what_is_no_class(index: int) -> None:
+    with pytest.raises(IndexError, match=f"element {index} of dimensions"):
+        dy.pickneglogsoftmax(dy.inputVector(A.v), index)

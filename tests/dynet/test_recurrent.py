@@ -310,3 +310,16 @@ def test_trees_read_by_sequences(name: str) -> None:
     orders = ([made[0], made[1]], [made[1], made[0]])
     expected = [one.initial_state().transduce([xs[2], *order])[-1] for one, order in zip(inner, orders)]
     np.testing.assert_allclose(made[2].value(), dy.concatenate(expected).value(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["SimpleRNNBuilder", "GRUBuilder", "LSTMBuilder", "CoupledLSTMBuilder"])
+def test_transduce_gives_the_bits_of_adding_inputs(name: str) -> None:
+    dy.renew_cg()
+    builder = getattr(dy, name)(2, 3, 4, dy.ParameterCollection())
+    xs = [dy.inputVector(np.sin(np.arange(3) + i)) for i in range(4)]
+    start = builder.initial_state().add_input(xs[3])
+    added = [one.output().value() for one in start.add_inputs(xs)]
+    assert [one.value() for one in start.transduce(xs)] == added
+    assert [one.value() for one in start.transduce(iter(xs))] == added
+    batched = start.transduce([dy.inputTensor(np.ones((3, 2)), batched=True)] * 2)
+    assert batched[1].dim() == ((4,), 2)

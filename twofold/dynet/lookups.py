@@ -18,7 +18,7 @@ Rows = tuple[numpy.ndarray[Any, Any], Any]
 """Indices of rows, and their gradients."""
 
 _from_array = _core.from_array
-_cat, _stack = PUBLIC["cat"], PUBLIC["stack"]
+_cat = PUBLIC["cat"]
 
 
 class LookupParameters(Parameter):
@@ -88,7 +88,10 @@ class LookupParameters(Parameter):
         pieces = self._pieces + [one for one in found if not isinstance(one[0], int)]
         if singles:
             places = numpy.array([place for place, _ in singles])
-            pieces.append((places, _stack([gradient for _, gradient in singles])))
+            gradients = _cat(
+                [gradient for _, gradient in singles]
+            )  # of vectors, else the first axis is theirs
+            pieces.append((places, gradients.reshape(len(singles), *self._table.shape[1:])))
         return pieces
 
     def _gradient_of_rows(self) -> Rows | None:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dynet.expression import Expression, aligned, of_rank
-from twofold.dynet.graph import operation
+from twofold.dynet.graph import operation, state
 from twofold.dynet.reductions import sum_elems
 from twofold.dynet.shapes import along_batch, indices_of
 from twofold.frontend.creation import CREATION, from_numpy
 from twofold.frontend.install import PUBLIC
+from twofold.ir.op import REGISTRY
 
+_record, _CLASS_LOSS = _core.record, REGISTRY["class_loss"]
 _where, _log_softmax = PUBLIC["where"], PUBLIC["log_softmax"]
 
 
@@ -71,15 +74,14 @@ def constrained_softmax(x: Expression, y: Expression) -> Expression:
     return Expression(_where(bounded, bounds, shares), batch)
 
 
-def _loss_of(x: Expression, v: int) -> Any:
-    tensor = x._tensor
-    if tensor.ndim == 1:
-        return -_log_softmax(tensor, 0).gather(0, int(v))
-    tensor = of_rank(x, 1)
-    return -_log_softmax(tensor, -1).index_select(-1, int(v))
-
-
 @operation
+def _class_loss(x: Expression, v: int) -> Expression:
+    tensor = of_rank(x, 1)
+    if not 0 <= v < tensor.shape[-1]:
+        raise IndexError(f"pickneglogsoftmax: element {v} of dimensions {x.dim()[0]}")
+    return Expression(_record(_CLASS_LOSS, (), (tensor, int(v))), x._batch)
+
+
 def pickneglogsoftmax(x: Expression, v: int) -> Expression:
     """``-log(softmax(x)[v])``.
 
@@ -87,9 +89,10 @@ def pickneglogsoftmax(x: Expression, v: int) -> Expression:
     >>> round(dy.pickneglogsoftmax(dy.inputVector([0, 0]), 1).value(), 4)
     0.6931
     """
-    if v < 0:
-        raise IndexError(f"pickneglogsoftmax: element {v} of dimensions {x.dim()[0]}")
-    return Expression(_loss_of(x, v), x._batch)
+    tensor = x._tensor
+    if state.watcher is None and v.__class__ is int and 0 <= v < tensor.numel() and tensor.ndim == 1:
+        return Expression(_record(_CLASS_LOSS, (), (tensor, v)))
+    return _class_loss(x, v)
 
 
 @operation

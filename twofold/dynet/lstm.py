@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dynet.expression import Expression
 from twofold.dynet.recurrent import RNNState, Weights, _RNNBuilder
 from twofold.dynet.shapes import concatenate
-from twofold.frontend.install import PUBLIC
 from twofold.frontend.sampling import DRAWING
+from twofold.ir.op import REGISTRY
 
-_chunk = PUBLIC["chunk"]
+_record = _core.record
+_FIRST_MEMORY, _MEMORY, _OUTPUT = (
+    REGISTRY[name] for name in ("lstm_first_memory", "lstm_memory", "lstm_output")
+)
 
 
 def _normal(x: Any, gain: Any, bias: Any) -> Any:
@@ -72,16 +76,12 @@ class VanillaLSTMBuilder(_RNNBuilder):
             if h is not None:
                 gates = gates + _normal(h @ w[1], w[3], w[4])
         else:
-            gates = x @ w[0]
-            if h is not None:
-                gates = gates + h @ w[1]
-            gates = gates + w[2]
-        i, f, o, g = _chunk(gates, 4, -1)
-        new = i.sigmoid() * g.tanh()
-        if c is not None:
-            new = (f + self._bias if self._bias else f).sigmoid() * c + new
+            gates = (x @ w[0] if h is None else x @ w[0] + h @ w[1]) + w[2]
+        new = (
+            _record(_FIRST_MEMORY, (), (gates,)) if c is None else _record(_MEMORY, (self._bias,), (gates, c))
+        )
         shown = _normal(new, w[7], w[8]) if self._normalized else new
-        return o.sigmoid() * shown.tanh(), new
+        return _record(_OUTPUT, (), (gates, shown)), new
 
 
 LSTMBuilder = VanillaLSTMBuilder

@@ -49,6 +49,11 @@ class RNNState:
 
     def transduce(self, xs: Iterable[Expression]) -> list[Expression]:
         """The outputs after each of several inputs."""
+        xs, builder = xs if isinstance(xs, list) else list(xs), self._builder
+        if state.watcher is None and not (any(builder._rates) or builder._output_rate):
+            inputs = [x._tensor for x in xs if x._batch == 1 and x._tensor.ndim]
+            if len(inputs) == len(xs) and all(one._batch == 1 for one in self._state or ()):
+                return [Expression(one) for one in builder._through(self._weights, self._state, inputs)]
         outputs, current = [], self
         for x in xs:
             current = current.add_input(x)
@@ -214,6 +219,20 @@ class _RNNBuilder:
             for size, rate in zip(sizes[: self._rates_of], self._rates):
                 shape = (batch_size, size) if batch_size != 1 else (size,)
                 self._masks[-1].append(bernoulli(shape, 1 - rate, 1 / (1 - rate) if rate < 1 else 0.0))
+
+    def _through(self, weights: Any, before: Any, inputs: list[Any]) -> list[Any]:
+        """The outputs for the stored tensors of all inputs, layer by layer, without dropout."""
+        for layer, w in enumerate(weights):
+            h, c = None, None
+            if before is not None:
+                h, c = before[layer - self._layers]._tensor, before[layer]._tensor
+            outputs = []
+            for x in inputs:
+                made = self._cell(layer, w, x, h, c, None)
+                h, c = made[0], made[-1]
+                outputs.append(h)
+            inputs = outputs
+        return inputs
 
     def _zeros(self) -> tuple[Expression, ...]:
         return tuple(zeros(self._hidden) for _ in range(self._layers))

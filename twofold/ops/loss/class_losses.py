@@ -375,6 +375,36 @@ class nll_loss:
     samples = lambda: _class_samples(logits=False)
 
 
+def _scores(x: Any, target: Any) -> tuple[Any, Any, Any]:
+    """Shifted scores, the sum of their exponentials, and where the target is."""
+    if not x.ndim or target.shape:
+        raise ShapeError(
+            f"scores of shape {x.shape} and a target of shape {target.shape}", "Give rows and one number."
+        )
+    z, s = shifted(floating(x), x.ndim - 1)
+    return z, s, ops.equal(broadcast(iota((x.shape[-1],)), x.shape), convert(target, int64))
+
+
+@composite
+class class_loss:
+    """``-log_softmax(x)[..., target]`` of rows with one class number, which the caller has checked."""
+
+    functions = ()
+
+    def compute(x: Any, target: Any) -> Any:
+        z, s, hit = _scores(x, target)
+        picked = apply("sum", ops.where(hit, z, 0), attrs=((x.ndim - 1,), False))
+        return convert(ops.log(ops.reshape(s, x.shape[:-1])) - picked, strong(x).dtype)
+
+    def vjp(ct: Any, y: Any, x: Any, target: Any) -> Any:
+        z, s, hit = _scores(x, target)
+        part = restore_axes(convert(ct, z.dtype), (x.ndim - 1,), x.shape)
+        return convert((ops.exp(z) / s - convert(hit, z.dtype)) * part, strong(x).dtype), None
+
+    samples = lambda: [example((), (5,), numpy.array(3)), example((), (3, 17), numpy.array(16))]
+    reference = lambda x, target: numpy.log(numpy.exp(x).sum(-1)) - x[..., int(target)]
+
+
 @public()
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     """Cross entropy of each row of ``logits`` (classes on the last axis) with a class number.

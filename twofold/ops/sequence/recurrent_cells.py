@@ -61,6 +61,69 @@ class recurrent_step:
         return cell.step(_NumpyFunctions, given, own, before)[part]
 
 
+def _quarter(gates: Any, k: int) -> Any:
+    hidden = gates.shape[-1] // 4
+    return slice_axis(gates, gates.ndim - 1, k * hidden, hidden)
+
+
+def _fitting(gates: Any, memory: Any) -> None:
+    if gates.shape[-1] != 4 * memory.shape[-1]:
+        raise ShapeError(
+            f"gates of shape {gates.shape} for a memory of shape {memory.shape}",
+            "Give four times as many gates as the memory has elements.",
+        )
+
+
+@composite
+class lstm_first_memory:
+    """The memory of a long short-term memory after its first input: ``sigmoid(i) * tanh(g)`` of gates i, f, o, g."""
+
+    functions = ()
+
+    compute = lambda gates: ops.sigmoid(_quarter(gates, 0)) * ops.tanh(_quarter(gates, 3))
+    samples = lambda: [example((), (20,)), example((), (3, 20))]
+
+    def reference(gates: Any) -> Any:
+        i, _, _, g = numpy.split(gates, 4, -1)
+        return _NumpyFunctions.sigmoid(i) * numpy.tanh(g)
+
+
+@composite
+class lstm_memory:
+    """``sigmoid(f + forget_bias) * memory + sigmoid(i) * tanh(g)`` of gates i, f, o, g; the bias is an attribute."""
+
+    functions = ()
+
+    def compute(gates: Any, memory: Any, forget_bias: float) -> Any:
+        _fitting(gates, memory)
+        forget = _quarter(gates, 1)
+        kept = ops.sigmoid(forget + forget_bias if forget_bias else forget) * memory
+        return kept + ops.sigmoid(_quarter(gates, 0)) * ops.tanh(_quarter(gates, 3))
+
+    samples = lambda: [example((1.0,), (20,), (5,)), example((0.0,), (3, 20), (3, 5))]
+
+    def reference(gates: Any, memory: Any, forget_bias: float) -> Any:
+        i, f, _, g = numpy.split(gates, 4, -1)
+        kept = _NumpyFunctions.sigmoid(f + forget_bias) * memory
+        return kept + _NumpyFunctions.sigmoid(i) * numpy.tanh(g)
+
+
+@composite
+class lstm_output:
+    """``sigmoid(o) * tanh(memory)`` of gates i, f, o, g."""
+
+    functions = ()
+
+    def compute(gates: Any, memory: Any) -> Any:
+        _fitting(gates, memory)
+        return ops.sigmoid(_quarter(gates, 2)) * ops.tanh(memory)
+
+    samples = lambda: [example((), (20,), (5,)), example((), (3, 20), (3, 5))]
+
+    def reference(gates: Any, memory: Any) -> Any:
+        return _NumpyFunctions.sigmoid(numpy.split(gates, 4, -1)[2]) * numpy.tanh(memory)
+
+
 class _NumpyFunctions:
     sigmoid = staticmethod(lambda x: 1 / (1 + numpy.exp(-x)))
     tanh = numpy.tanh
