@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMostFrames = 16;   // of the user's code in one chain
 constexpr size_t kMostLevels = 48;   // frames looked at for them, those of the package counted
 constexpr ptrdiff_t kMostOfOne = 4;  // activations of one function in a chain, which ends there: recursion makes few chains
+constexpr size_t kMostDeep = 512;    // of the user's code, while chains are whole
 constexpr size_t kMostNamed = 8;     // callers in a message
 // Programs that make code without end must not fill the memory: what comes later has the location of its caller.
 constexpr size_t kMostCodes = 1 << 17;
@@ -249,6 +250,23 @@ Walk* met_last = &nowhere;
   return location;
 }
 
+// The whole chain, recursion included.
+[[gnu::noinline]] uint32_t capture_deep(PyFrameObject* frame) {
+  std::vector<Site> sites;
+  for (bool ends = false; frame && !ends; frame = back_of(frame)) {
+    const Known* code = known(frame);
+    if (!code->start) continue;
+    sites.push_back(code->start | position_in(frame));
+    ends = code->is_module || sites.size() == kMostDeep;
+  }
+  if (PyErr_Occurred()) PyErr_Clear();
+  uint32_t location = 0;
+  for (size_t i = sites.size(); i-- > 0;) location = location_of(sites[i], location);
+  return location;
+}
+
+bool whole_chains = false;
+
 int line_of(uint32_t location) {
   int position = static_cast<int>(static_cast<uint32_t>(locations[location].site));
 #if PY_VERSION_HEX >= 0x030B0000
@@ -316,6 +334,7 @@ PyObject* columns_of(uint32_t location) {
 }  // namespace
 
 bool is_package_code(PyObject* code) { return number_of(code) == 0; }
+void set_whole_chains(bool whole) { whole_chains = whole; }
 
 void set_package_directory(const char* directory) { package_directory() = directory; }
 
@@ -324,6 +343,7 @@ size_t location_count() { return locations.size(); }
 static uint32_t captured_location() {
   PyFrameObject* frame = PyEval_GetFrame();
   if (!frame) return 0;
+  if (whole_chains) [[unlikely]] return capture_deep(frame);
   const Walk& kept = *met_last;  // which may be another one by the time that the frames have been looked at
   bool tried = code_in(frame) == kept.levels[0].code;
   if (tried && repeats(kept, frame)) [[likely]] return location_of(kept.start | position_in(frame), kept.caller);

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "arena.h"
 #include "autocast.h"
@@ -16,6 +15,7 @@
 #include "call_memo.h"
 #include "compiled.h"
 #include "declared.h"
+#include "describe.h"
 #include "gradient_mode.h"
 #include "guard.h"
 #include "location.h"
@@ -25,6 +25,7 @@
 #include "process.h"
 #include "template.h"
 #include "tensor.h"
+#include "untraced.h"
 
 namespace nb = nanobind;
 
@@ -204,31 +205,11 @@ ExecutableRef& executable_in(nb::handle capsule) {
   return *found;
 }
 
-// As type_from_code of Python takes it: nothing here calls Python, which may be ending where a thread compiles.
-nb::tuple written_type(const Type* type) { return nb::make_tuple(type->dtype, nb::tuple(nb::cast(type->shape)), type->weak); }
-
-// (leaf types, [(graph or None, refs, op, attrs, gradient mask, input types)], outputs); what a template made has
-// no graph until it is asked for, and entries of one signature share the list of its types.
-nb::tuple describe_trace(const CanonicalTrace& canonical) {
-  nb::list leaves, entries, outputs;
-  std::unordered_map<const Signature*, nb::list> types_of;
-  for (const Type* type : canonical.trace.leaves) leaves.append(written_type(type));
-  for (const Entry& entry : canonical.trace.entries) {
-    nb::list refs;
-    for (uint32_t k = 0; k < entry.count; ++k) refs.append(canonical.trace.inputs(entry)[k]);
-    const Signature& s = *entry.signature;
-    auto [types, added] = types_of.try_emplace(&s);
-    for (size_t k = 0; added && k < s.inputs.size(); ++k) types->second.append(written_type(s.inputs[k]));
-    nb::object graph = s.graph ? nb::borrow(s.graph) : nb::none();
-    entries.append(nb::make_tuple(graph, refs, nb::borrow(s.operation->python), nb::borrow(s.attributes->tuple),
-                                  entry.gradient_mask, types->second));
-  }
-  for (Ref ref : canonical.outputs) outputs.append(ref);
-  return nb::make_tuple(leaves, entries, outputs);
-}
-
 // What the compiler needs of an executable.
-nb::tuple describe_executable(nb::handle capsule) { return describe_trace(executable_in(capsule)->canonical); }
+nb::tuple describe_executable(nb::handle capsule) {
+  const CanonicalTrace& canonical = executable_in(capsule)->canonical;
+  return describe_trace(canonical.trace, canonical.outputs);
+}
 
 nb::object captured_object(const Leaf& leaf, Type* type);
 
@@ -318,6 +299,13 @@ std::vector<uint32_t> closed_locations(const PyClosed& self) {
   return found;
 }
 
+// The locations of the entries, and of those of a backward pass that of the forward call; 0: none.
+std::vector<std::pair<uint32_t, uint32_t>> closed_provenance(const PyClosed& self) {
+  std::vector<std::pair<uint32_t, uint32_t>> found;
+  for (Provenance provenance : self.trace->provenance) found.emplace_back(provenance.location, provenance.forward);
+  return found;
+}
+
 // Equal for traces that compute the same and pass the same gradients.
 nb::bytes closed_key(const PyClosed& self) {
   std::string key = self.trace->canonical.key();
@@ -388,9 +376,9 @@ nb::object flush() {
   return nb::none();
 }
 
-// Debuggers announce themselves with sys.settrace; only then is each operation worth a question.
+// Debuggers announce themselves with sys.settrace or sys.monitoring; only then is each operation worth a question.
 int follow_tracing(const char* event, PyObject*, void*) {
-  if (std::strcmp(event, "sys.settrace") == 0) Recorder::tracing_possible = true;
+  if (std::strcmp(event, "sys.settrace") == 0 || std::strncmp(event, "sys.monitoring", 14) == 0) Recorder::tracing_possible = true;
   return 0;
 }
 
@@ -524,6 +512,8 @@ void bind_functions(nb::module_& m) {
   });
   m.def("line_text", &line_text);
   m.def("location_count", &location_count);
+  m.def("hide_frames", &hide_frames, nb::arg("change"), "Changes how often this thread is hidden from debuggers; returns that number.");
+  m.def("set_tape", &set_tape, nb::arg("list").none(), "The list in which this thread keeps what it runs, or None; returns the one before.");
 }
 
 }  // namespace twofold
@@ -553,7 +543,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("key", &closed_key)
       .def_prop_ro("leaves", &closed_leaves)
       .def_prop_ro("locations", &closed_locations)
-      .def("describe", [](const PyClosed& self) { return describe_trace(self.trace->canonical); });
+      .def_prop_ro("provenance", &closed_provenance)
+      .def("describe", [](const PyClosed& self) { return describe_trace(self.trace->canonical.trace, self.trace->canonical.outputs); });
   bind_functions(m);
   watch_process();
   Recorder::watch_forks();

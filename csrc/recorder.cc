@@ -35,13 +35,31 @@ Recorder& Recorder::current() {
 
 bool Recorder::tracing_possible = false;
 
+namespace {
+
+// Whether the call of a function gives something; an error counts as nothing.
+bool gives_something(PyObject* made) {
+  bool something = made && made != Py_None;
+  Py_XDECREF(made);
+  PyErr_Clear();
+  return something;
+}
+
+// Whether a debugger has entered itself with sys.monitoring, which Python has from 3.12 on.
+bool is_monitored() {
+  PyObject* monitoring = PySys_GetObject("monitoring");
+  PyObject* id = monitoring ? PyObject_GetAttrString(monitoring, "DEBUGGER_ID") : nullptr;
+  bool found = id && gives_something(PyObject_CallMethod(monitoring, "get_tool", "O", id));
+  Py_XDECREF(id);
+  PyErr_Clear();
+  return found;
+}
+
+}  // namespace
+
 bool Recorder::is_traced() {
   static PyObject* const gettrace = PySys_GetObject("gettrace");
-  PyObject* function = gettrace ? PyObject_CallNoArgs(gettrace) : nullptr;
-  bool traced = function && function != Py_None;
-  Py_XDECREF(function);
-  PyErr_Clear();
-  return traced;
+  return (gettrace && gives_something(PyObject_CallNoArgs(gettrace))) || is_monitored();
 }
 
 Recorder::Recorder() { reset(nullptr); }

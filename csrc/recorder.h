@@ -211,5 +211,10 @@ ValueRef with_data(Value* value, Value* data);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.
 bool realise(Value* value);
 void clear_cached_traces();
+// Whether this thread keeps what it runs on a tape.
+bool is_on_tape();
+// Adds a trace that is about to run to the tape; false with a Python error set.
+bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
+                  const std::vector<ValueRef>& living);
 
 }  // namespace twofold

@@ -327,13 +327,17 @@ bool Recorder::flush() {
   }
   if (!cached) return false;
   spare_provenance_.resize(live_.size());
-  // From here to the run nothing may fail, or the values would wait for ever.
   std::vector<ValueRef> living;
   std::vector<BufferRef> results;
   living.reserve(cached->living + cached->put_off.size());
   results.reserve(cached->outputs.size());
   for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
   for (Ref entry : cached->put_off) living.push_back(share(live_[static_cast<size_t>(entry)]));
+  if (is_on_tape()) [[unlikely]] {
+    Busy busy(*this);
+    if (!keep_on_tape(*cached, leaves_, provenance_, living)) return false;
+  }
+  // From here to the run nothing may fail, or the values would wait for ever.
   std::vector<Leaf> leaves = std::move(leaves_);
   std::vector<Watch> watched = std::move(watched_);
   Snapshots shown = std::move(shown_);

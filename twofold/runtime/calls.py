@@ -18,7 +18,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
 from twofold.ops.control_flow.programs import Branches, Rounds, interned
-from twofold.runtime.closing import as_tensor, close, in_round, together
+from twofold.runtime.closing import as_tensor, close, in_round, note_calls, together
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here
 
@@ -83,6 +83,7 @@ def call_branch(
     content = interned(Branches(graphs))
     for part in parts:
         part.note_lines()
+    note_calls(content.content_key, parts, len(types) + len(captured))
     index = apply("cast", choice, attrs=(int64,))
     inputs = [index, *operands, *captured]
     return call_program("branch", content, [node.type for node in graphs[0].outputs], inputs)
@@ -160,6 +161,7 @@ class LoopCall:
         flags = (self.descending, start is not None, self.most is not None)
         content = interned(Rounds(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
         part.note_lines()
+        note_calls(content.content_key, [part], len(part.graph.input_types))
         first = [value for value in (start, self.most) if value is not None]
         zero = _core.from_array(numpy.zeros((), numpy.int64), False)
         inputs = [*first, zero, *self.carried, *self.rows, *part.captured]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -30,12 +30,21 @@ Lines = dict[Any, int]
 class Closed:
     """A closed graph: its first inputs are those of the function, the others the values ``captured``."""
 
-    __slots__ = ("_trace", "captured", "graph")
+    __slots__ = ("_trace", "captured", "graph", "places")
 
     def __init__(self, graph: Graph, captured: Sequence[Any], trace: Any) -> None:
         self.graph = graph
         self.captured = list(captured)
+        first = len(graph.input_types) - len(self.captured)
+        self.places = list(range(first, len(graph.input_types)))  # of the values captured among the inputs
         self._trace = trace
+
+    def calls(self, count: int) -> BodyCalls:
+        """The calls inside, as those of a body with ``count`` inputs."""
+        _, entries, outputs = self._trace.describe()
+        captured = iter(self.places)
+        leaves = [leaf if isinstance(leaf, int) else next(captured) for leaf in self._trace.leaves]
+        return BodyCalls(entries, self._trace.provenance, leaves, outputs, count)
 
     def note_lines(self) -> None:
         """Keep the lines of what runs inside, for the errors of a call that is declared now."""
@@ -49,6 +58,16 @@ class Closed:
         for entry, location in zip(self._trace.describe()[1], self._trace.locations):
             _note(lines, graph_of_entry(entry), entry[3], location or call)
         BODY_LINES.replace(call, lines)
+
+
+class BodyCalls(NamedTuple):
+    """The calls of a body: entries and outputs as the core describes them, and which input each leaf is."""
+
+    entries: Sequence[Any]
+    provenance: Sequence[tuple[int, int]]
+    places: Sequence[int]
+    outputs: Sequence[int]
+    count: int
 
 
 _graphs: Cache[Graph] = Cache("closed graphs", 1, lambda key, graph: 1024 + graph_bytes(graph))
@@ -65,6 +84,24 @@ def inner_line(location: int, called: tuple[Any, ...]) -> int:
     ``called`` has the operation, its attributes and the types of its inputs.
     """
     return (BODY_LINES.get(location) or {}).get(called, 0)
+
+
+BODY_CALLS: Cache[dict[str, list[BodyCalls]]] = Cache(
+    "body calls",
+    1,
+    lambda call, kept: 1024 + sum(_CALL_BYTES * len(part.entries) for parts in kept.values() for part in parts),
+)
+"""The calls inside programs by the location of the call and the key of what it runs, for tools that step through them."""
+
+_CALL_BYTES = 512
+
+
+def note_calls(content_key: str, parts: Sequence[Closed], count: int) -> None:
+    """Keep the calls inside the bodies of a program with ``count`` inputs, which is declared now."""
+    call = _core.declaring_location()
+    kept = BODY_CALLS.get(call) or {}
+    if content_key not in kept:
+        BODY_CALLS.replace(call, {**kept, content_key: [part.calls(count) for part in parts]})
 
 
 _rounds: list[Tensor] = []
@@ -161,6 +198,7 @@ def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any
                 if isinstance(value, Tensor):
                     known[_core.value_key(value)] = place
             arguments.append(input_node(place, type))
+            part.places[len(arguments) - 1 - count] = place
         graphs.append(part.graph.inline(arguments))
     return [Graph(types, outputs) for outputs in graphs], captured
 
