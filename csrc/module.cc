@@ -249,7 +249,7 @@ nb::object trace_above(nb::list tensors) {
     const auto source = static_cast<size_t>(canonical.leaf_source[k]);
     leaves.append(source < sources.size() ? captured_object(sources[source], canonical.trace.leaves[k]) : nb::none());
   }
-  return nb::make_tuple(numbers, describe_trace(canonical), lines, leaves);
+  return nb::make_tuple(numbers, describe_trace(canonical.trace, canonical.outputs), lines, leaves);
 }
 
 std::vector<ValueRef> values_in(nb::tuple tensors) {
@@ -512,6 +512,8 @@ void bind_functions(nb::module_& m) {
   });
   m.def("line_text", &line_text);
   m.def("location_count", &location_count);
+  m.def("call_untraced", &call_untraced, "Calls a function with arguments; no debugger follows it.");
+  m.def("call_traced", &call_traced, "Inside call_untraced, calls a function that a debugger follows.");
   m.def("hide_frames", &hide_frames, nb::arg("change"), "Changes how often this thread is hidden from debuggers; returns that number.");
   m.def("set_tape", &set_tape, nb::arg("list").none(), "The list in which this thread keeps what it runs, or None; returns the one before.");
 }

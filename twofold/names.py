@@ -32,6 +32,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.serialization": "load save",
     },
     "twofold.debug": {
+        "twofold.debug.stepping": "run",
     },
     "twofold.profiler": {
         "twofold.profiler.averages": "FunctionEvent FunctionEventAvg",

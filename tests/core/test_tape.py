@@ -19,6 +19,7 @@ def test_a_thread_keeps_what_it_runs_with_its_lines_and_values() -> None:
 
     x = torch.tensor([0.0, 1.0])
     x.tolist()
+    _core.flush()
     tape: list[Any] = []
     assert _core.set_tape(tape) is None
     try:

@@ -1,5 +1,12 @@
 """Tools that look into programs: what a graph computes, line by line of the program that declared it."""
 
+from typing import TYPE_CHECKING
+
 from twofold.lazy import attach as _attach
+
+if TYPE_CHECKING:
+    from twofold.debug.stepping import run
+
+del TYPE_CHECKING
 
 __getattr__, __dir__ = _attach(__name__)

@@ -67,7 +67,7 @@ class BodyCalls(NamedTuple):
     provenance: Sequence[tuple[int, int]]
     places: Sequence[int]
     outputs: Sequence[int]
-    count: int
+    inputs: int
 
 
 _graphs: Cache[Graph] = Cache("closed graphs", 1, lambda key, graph: 1024 + graph_bytes(graph))
@@ -89,9 +89,11 @@ def inner_line(location: int, called: tuple[Any, ...]) -> int:
 BODY_CALLS: Cache[dict[str, list[BodyCalls]]] = Cache(
     "body calls",
     1,
-    lambda call, kept: 1024 + sum(_CALL_BYTES * len(part.entries) for parts in kept.values() for part in parts),
+    lambda call, kept: (
+        1024 + sum(_CALL_BYTES * len(part.entries) for parts in kept.values() for part in parts)
+    ),
 )
-"""The calls inside programs by the location of the call and the key of what it runs, for tools that step through them."""
+"""The calls inside programs by the location of the call and the key of what it runs, for tools that step."""
 
 _CALL_BYTES = 512
 

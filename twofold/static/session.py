@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -122,6 +123,7 @@ class BaseSession:
         self._runs = 0
         self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
+        self._step_through: Callable[[Plan, tuple[Any, ...]], list[Any]] | None = None
         if config is not None:
             self._configure(config)
         if target:
@@ -158,17 +160,25 @@ class BaseSession:
         self._state = {}
         self._quick, self._steps, self._partial = {}, {}, {}
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: Any = None,
+        run_metadata: Any = None,
+        debug: bool = False,
+    ) -> Any:
         """The values of ``fetches``: tensors, variables, operations (None), names; lists, tuples and dicts of them.
 
         Computations see variables as before the run or, under ``tf.control_dependencies``, as the updates among those
         left them. Updates, ``py_func`` and queues run in the order of their declaration, each once and after all that
         it waits for. A fetched variable (itself, or through ``value()``, ``read_value()`` or ``tf.identity``) and a
-        fetched update are the variable after the run, wherever they stand: so are TensorFlow's reference variables,
-        its and our default. With ``use_resource=True`` each is fetched as it was when it was read or written.
+        fetched update are the variable after the run, wherever they stand, as TensorFlow's reference variables are.
+        With ``use_resource=True`` each is fetched as it was when it was read or written.
+        With ``debug`` a debugger steps through the run as through the program: see ``twofold.debug.run``.
 
-        Raises GraphError for a feed that does not fit, a variable without a value, a fetch from another graph and a
-        closed session; InvalidArgumentError for a placeholder without a feed and a failed ``tf.Assert``.
+        Raises GraphError for a feed that does not fit, a variable without a value, a fetch from another graph, a closed
+        session; InvalidArgumentError for a placeholder without a feed and a failed ``tf.Assert``.
 
         >>> import twofold.static as tf
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -178,49 +188,54 @@ class BaseSession:
         """
         if options is not None or run_metadata is not None:
             check_run(options, run_metadata)
+        if debug:
+            return _core.call_untraced(self._stepped, fetches, feed_dict)
         if type(fetches) is list:
-            key: Any = (
-                (tuple(map(id, fetches)), *map(id, feed_dict)) if feed_dict else (tuple(map(id, fetches)),)
-            )
+            key: Any = (tuple(map(id, fetches)), *map(id, feed_dict or ()))
         else:
             key = (id(fetches), *map(id, feed_dict)) if feed_dict else id(fetches)
-        found = self._quick.get(key)
-        if found is None and type(fetches) in _NESTED:
-            found = self._quick.get((_nested_key(fetches), *map(id, feed_dict or ())))
-        if found is None:
+        if (found := self._quick.get(key) or self._quick_nested(fetches, feed_dict)) is None:
             return self._prepare(fetches, feed_dict)
         plan, rebuild, _ = found
         if type(plan) is Step:
             return rebuild(self._begin(plan.position, feed_dict or {}).take(plan))
-        graph = self._graph
+        state, graph = self._state, self._graph
         graph.running += 1
         try:
+            feeds = tuple(feed_dict.values()) if feed_dict else ()
             if rebuild is None:
-                return plan.fetch(tuple(feed_dict.values()) if feed_dict else (), plan.arrays)
-            state = self._state
-            given = feed_dict.values() if feed_dict else ()
-            feeds = (*given, *[state[v] for v in plan.reads])
+                return plan.fetch(feeds, plan.arrays)
+            feeds += tuple([state[v] for v in plan.reads])
             if plan.numbers:
                 feeds += tuple([operation.number_of(state) for operation in plan.numbers])
             if plan.draws:
-                self._runs += 1
-                feeds += (self._runs,)
+                feeds += (self._next_run(),)
             arrays = plan.fetch(feeds, plan.arrays)
         except (TypeError, ValueError, KeyError, Demand):
             return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
         finally:
             graph.running -= 1
-        if plan.written:
-            if plan.observers:
-                plan.observe(arrays)
-            state.update(zip(plan.written, arrays[plan.arrays :]))
-        elif plan.observers:
+        if plan.observers:
             plan.observe(arrays)
+        if plan.written:
+            state.update(zip(plan.written, arrays[plan.arrays :]))
         return rebuild(arrays)
 
     def _begin(self, position: Position, feeds: Mapping[Any, Any]) -> Run:
         """A new run, at the position where ``feeds`` are fed."""
         return Run(self, position, repaired(position.feeds, tuple(feeds.values())), self._next_run())
+
+    def _quick_nested(self, fetches: Any, feed_dict: Any) -> Any:
+        if type(fetches) not in _NESTED:
+            return None
+        return self._quick.get((_nested_key(fetches), *map(id, feed_dict or ())))
+
+    def _stepped(self, fetches: Any, feed_dict: Any) -> Any:
+        self._step_through = import_module("twofold.debug.sessions").fetch
+        try:
+            return self._prepare(fetches, feed_dict)
+        finally:
+            self._step_through = None
 
     def _prepare(self, fetches: Any, feed_dict: Any) -> Any:
         """The first run of its kind."""
@@ -405,7 +420,10 @@ class BaseSession:
             tail += (number,)
         self._graph.running += 1
         try:
-            return list(plan.fetch((*values, *tail), plan.arrays))
+            feeds = (*values, *tail)
+            if self._step_through is not None:
+                return self._step_through(plan, feeds)
+            return list(plan.fetch(feeds, plan.arrays))
         finally:
             self._graph.running -= 1
 

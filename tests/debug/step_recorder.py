@@ -1,0 +1,90 @@
+"""A debugger that steps through everything and notes what it sees in one file."""
+
+from __future__ import annotations
+
+import bdb
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import twofold as torch
+import twofold.dynet as dy
+from twofold import _core
+
+
+class Seen(NamedTuple):
+    """A line about to run: its function and number, and the values of the variables that hold tensors or numbers."""
+
+    function: str
+    line: int
+    values: dict[str, Any]
+    frame: int
+
+    @property
+    def what(self) -> tuple[str, int, dict[str, Any]]:
+        """What is equal in equal runs."""
+        return self.function, self.line, self.values
+
+
+def value_of(value: Any) -> Any:
+    """A tensor as lists, a tuple of tensors as lists, an expression as the tensor that it is."""
+    value = getattr(value, "_tensor", value)
+    if isinstance(value, torch.Tensor):
+        return value.detach().tolist()
+    if isinstance(value, tuple):
+        return [value_of(one) for one in value]
+    return value
+
+
+def is_seen(value: Any) -> bool:
+    """Whether a variable holds a tensor, or a tuple of them."""
+    return isinstance(value, (torch.Tensor, dy.Expression)) or (
+        isinstance(value, tuple) and all(map(is_seen, value))
+    )
+
+
+class StepRecorder(bdb.Bdb):
+    """Steps into every line, as ``step`` of pdb does."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+        self.seen: list[Seen] = []
+        self.recorded_on: set[tuple[str, int]] = set()
+        self.frames: list[Any] = []
+        self._count = 0
+        self._last: tuple[str, int] | None = None
+
+    def run_steps(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``function`` returns, stepped through."""
+        return self.runcall(function, *arguments)
+
+    def user_line(self, frame: Any) -> None:
+        """Called where a line is about to run."""
+        if frame.f_code.co_filename == self.file:
+            self._note_operations(frame)
+            found = {name: value_of(one) for name, one in frame.f_locals.items() if is_seen(one)}
+            self.frames.append(frame)  # alive, so that each has another number
+            self.seen.append(Seen(frame.f_code.co_name, frame.f_lineno, found, id(frame)))
+        self.set_step()
+
+    def user_return(self, frame: Any, value: Any) -> None:
+        """Called where a function is about to return."""
+        if frame.f_code.co_filename == self.file:
+            self._note_operations(frame)
+        self.set_step()
+
+    def _note_operations(self, frame: Any) -> None:
+        now = _core.statistics()["recorded"]
+        if self._last is not None and now > self._count:
+            self.recorded_on.add(self._last)
+        self._count = _core.statistics()["recorded"]
+        self._last = frame.f_code.co_name, frame.f_lineno
+
+    def on_lines(self, lines: set[tuple[str, int]]) -> list[Seen]:
+        """What was seen on these lines."""
+        return [one for one in self.seen if one[:2] in lines]
+
+    @property
+    def lines(self) -> set[tuple[str, int]]:
+        """The functions and lines that were seen."""
+        return {one[:2] for one in self.seen}

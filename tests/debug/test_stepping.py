@@ -1,0 +1,130 @@
+"""A compiled graph under a debugger shows the lines and values that plain define-by-run shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold as torch
+import twofold.debug as debug
+import twofold.dynet as dy
+import twofold.static as tf
+from tests.debug import stepped_programs as programs
+from tests.debug.step_recorder import StepRecorder, value_of
+
+
+def tensor(*values: Any) -> Any:
+    return torch.tensor(list(values))
+
+
+def weights() -> Any:
+    return tensor([0.5, -1.0], [0.25, 2.0])
+
+
+def matrix() -> Any:
+    return dy.inputTensor([[0.5, -1.0], [0.25, 2.0]])
+
+
+def vector() -> Any:
+    return dy.inputVector([1.0, -2.0])
+
+
+BY_RUN = {
+    "straight": (programs.straight, lambda: (tensor([1.0, 2.0]), weights())),
+    "unrolled": (programs.unrolled, lambda: (tensor(0.5, -1.0), torch.tensor(2.0))),
+    "tuples": (programs.tuples, lambda: (tensor(1.0, 2.0), tensor(3.0, 5.0))),
+    "in_place": (programs.in_place, lambda: (tensor(1.0, 2.0),)),
+    "branching": (programs.branching, lambda: (tensor(1.0, 2.0),)),
+    "tree": (programs.tree, lambda: (2, tensor(1.0, -2.0))),
+    "columns": (programs.columns, lambda: (matrix(), vector())),
+    "trained": (programs.trained, lambda: (tensor([1.0, 2.0]), weights(), tensor([0.0, 1.0]))),
+}
+
+
+def plain(function: Any, *arguments: Any) -> StepRecorder:
+    recorder = StepRecorder(programs.__file__)
+    recorder.run_steps(function, *arguments)
+    return recorder
+
+
+def compare(stepped: StepRecorder, straight: StepRecorder, loop: int = 0) -> None:
+    """The steps are equal; each iteration of a declared loop stops at its line, ``loop``, once more."""
+    assert straight.recorded_on <= stepped.lines
+    found = [one.what for one in stepped.seen if one.line != loop]
+    assert found and found == [one.what for one in straight.on_lines(stepped.lines) if one.line != loop]
+
+
+@pytest.mark.parametrize("name", BY_RUN)
+def test_a_graph_steps_as_the_program_does(name: str) -> None:
+    function, arguments = BY_RUN[name]
+    recorder = StepRecorder(programs.__file__)
+    result = recorder.run_steps(debug.run, function, *arguments())
+    compare(recorder, plain(function, *arguments()))
+    assert numpy.array_equal(numpy.asarray(value_of(result)), numpy.asarray(value_of(function(*arguments()))))
+
+
+def test_a_module_steps_as_it_does_uncompiled() -> None:
+    torch.manual_seed(0)
+    network = programs.Network(3)
+    x = torch.ones(2, 3)
+    recorder = StepRecorder(programs.__file__)
+    recorder.run_steps(debug.run, network, x)
+    compare(recorder, plain(network, x))
+
+
+def test_a_compiled_function_steps_as_it_does_uncompiled() -> None:
+    compiled = torch.compile(programs.unrolled)
+    arguments = tensor(0.5, -1.0), torch.tensor(2.0)
+    compiled(*arguments)
+    recorder = StepRecorder(programs.__file__)
+    recorder.run_steps(debug.run, compiled, *arguments)
+    compare(recorder, plain(programs.unrolled, *arguments))
+
+
+@pytest.mark.parametrize("function", [programs.declared, programs.chosen], ids=lambda one: one.__name__)
+def test_a_declared_graph_steps_as_the_program_computed_at_once(function: Any) -> None:
+    value = [0.5, -1.0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        fetched = function(x)
+        usual = session.run(fetched, {x: value})
+        recorder = StepRecorder(programs.__file__)
+        result = recorder.run_steps(lambda: session.run(fetched, {x: value}, debug=True))
+    assert result.tolist() == usual.tolist()
+    tf.enable_eager_execution()
+    try:
+        loop = programs.declared.__code__.co_firstlineno + 2
+        compare(recorder, plain(function, tf.constant(value)), loop)
+    finally:
+        tf.disable_eager_execution()
+
+
+@pytest.mark.parametrize("name", ["straight", "unrolled", "tuples", "trained", "tree", "columns"])
+def test_the_backward_pass_is_the_mirror_of_the_forward_pass(name: str) -> None:
+    """Backward, a line shows the variables as its statement left them."""
+    function, arguments = BY_RUN[name]
+    recorder = StepRecorder(programs.__file__)
+    recorder.run_steps(debug.run, programs.differentiated, function, *requiring(arguments()))
+    straight = plain(programs.differentiated, function, *requiring(arguments()))
+    forward = [one for one in straight.seen if one.function != "differentiated"]
+    backward = [one for one in recorder.seen if one.function.endswith(" (backward)")]
+    lines = {(one.function.removesuffix(" (backward)"), one.line) for one in backward}
+    lines &= {one for one in straight.recorded_on if one[0] != "differentiated"}
+    expected = []
+    for k, one in enumerate(forward):
+        if one[:2] in lines:
+            later = [other.values for other in forward[k + 1 :] if other.frame == one.frame]
+            expected.append((one.function, one.line, later[0] if later else one.values))
+    found = [(one.function.removesuffix(" (backward)"), one.line, one.values) for one in backward]
+    found = [one for one in found if one[:2] in lines]
+    assert len(found) > 2 and found == expected[::-1]
+
+
+def requiring(arguments: Any) -> list[Any]:
+    for one in arguments:
+        tensor = getattr(one, "_tensor", one)
+        if isinstance(tensor, torch.Tensor):
+            tensor.requires_grad_()
+    return list(arguments)

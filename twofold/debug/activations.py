@@ -1,0 +1,109 @@
+"""Calls of a recording as activations of the program's functions, nested as the functions called each other.
+
+A recording tells for each call the chain of instructions that led to it. A function goes on where instructions come
+later in its code, or where a loop leads back to them; else it was called anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+from twofold.debug.recording import Call, Chain, Site
+from twofold.debug.source import may_repeat
+
+
+class Item:
+    """What an activation does at one place: a call of an operation, or of a function of the program."""
+
+    __slots__ = ("again", "call", "child", "parts", "site")
+
+    def __init__(self, site: Site | None, call: Call | None, child: Activation | None, again: bool) -> None:
+        self.site, self.call, self.child = site, call, child
+        self.again = again  # a loop has led back here
+        self.parts: list[Activation] = []  # the bodies of a loop or branch, in this activation's function
+
+
+class Activation:
+    """One call of a function of the program, or (``code`` None) what calls the outermost ones."""
+
+    __slots__ = ("code", "first", "items", "last")
+
+    def __init__(self, code: CodeType | None) -> None:
+        self.code = code
+        self.items: list[Item] = []
+        self.last: Site | None = None
+        self.first: dict[Site | None, Any] = {}  # what happened first at each site since a loop led back
+
+    def add(self, site: Site | None, call: Call | None, child: Activation | None) -> Item:
+        """Append what happens at a site."""
+        last = self.last
+        again = last is not None and site is not None and site.offset < last.offset
+        what: Any = (call.op, call.attrs) if call is not None else child and child.code
+        if site is not None and site == last:
+            again = self.first.get(site) == what and may_repeat(site, site)
+        if again:
+            self.first = {}
+        self.first.setdefault(site, what)
+        item = Item(site, call, child, again)
+        self.items.append(item)
+        self.last = site
+        return item
+
+
+class _Builder:
+    def __init__(self, root: Activation, index: int) -> None:
+        self.stack = [root]
+        self.index = index  # of the root in a chain; -1: it stands before all
+
+    def sites(self, chain: Chain) -> list[Site | None]:
+        if self.index < 0:
+            return [None, *chain]
+        below = chain[self.index :]
+        return list(below) if below else [None]
+
+    def add(self, call: Call) -> None:
+        sites = self.sites(call.chain)
+        depth = 0
+        while depth + 1 < len(sites) and self._goes_on(depth, sites, call):
+            depth += 1
+        del self.stack[depth + 1 :]
+        for k in range(depth, len(sites) - 1):
+            below: Any = sites[k + 1]
+            child = Activation(below.code)
+            self.stack[k].add(sites[k], None, child)
+            self.stack.append(child)
+        item = self.stack[-1].add(sites[-1], call, None)
+        for part in call.parts:
+            inside = Activation(self.stack[-1].code)
+            build(part.calls, inside, len(call.chain) - 1)
+            item.parts.append(inside)
+
+    def _goes_on(self, depth: int, sites: Sequence[Site | None], call: Call) -> bool:
+        """Whether the activation below ``depth`` is the one that makes the call."""
+        if depth + 1 >= len(self.stack) or self.stack[depth].last != sites[depth]:
+            return False
+        return self._continues(depth + 1, sites, call)
+
+    def _continues(self, depth: int, sites: Sequence[Site | None], call: Call) -> bool:
+        found, site = self.stack[depth], sites[depth]
+        if site is None or found.code is not site.code:
+            return False
+        last = found.last
+        if last is None or site.offset > last.offset:
+            return True
+        if site.offset < last.offset:
+            return may_repeat(site, last)
+        if depth + 1 == len(sites):
+            again = found.first.get(site) == (call.op, call.attrs)
+            return not again or may_repeat(site, site)
+        return True  # what is called there tells by itself whether it is called anew
+
+
+def build(calls: Sequence[Call], root: Activation, index: int) -> Activation:
+    """``root`` with what the calls do inside it; ``index`` is its place in their chains."""
+    builder = _Builder(root, index)
+    for call in calls:
+        builder.add(call)
+    return root

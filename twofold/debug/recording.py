@@ -1,0 +1,222 @@
+"""What a run computed, call by call: recorded from a tape, or from a declared graph, with the lines of each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, NamedTuple
+
+from twofold import _core
+from twofold.ir.op import REGISTRY
+from twofold.runtime.closing import BODY_CALLS, BodyCalls
+
+Tensor = _core.Tensor
+
+
+class Site(NamedTuple):
+    """An instruction of the program: a code object and the offset in it (before Python 3.11 the line)."""
+
+    code: CodeType
+    offset: int
+
+
+Chain = tuple[Site, ...]
+"""The call in each function of the program that was running, outermost first."""
+
+
+def chain_of(location: int) -> Chain:
+    """The chain that a location stands for."""
+    return tuple(Site(*site) for site in reversed(_core.location_codes(location)))
+
+
+class _GivenOp:
+    name = "given"
+
+
+GIVEN = _GivenOp()
+"""Stands for the operation of a value that was there before: a feed, at the line of its placeholder."""
+
+
+class Call:
+    """One call of an operation: its operands and its result are numbers of values."""
+
+    __slots__ = ("attrs", "chain", "forward", "location", "op", "operands", "parts", "result")
+
+    def __init__(
+        self, entry: tuple[Any, ...], operands: Sequence[int], result: int, provenance: tuple[int, int]
+    ) -> None:
+        self.op, self.attrs = entry[2], entry[3]
+        self.operands, self.result = tuple(operands), result
+        self.location = provenance[0]
+        self.chain = chain_of(provenance[0])
+        self.forward = chain_of(provenance[1]) if provenance[1] else None
+        self.parts: list[Part] = []
+
+    @property
+    def content(self) -> Any:
+        """The loop or the branches that the call runs, or None."""
+        return self.attrs[1] if self.op.name == "program_results" else None
+
+    @property
+    def result_types(self) -> list[Any]:
+        """The types of all results of the loop or the branches."""
+        op: Any = REGISTRY[self.attrs[0]]
+        return list(op.results((self.content,), ()))
+
+
+class Part:
+    """A body of a loop or a branch: the values that it is given, its calls, and the values that it returns."""
+
+    __slots__ = ("calls", "inputs", "results")
+
+    def __init__(self, inputs: Sequence[int], calls: Sequence[Call], results: Sequence[int]) -> None:
+        self.inputs, self.calls, self.results = list(inputs), list(calls), list(results)
+
+
+class Recording:
+    """Calls in order, with the values that were there before them."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.given: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}  # of values, by the key of a tensor
+        self._held: list[Any] = []
+        self._results: dict[int, list[int]] = {}
+        self._count = 0
+
+    def new_number(self) -> int:
+        """A number for one more value."""
+        self._count += 1
+        return self._count
+
+    def give(self, value: Any) -> int:
+        """The number of a tensor or Python number from outside."""
+        if not isinstance(value, Tensor):
+            number = self.new_number()
+            self.given[number] = value
+            return number
+        found = self.number_of(value)
+        if found is None:
+            found = self._name(value, self.new_number())
+            self.given[found] = value
+        return found
+
+    def number_of(self, tensor: Any) -> int | None:
+        """The number of the value that a tensor holds, or None."""
+        return self.numbers.get(_core.value_key(tensor))
+
+    def _name(self, tensor: Any, number: int) -> int:
+        self._held.append(tensor)  # alive, so that its key means no other value
+        self.numbers[_core.value_key(tensor)] = number
+        return number
+
+    def begin_below(self, site: Site) -> None:
+        """Have chains begin with what was called at ``site``."""
+
+        def below(chain: Chain) -> Chain:
+            return chain[chain.index(site) + 1 :] if site in chain else chain
+
+        _rewrite(self.calls, below)
+
+    def begin_together(self) -> None:
+        """Have chains begin in one function, where some do not reach up to a module: they are cut off far above."""
+        chains = [call.chain for call in _inside(self.calls) if call.chain]
+        if not chains or all(chain[0].code.co_name == "<module>" for chain in chains):
+            return
+        common = set.intersection(*[{site.code for site in chain} for chain in chains])
+
+        def inner(chain: Chain) -> Chain:
+            shared = [k for k, site in enumerate(chain) if site.code in common]
+            return chain[shared[-1] :] if shared else chain
+
+        _rewrite(self.calls, inner)
+
+    def add_tape(self, tape: Iterable[tuple[Any, ...]]) -> None:
+        """Add what a thread ran."""
+        for leaves, entries, lines, results in tape:
+            numbers = [self.give(leaf) for leaf in leaves]
+            made = self._calls(entries, lines, numbers)
+            self.calls += made
+            for place, tensor in results:
+                self._name(tensor, made[place].result)
+
+    def place(self, number: int, location: int) -> None:
+        """Show a value that was given where it was declared: before what the program declared after it."""
+        call = Call((None, None, GIVEN, ()), (), number, (location, 0))
+        if not call.chain:
+            return
+        depth = len(call.chain) - 1
+        last = call.chain[-1]
+
+        def is_later(other: Call) -> bool:
+            if number in other.operands:
+                return True
+            if other.forward is not None or other.chain[:depth] != call.chain[:depth]:
+                return False
+            site = other.chain[depth] if depth < len(other.chain) else None
+            return site is not None and site.code is last.code and site.offset > last.offset
+
+        later = (k for k, other in enumerate(self.calls) if is_later(other))
+        self.calls.insert(next(later, len(self.calls)), call)
+
+    def results_of(self, loop: Call) -> list[int]:
+        """The numbers of all results of a loop or branch, those included that nothing reads."""
+        if loop.result not in self._results:
+            self._results[loop.result] = [self.new_number() for _ in loop.result_types]
+        return self._results[loop.result]
+
+    def add_closed(self, closed: Any, inputs: Sequence[Any]) -> list[int]:
+        """Add a closed trace with values for its inputs; returns the numbers of its results."""
+        described = closed.describe()
+        leaves = closed.leaves
+        numbers = [self.give(inputs[leaf] if isinstance(leaf, int) else leaf[0]) for leaf in leaves]
+        made = self._calls(described[1], closed.provenance, numbers)
+        self.calls += made
+        return [made[ref].result if ref >= 0 else numbers[~ref] for ref in described[2]]
+
+    def _calls(
+        self, entries: Sequence[Any], lines: Sequence[tuple[int, int]], leaves: Sequence[int]
+    ) -> list[Call]:
+        made: list[Call] = []
+        for entry, provenance in zip(entries, lines):
+            operands = [made[ref].result if ref >= 0 else leaves[~ref] for ref in entry[1]]
+            call = Call(entry, operands, self.new_number(), provenance)
+            made.append(call)
+            if call.content is not None and call.forward is None:
+                known = BODY_CALLS.get(call.location) or {}
+                call.parts = [self._part(part) for part in known.get(call.content.content_key, ())]
+        return made
+
+    def _part(self, part: BodyCalls) -> Part:
+        inputs = [self.new_number() for _ in range(part.inputs)]
+        leaves = [inputs[place] for place in part.places]
+        calls = self._calls(part.entries, part.provenance, leaves)
+        return Part(inputs, calls, [calls[ref].result if ref >= 0 else leaves[~ref] for ref in part.outputs])
+
+
+def _inside(calls: Iterable[Call]) -> Iterator[Call]:
+    """Calls, and those in the bodies of loops and branches."""
+    for call in calls:
+        yield call
+        for part in call.parts:
+            yield from _inside(part.calls)
+
+
+def _rewrite(calls: Iterable[Call], change: Callable[[Chain], Chain]) -> None:
+    for call in _inside(calls):
+        call.chain = change(call.chain)
+        call.forward = None if call.forward is None else change(call.forward)
+
+
+@contextmanager
+def recorded() -> Iterator[list[Any]]:
+    """The list that what this thread runs is kept in, inside the block."""
+    _core.flush()
+    tape: list[Any] = []
+    before = _core.set_tape(tape)
+    try:
+        yield tape
+        _core.flush()
+    finally:
+        _core.set_tape(before)

@@ -1,0 +1,34 @@
+"""Runs of sessions as frames of the program that declared their graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.debug.recording import Recording
+from twofold.debug.stepping import BUDGET, Stepper
+from twofold.runtime.closing import as_tensor
+from twofold.static.plan import Plan
+from twofold.static.string_table import decode
+
+
+def fetch(plan: Plan, feeds: Sequence[Any]) -> list[Any]:
+    """What ``plan.fetch`` gives for ``feeds``, computed call by call under the debugger."""
+    given = [as_tensor(value) for value in feeds]
+    mark = _core.declaration_mark()
+    inputs, outputs = plan.specialise(tuple(value.type_ for value in given))
+    recording = Recording()
+    results = recording.add_closed(_core.close(inputs, outputs, mark), given)
+    for (owner, index), value in zip(plan.walk.position.feeds, given):
+        number = recording.number_of(value)
+        if number is not None:
+            recording.place(number, _core.location_of(owner.outputs[index]))
+    recording.begin_together()
+    stepper = Stepper(recording, {}, BUDGET)
+    stepper.run()
+    found = [stepper.interpreter.values[number] for number in results]
+    for k in range(plan.arrays):
+        array = as_tensor(found[k]).detach().numpy()
+        found[k] = decode(array) if k in plan.strings else array.copy()[()]
+    return found

@@ -1,0 +1,157 @@
+"""The source of a program at the positions of its calls: statements, expressions and the names in them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import CodeType
+from typing import Any, NamedTuple
+
+from twofold.debug.recording import Site
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_ENDLESS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
+Span = tuple[int, int, int, int]
+
+
+class File:
+    """A parsed file: expressions by their position, and what stands around each node."""
+
+    def __init__(self, name: str) -> None:
+        self.above: dict[ast.AST, ast.AST] = {}
+        self.at: dict[Span, list[ast.AST]] = {}
+        self.functions: dict[tuple[int, str], ast.AST] = {}
+        try:
+            tree = ast.parse("".join(linecache.getlines(name)))
+        except (SyntaxError, ValueError):
+            return
+        stack: list[ast.AST] = [tree]
+        while stack:
+            node = stack.pop()
+            self._enter(node)
+            for inner in ast.iter_child_nodes(node):
+                self.above[inner] = node
+                stack.append(inner)
+
+    def _enter(self, node: Any) -> None:
+        if isinstance(node, (ast.expr, ast.stmt)):
+            span = (node.lineno, node.end_lineno or 0, node.col_offset, node.end_col_offset or 0)
+            self.at.setdefault(span, []).append(node)
+        if isinstance(node, _FUNCTIONS):
+            first = min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", ())]])
+            self.functions[first, getattr(node, "name", "<lambda>")] = node
+
+    def around(self, node: ast.AST | None, kinds: Any) -> ast.AST | None:
+        """The innermost node of ``kinds`` that ``node`` stands in, or is."""
+        while node is not None and not isinstance(node, kinds):
+            node = self.above.get(node)
+        return node
+
+
+@functools.lru_cache(maxsize=64)
+def file_of(name: str) -> File:
+    """The parsed file of a name, empty where there is no source."""
+    linecache.checkcache(name)
+    return File(name)
+
+
+class Position(NamedTuple):
+    """Where a call stands: its line and columns, the expression, and the statement around it."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    expression: Any
+    statement: Any
+
+
+@functools.lru_cache(maxsize=4096)
+def _position(code: CodeType, offset: int) -> Position:
+    span = _span(code, offset)
+    if span is None:
+        line = _line(code, offset)
+        return Position(line, 0, line, 0, None, None)
+    first, last, column, end = span
+    file = file_of(code.co_filename)
+    found = file.at.get(span, [])
+    node = next((one for one in found if isinstance(one, ast.expr)), found[0] if found else None)
+    return Position(first, column, last, end, node, file.around(node, ast.stmt))
+
+
+def position_of(site: Site) -> Position:
+    """The position of a site."""
+    return _position(site.code, site.offset)
+
+
+def _span(code: CodeType, offset: int) -> Span | None:
+    if not hasattr(code, "co_positions"):
+        return None
+    for k, (first, last, column, end) in enumerate(code.co_positions()):
+        if 2 * k == offset:
+            if None in (first, last, column, end):
+                return None
+            return (first or 0, last or 0, column or 0, end or 0)
+    return None
+
+
+def _line(code: CodeType, offset: int) -> int:
+    if not hasattr(code, "co_positions"):
+        return offset  # what stands for it before Python 3.11
+    for begin, end, line in code.co_lines():
+        if begin <= offset < end and line:
+            return line
+    return code.co_firstlineno
+
+
+def loops_around(site: Site) -> list[ast.AST]:
+    """The loops of the function that a site stands in, innermost first."""
+    file = file_of(site.code.co_filename)
+    node: Any = position_of(site).expression
+    found: list[ast.AST] = []
+    while node is not None and not isinstance(node, _FUNCTIONS):
+        node, below = file.above.get(node), node
+        # what the header of a `for` loop iterates over is computed once
+        if isinstance(node, _LOOPS) and below is not getattr(node, "iter", None):
+            found.append(node)
+    return found
+
+
+def may_repeat(site: Site, later: Site) -> bool:
+    """Whether a function may come from ``later`` back to ``site`` without being called again."""
+    if site.code.co_name in _ENDLESS or position_of(site).expression is None:
+        return True
+    around = loops_around(site)
+    return any(loop in around for loop in loops_around(later))
+
+
+def function_of(code: CodeType) -> Any:
+    """The definition of a function, or None."""
+    return file_of(code.co_filename).functions.get((code.co_firstlineno, code.co_name))
+
+
+def parameters_of(code: CodeType) -> list[str]:
+    """The names of the positional parameters of a function."""
+    return list(code.co_varnames[: code.co_argcount])
+
+
+def is_method(code: CodeType) -> bool:
+    """Whether a function is called with an object that its caller does not write down."""
+    definition = function_of(code)
+    above = file_of(code.co_filename).above.get(definition) if definition is not None else None
+    plain = any(
+        isinstance(one, ast.Name) and one.id == "staticmethod"
+        for one in getattr(definition, "decorator_list", ())
+    )
+    return isinstance(above, ast.ClassDef) and not plain
+
+
+def last_return(code: CodeType) -> Any:
+    """The ``return`` at the end of a function, or None."""
+    definition = function_of(code)
+    body = getattr(definition, "body", None)
+    if isinstance(body, list) and body and isinstance(body[-1], ast.Return):
+        return body[-1]
+    return None

@@ -1,0 +1,177 @@
+"""Compiled graphs as frames of the program: run again, call by call, under whatever debugger is attached."""
+
+from __future__ import annotations
+
+import bdb
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType, FunctionType
+from typing import Any
+
+from twofold import _core
+from twofold.debug.frames import Frames
+from twofold.debug.interpreter import HELPER, Given, Interpreter, Rewind
+from twofold.debug.recording import Recording, chain_of, recorded
+from twofold.runtime.structure import flatten, unflatten
+
+Tensor = _core.Tensor
+BUDGET = 256 * 2**20
+"""Bytes of values that are kept for going back; what is beyond is computed again."""
+
+
+class Stepper:
+    """Runs the frames of a recording until they are through."""
+
+    def __init__(self, recording: Recording, given: dict[str, Any], budget: int) -> None:
+        self.frames = Frames(recording)
+        self.frames.write(given)
+        self.interpreter = Interpreter(recording, self.frames, budget)
+        self.interpreter.on_arrival = _follow
+        self.functions: dict[str, FunctionType] = self.frames.made()
+        self._do = functools.partial(_core.call_untraced, self.interpreter.act)
+        helpers = {HELPER: self._do, "back": self._back, "goto": self._goto, "grad": self._grad}
+        for space in self.frames.spaces():
+            space.update(helpers)
+
+    def run(self) -> None:
+        """Run them; the thread is hidden from debuggers outside of them."""
+        depth = _core.hide_frames(0)
+        while True:
+            try:
+                if self.interpreter.silent_until is None:
+                    _core.call_traced(self._main)
+                else:
+                    self._main()
+                return
+            except Rewind:
+                target, self.interpreter.wanted = self.interpreter.wanted, None
+                self.interpreter.rewind(target or 0)
+            finally:
+                _core.hide_frames(depth - _core.hide_frames(0))
+            if self.interpreter.silent_until == 0:
+                self.interpreter.silent_until = None
+                _stop_next(None)
+
+    def _main(self) -> None:
+        for name, arguments in self.frames.roots:
+            values = [self._do(number) for number in arguments]
+            if name:
+                self.functions[name](*values)
+
+    # What a program that is stepped through may call
+
+    def _back(self, lines: int = 1) -> None:
+        """Go back so many lines as soon as the program goes on."""
+        self.interpreter.wanted = self.interpreter.step_back(lines)
+
+    def _goto(self, line: int) -> None:
+        """Go back to where a line ran last, as soon as the program goes on."""
+        self.interpreter.wanted = self.interpreter.step_of_line(line)
+
+    def _grad(self, name: Any) -> Any:
+        """The gradient of a variable or value as far as the backward pass has come, or None."""
+        value = sys._getframe(1).f_locals[name] if isinstance(name, str) else name
+        for number, one in self.interpreter.values.items():
+            if one is value:
+                return self.interpreter.gradient(number)
+        return None
+
+
+def _follow(frame: FrameType | None) -> None:
+    """Have the debugger follow the thread again, and stop at the next line."""
+    trace: Any = sys.gettrace()
+    while trace is not None and frame is not None and HELPER in frame.f_globals:
+        frame.f_trace = trace
+        frame = frame.f_back
+    _stop_next(frame)
+    _core.hide_frames(-1)
+
+
+def _stop_next(frame: FrameType | None) -> None:
+    debugger = getattr(sys.gettrace(), "__self__", None)
+    if isinstance(debugger, bdb.Bdb):
+        debugger.set_step()
+
+
+def untraced(function: Callable[..., Any]) -> Any:
+    """``function`` as a callable that debuggers do not step into."""
+    made = functools.partial(_core.call_untraced, function)
+    functools.update_wrapper(made, function)
+    return made
+
+
+def _given(
+    recording: Recording, function: Any, arguments: Sequence[Any], named: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments of the outermost function by name, as values of the recording where they are."""
+    forward = getattr(function, "forward", None)
+    inner = inspect.unwrap(forward if forward is not None else function)
+    try:
+        bound = inspect.signature(inner).bind(*arguments, **named)
+    except (TypeError, ValueError):
+        return {}
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    owner = getattr(inner, "__self__", None)
+    if owner is not None:
+        found[inner.__code__.co_varnames[0]] = Given(owner)
+    return {**found, **{name: _held(recording, value) for name, value in bound.arguments.items()}}
+
+
+def _held(recording: Recording, value: Any) -> Any:
+    value = getattr(value, "_tensor", value)  # of an expression of DyNet's
+    if isinstance(value, Tensor):
+        number = recording.number_of(value)
+        return Given(value) if number is None else number
+    if type(value) in (tuple, list):
+        return type(value)(_held(recording, one) for one in value)
+    return Given(value)
+
+
+@untraced
+def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **named: Any) -> Any:
+    """Call ``function`` and step through what it computed, on its own lines, with the debugger that is attached.
+
+    The function runs once without the debugger, and its operations are recorded. Then they run again one by one, in
+    frames with the file, the lines and the variables of the program. What the debugger assigns to a variable is used
+    from there on. ``back(lines)`` and ``goto(line)`` go back, ``grad(name)`` is a gradient in a backward pass.
+
+    Args:
+        function: A function of tensors, compiled or not, or a module.
+        arguments: What it is called with.
+        budget: Bytes of values that are kept for going back; what is beyond is computed again.
+        named: Keyword arguments of the function.
+
+    Returns:
+        What the function returns, with the values that the stepped run computed.
+
+    >>> import twofold as torch
+    >>> def f(x):
+    ...     y = x * 2
+    ...     return y + 1
+    >>> torch.debug.run(f, torch.tensor([1.0, 2.0]))
+    tensor([3., 5.])
+    """
+    function = inspect.unwrap(function, stop=lambda one: type(one).__name__ != "Compiled")
+    for value in (*arguments, *named.values()):
+        if isinstance(value, Tensor):
+            value._realise()
+    with recorded() as tape:
+        caller = chain_of(_core.capture_location())
+        result = function(*arguments, **named)
+    recording = Recording()
+    recording.add_tape(tape)
+    if caller:
+        recording.begin_below(caller[-1])
+    stepper = Stepper(recording, _given(recording, function, arguments, named), budget)
+    stepper.run()
+    values, _, structure = flatten(result, "result")
+    return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
+
+
+def _after(interpreter: Interpreter, value: Any) -> Any:
+    """A result as the steps left it: itself, unless a change has reached it."""
+    number = interpreter.recording.number_of(value) if isinstance(value, Tensor) else None
+    return interpreter.values[number] if number is not None and interpreter.changes else value
