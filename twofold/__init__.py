@@ -109,6 +109,7 @@ if TYPE_CHECKING:
         set_autocast_enabled,
     )
     from twofold.debug.draw import draw
+    from twofold.debug.explain import explain
     from twofold.debug.profile import profile
     from twofold.debug.summary import summary
     from twofold.frontend.batch_norm_statistics import _batch_norm_of_torch as batch_norm

@@ -12,6 +12,7 @@ NAMES: dict[str, dict[str, str]] = {
             "set_autocast_enabled"
         ),
         "twofold.debug.draw": "draw",
+        "twofold.debug.explain": "explain",
         "twofold.debug.profile": "profile",
         "twofold.debug.summary": "summary",
         "twofold.frontend.batch_norm_statistics": (

@@ -1,5 +1,6 @@
 """Options of sessions and runs have an effect, warn once that they have none, or raise."""
 
+import numpy
 import pytest
 
 import twofold
@@ -80,11 +81,21 @@ def test_options_of_another_type_raise(make):
         make()
 
 
-def test_traces_that_are_asked_for_warn_once():
+def test_a_run_is_traced_into_its_metadata():
     with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.constant(1)
-        with pytest.warns(UserWarning) as caught:
-            for _ in range(2):
-                traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-                assert session.run(x, options=traced, run_metadata=tf.RunMetadata()) == 1
-        assert len(caught) == 2
+        x = tf.placeholder(tf.float32, [64, 64], name="x")
+        product = tf.matmul(x, x, name="product")
+        total = tf.reduce_sum(tf.tanh(product, name="bent"), name="total")
+        feed, metadata = {x: numpy.ones((64, 64), numpy.float32)}, tf.RunMetadata()
+        plain = session.run(total, feed)
+        assert not metadata.step_stats.dev_stats
+        assert session.run(total, feed, options=tf.RunOptions(trace_level=0), run_metadata=metadata) == plain
+        assert not metadata.step_stats.dev_stats
+        traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        assert session.run(total, feed, options=traced, run_metadata=metadata) == plain
+    (device,) = metadata.step_stats.dev_stats
+    assert device.device.endswith("CPU:0")
+    stats = {one.node_name: one for one in device.node_stats}
+    assert {"product", "bent", "total"} <= set(stats)
+    assert all(one.all_end_rel_micros > 0 and one.all_start_micros > 0 for one in device.node_stats)
+    assert "matmul(float32[64,64], float32[64,64])" in stats["product"].timeline_label

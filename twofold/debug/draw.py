@@ -134,9 +134,13 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _drawn(
-    thing: Any, inputs: Sequence[Any], backward: bool, values: bool, times: bool, stages: bool
-) -> Picture:
+def recorded(
+    thing: Any, inputs: Sequence[Any], backward: bool
+) -> tuple[str, Recorded, Callable[[], list[Tensor]]]:
+    """What to call a thing, all calls above what it computes, and what computes it again.
+
+    Raises ArgumentError for what nothing stands above, and what is no tensor, module or function.
+    """
     title, run, calls = _runnable(thing, inputs, backward)
     names = _names(thing, inputs)
     if calls:
@@ -146,11 +150,17 @@ def _drawn(
     if not outputs or all(_core.trace_above([one]) is None for one in outputs):
         raise ArgumentError(
             f"draw: nothing stands above {title}, at {here()}",
-            "Draw a tensor before it is observed, one that needs a gradient, or a function with its inputs.",
+            "Take a tensor before it is observed, one that needs a gradient, or a function with its inputs.",
         )
     for number, output in enumerate(outputs):
         names.setdefault(_core.value_key(output), (f"output {number}" if number else "output", "value"))
-    found = Recorded(outputs, names)
+    return title, Recorded(outputs, names), run
+
+
+def _drawn(
+    thing: Any, inputs: Sequence[Any], backward: bool, values: bool, times: bool, stages: bool
+) -> Picture:
+    title, found, run = recorded(thing, inputs, backward)
     views = [found.view]
     if stages:
         views += _stage_views(found)

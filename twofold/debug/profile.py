@@ -93,6 +93,11 @@ class profile:
         """Where the time went: kernels, executor, compiler, Python with recording, idle; they sum to ``total``."""
         return self.recording.wall()
 
+    @property
+    def compiled(self) -> list[str]:
+        """A line for each trace that was compiled meanwhile: where, what, and how it differs from an earlier one."""
+        return self.recording.compiled
+
     def by_line(self) -> list[Row]:
         """Rows by the line of the program, the longest first."""
         return self._rows("line")

@@ -229,6 +229,36 @@ def program_shares(description: Any) -> list[KernelShare]:
     return found
 
 
+class Part(NamedTuple):
+    """What a fused program has once, however many times it runs it: ``entries`` are those of its first call."""
+
+    calls: int
+    entries: Sequence[int]
+    scheduled: Scheduled
+
+
+def parts_of(description: Any) -> list[Part]:
+    """The bodies of the fused program of a trace, or all of it as one."""
+    trace = Trace.of(description)
+    bodies, calls = trace.outlined()
+    if len(calls) <= 1:
+        every = range(len(description[1]))
+        return [Part(1, every, scheduled(stages_of(traced_graph(description))[-1]))]
+    sources = trace.sources()
+    found: dict[int, Part] = {}
+    for call in calls:
+        if call.body in found:
+            found[call.body] = found[call.body]._replace(calls=found[call.body].calls + 1)
+            continue
+        body = bodies[call.body]
+        types = [trace.type_of(ref) for ref in call.arguments]
+        inside = [(entry.refs, trace.graphs[entry.kind]) for entry in body.entries]
+        traced = _traced(types, inside, body.results)
+        entries = [sources[number][0] for number in call.entries]
+        found[call.body] = Part(1, entries, scheduled(stages_of(traced)[-1]))
+    return list(found.values())
+
+
 def _shares(traced: TracedGraph) -> list[KernelShare]:
     return kernel_shares(*scheduled(stages_of(traced)[-1]))
 

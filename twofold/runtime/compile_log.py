@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.config import config
 from twofold.dtypes import DType
 from twofold.ir.sizes import is_symbolic
 from twofold.ir.types import TensorType, type_from_code
+from twofold.runtime.spans import Spans
 
 _MOST_EARLIER = 256
 
@@ -159,17 +161,20 @@ def place_of(first: int, last: int) -> str:
 
 
 def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: bool) -> None:
-    """The line of a trace that was compiled."""
+    """The line of a trace that was compiled, for the log and for a profile."""
     trace = described(executable)
     count, kernels = len(trace.operations), len(program.instructions)
     calls = f", {program.calls} calls of {program.bodies} bodies" if program.calls > 1 else ""
     sizes = " for all sizes" if any(is_symbolic(made[2:5]) for made in program.instructions) else ""
-    log(
-        "compile",
+    line = (
         f"{place_of(*place)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"
         f"{sizes}{calls} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
-        f" LLVM {1000 * program.kernel_seconds:.1f} ms{'' if waited else ', in the background'}",
+        f" LLVM {1000 * program.kernel_seconds:.1f} ms{'' if waited else ', in the background'}"
     )
+    if Spans.compiled is not None:
+        Spans.compiled.append(line)
+    if "compile" in config.log:
+        log("compile", line)
 
 
 def log_batches(

@@ -17,7 +17,7 @@ from twofold.runtime.compile import SPENT, FlatProgram
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.linking import Trace, compile_outlined
 from twofold.runtime.portable_program import PortableProgram
-from twofold.runtime.spans import spanned
+from twofold.runtime.spans import Spans, spanned
 from twofold.runtime.templates import template_batch, template_trace
 
 _LONG = 200
@@ -60,7 +60,7 @@ def _note(
     SPENT.fused += 1
     SPENT.bodies += program.bodies
     SPENT.calls += program.calls
-    if "compile" in config.log:
+    if "compile" in config.log or Spans.compiled is not None:
         from twofold.runtime.compile_log import log_compile
 
         log_compile(executable, place, program, waited)

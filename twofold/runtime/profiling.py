@@ -52,7 +52,7 @@ class Call(NamedTuple):
 
     ``seconds`` are its part of the times of the kernels that computed it; ``frames`` lead to it, innermost first, from
     the forward line where it is part of a backward pass. ``floor_bytes`` are its part of what these kernels read and
-    wrote.
+    wrote; ``first`` is when the first of them began, in nanoseconds of ``time.perf_counter_ns``.
     """
 
     name: str
@@ -64,6 +64,8 @@ class Call(NamedTuple):
     floor_bytes: float
     flops: float
     cost: EntryCost
+    location: int
+    first: int
 
 
 class KernelTime(NamedTuple):
@@ -118,15 +120,18 @@ class Record:
             self._shares = program_shares(self.description)
         return self._shares
 
+    def origin(self, entry: int) -> int:
+        """The location of an entry, of the call that it differentiates where a backward pass recorded it."""
+        location, forward = self.provenance[entry]
+        return forward or location
+
     def frames(self, entry: int) -> tuple[Frame, ...]:
         """The lines that lead to an entry."""
-        location, forward = self.provenance[entry]
-        return frames_of(forward or location)
+        return frames_of(self.origin(entry))
 
     def module(self, entry: int) -> str:
         """The module or name scope that an entry was recorded in."""
-        location, forward = self.provenance[entry]
-        return scope_name(forward or location)
+        return scope_name(self.origin(entry))
 
     def is_backward(self, entry: int) -> bool:
         """Whether an entry was recorded by a backward pass."""
@@ -183,6 +188,7 @@ class Recording:
         rate = (last[1] - first[1]) / max(last[0] - first[0], 1)
         for name in ("start", "end"):
             self.events[name] = first[1] + (self.events[name] - first[0]) * rate
+        self.compiled: list[str] = []
         self._calls: list[Call] | None = None
 
     def record(self, number: int) -> Record | None:
@@ -192,14 +198,17 @@ class Recording:
             self._known[number] = None if found is None else Record(*found)
         return self._known[number]
 
-    def _kernel_groups(self) -> Iterator[tuple[Record | None, int, int, int, float]]:
-        """Record, entry, instruction, count and seconds of the kernels that the program waited for."""
+    def _kernel_groups(self) -> Iterator[tuple[Record | None, int, int, int, float, int]]:
+        """Record, entry, instruction, count, seconds and first start of the kernels that the program waited for."""
         own = self.events[(self.events["kind"] == _KERNEL) & (self.events["depth"] == 0)]
         keys = own[["run", "entry", "instruction"]]
         unique, inverse, counts = numpy.unique(keys, return_inverse=True, return_counts=True)
         seconds = numpy.bincount(inverse.reshape(-1), (own["end"] - own["start"]) / 1e9, len(unique))
-        for key, count, took in zip(unique.tolist(), counts.tolist(), seconds.tolist()):
-            yield self.record(key[0]), key[1], key[2], count, took
+        first = numpy.full(len(unique), numpy.iinfo(numpy.int64).max)
+        numpy.minimum.at(first, inverse.reshape(-1), own["start"])
+        columns = unique.tolist(), counts.tolist(), seconds.tolist(), first.tolist()
+        for key, count, took, start in zip(*columns):
+            yield self.record(key[0]), key[1], key[2], count, took, start
 
     def calls(self) -> list[Call]:
         """Every call that was computed."""
@@ -211,7 +220,8 @@ class Recording:
         seconds: dict[tuple[int, int], float] = {}
         touched: dict[tuple[int, int], float] = {}
         records: dict[int, Record] = {}
-        for record, entry, instruction, count, took in self._kernel_groups():
+        firsts: dict[tuple[int, int], int] = {}
+        for record, entry, instruction, count, took, start in self._kernel_groups():
             if record is None:
                 continue
             records[id(record)] = record
@@ -219,6 +229,7 @@ class Recording:
             for number, part in record.entries_of(entry, instruction):
                 key = id(record), number
                 seconds[key] = seconds.get(key, 0.0) + took * part
+                firsts[key] = min(firsts.get(key, start), start)
                 touched[key] = touched.get(key, 0.0) + kernel.nbytes * part * count
         times = self._run_counts()
         found = []
@@ -236,6 +247,8 @@ class Recording:
                     touched[where, number],
                     float(cost.flops) * count,
                     cost,
+                    record.origin(number),
+                    firsts[where, number],
                 )
             )
         return found
@@ -253,7 +266,7 @@ class Recording:
     def kernels(self) -> list[KernelTime]:
         """Every kernel with all its calls."""
         found = []
-        for record, entry, instruction, count, took in self._kernel_groups():
+        for record, entry, instruction, count, took, _ in self._kernel_groups():
             if record is None:
                 continue
             kernel = record.kernel(entry, instruction)
@@ -329,7 +342,7 @@ class Recorder:
             raise ArgumentError(f"profile: another one is being recorded, at {here()}", "End that one first.")
         _core.flush()
         Recorder.running = self
-        Spans.found = []
+        Spans.found, Spans.compiled = [], []
         self._cpu = time.thread_time()
         self._clock = time.perf_counter_ns()
         _core.profile_start()
@@ -343,5 +356,8 @@ class Recorder:
             cpu = time.thread_time() - self._cpu
             measured = _core.profile_stop()
             spans, Spans.found = Spans.found or [], None
+            compiled, Spans.compiled = Spans.compiled or [], None
             Recorder.running = None
-        return Recording(measured, spans, clock, cpu, threading.get_ident())
+        made = Recording(measured, spans, clock, cpu, threading.get_ident())
+        made.compiled = compiled
+        return made

@@ -22,9 +22,10 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """``found`` is a list while spans are kept."""
+    """``found`` is a list while spans are kept, ``compiled`` has a line for each trace compiled meanwhile."""
 
     found: list[Span] | None = None
+    compiled: list[str] | None = None
 
 
 def spanned(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

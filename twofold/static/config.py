@@ -156,7 +156,7 @@ class ConfigProto(_Message):
 
 
 class RunOptions(_Message):
-    """Options of one run: a timeout raises ArgumentError, a trace that is asked for warns once that there is none."""
+    """Options of one run: a trace that is asked for goes to the run's metadata, a timeout raises ArgumentError."""
 
     _fields = {
         "trace_level": 0,
@@ -168,14 +168,45 @@ class RunOptions(_Message):
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
 
+class NodeExecStats(_Message):
+    """What one operation took in one run, in microseconds."""
+
+    _fields = {
+        "node_name": "",
+        "all_start_micros": 0,
+        "op_start_rel_micros": 0,
+        "op_end_rel_micros": 0,
+        "all_end_rel_micros": 0,
+        "timeline_label": "",
+        "thread_id": 0,
+    }
+
+
+class DeviceStepStats(_Message):
+    """What a device did in one run."""
+
+    _fields = {"device": "", "node_stats": []}
+
+
+class StepStats(_Message):
+    """What the devices did in one run."""
+
+    _fields = {"dev_stats": []}
+
+
 class RunMetadata(_Message):
-    """What TensorFlow fills with the profile of a run; it stays empty here, and a run that is given one warns once."""
+    """The profile of a run with ``RunOptions(trace_level=tf.RunOptions.FULL_TRACE)``, in ``step_stats``.
 
-    _fields = {"step_stats": None, "cost_graph": None, "partition_graphs": []}
+    Kernels compute several operations at once: an operation begins with the first kernel that computes it, and takes
+    its part of the time of all.
+    """
+
+    _fields = {"cost_graph": None, "partition_graphs": []}
+    _parts = {"step_stats": StepStats}
 
 
-def check_run(options: Any, run_metadata: Any) -> None:
-    """Raise or warn where a run is given options that nothing here can follow."""
+def traces_run(options: Any, run_metadata: Any) -> bool:
+    """Whether a run is to be traced; raises or warns where its options ask for what is not to be had."""
     if options is not None:
         if not isinstance(options, RunOptions):
             raise TypeError(
@@ -184,11 +215,11 @@ def check_run(options: Any, run_metadata: Any) -> None:
         given = options.given()
         if given.pop("timeout_in_ms", 0):
             raise ArgumentError(f"run: runs have no timeouts, at {here()}", "Leave timeout_in_ms out.")
+        given.pop("trace_level", None)
         for name in given:
-            warn_once(f"RunOptions.{name}", "runs are not traced yet")
-    if run_metadata is not None:
-        if not isinstance(run_metadata, RunMetadata):
-            raise TypeError(
-                f"run: run_metadata of type {type(run_metadata).__name__}, at {here()}. Give tf.RunMetadata()."
-            )
-        warn_once("run_metadata", "runs are not traced yet, it stays empty")
+            warn_once(f"RunOptions.{name}", "there is one processor, and one program for a run")
+    if run_metadata is not None and not isinstance(run_metadata, RunMetadata):
+        raise TypeError(
+            f"run: run_metadata of type {type(run_metadata).__name__}, at {here()}. Give tf.RunMetadata()."
+        )
+    return options is not None and options.trace_level > 0 and run_metadata is not None

@@ -10,7 +10,7 @@ from typing import Any
 from twofold import _core
 from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.config import ConfigProto, check_run
+from twofold.static.config import ConfigProto, traces_run
 from twofold.static.define import as_tensor
 from twofold.static.goals import Goal, Position
 from twofold.static.graph import (
@@ -186,8 +186,8 @@ class BaseSession:
         ...     print(session.run(x * 2.0, feed_dict={x: [1.0, 2.0]}))
         [2. 4.]
         """
-        if options is not None or run_metadata is not None:
-            check_run(options, run_metadata)
+        if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
+            return self._traced(fetches, feed_dict, run_metadata)
         if debug:
             return _core.call_untraced(self._stepped, fetches, feed_dict)
         if type(fetches) is list:
@@ -229,6 +229,10 @@ class BaseSession:
         if type(fetches) not in _NESTED:
             return None
         return self._quick.get((_nested_key(fetches), *map(id, feed_dict or ())))
+
+    def _traced(self, fetches: Any, feed_dict: Any, metadata: Any) -> Any:
+        run_trace = import_module("twofold.static.run_trace")
+        return run_trace.traced(lambda: self.run(fetches, feed_dict), self._graph.get_operations(), metadata)
 
     def _stepped(self, fetches: Any, feed_dict: Any) -> Any:
         self._step_through = import_module("twofold.debug.sessions").fetch

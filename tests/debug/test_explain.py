@@ -1,0 +1,59 @@
+"""What explain says of kernels, compared with what is known of small programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import twofold as torch
+from twofold import nn
+from twofold.errors import ArgumentError
+
+
+def test_one_kernel() -> None:
+    found = torch.explain(lambda x: ((x + 1.0) * 2.0).tanh().sum(), torch.ones(8, 8)._realise())
+    (body,) = found.bodies
+    (kernel,) = body.kernels
+    assert {"add", "multiply", "tanh", "sum"} <= set(kernel.operations) and not kernel.apart
+    assert kernel.nbytes >= 4 * 64 + 4 and kernel.flops >= 4 * 64 and body.arena == 0
+    assert "1 kernel a run" in str(found)
+
+
+def test_why_not_more() -> None:
+    def steps(x: Any) -> Any:
+        product = x @ x
+        return product.sum(1) @ x
+
+    found = torch.explain(steps, torch.ones(32, 32)._realise())
+    (body,) = found.bodies
+    reasons = [reason for kernel in body.kernels for reason in kernel.apart]
+    assert any("sum is apart: a reduction of a product" in reason for reason in reasons)
+    assert any("a product has kernels of its own" in reason for reason in reasons)
+    here = steps.__code__.co_firstlineno + 1
+    assert any(f":{here} in steps" in line for line in body.memory) and body.arena > 0
+
+
+def test_bodies_and_gradients() -> None:
+    layers = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU()) for _ in range(12)])
+    found = torch.explain(layers, torch.ones(4, 8), backward=True)
+    assert sum(body.calls * len(body.kernels) for body in found.bodies) >= 24
+    assert any(
+        "(backward)" in line for body in found.bodies for kernel in body.kernels for line in kernel.lines
+    )
+
+
+def test_what_was_compiled_meanwhile_and_why() -> None:
+    def steps(x: Any) -> Any:
+        return (x * 3.0 - 2.5).exp().sum().item()
+
+    with torch.profile() as p:
+        for _ in range(40):
+            steps(torch.ones(16))
+        torch.wait_for_compiler()
+    assert any("operations in" in line and "kernel" in line for line in p.compiled)
+
+
+def test_what_cannot_be_explained() -> None:
+    with pytest.raises(ArgumentError, match="str cannot be drawn"):
+        torch.explain("model")

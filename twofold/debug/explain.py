@@ -1,0 +1,179 @@
+"""``explain()``: which kernels compute a program, what is in one and why not more, and where the memory goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from twofold import _core
+from twofold.debug.draw import recorded
+from twofold.debug.machine import machine
+from twofold.debug.picture import Step
+from twofold.runtime.attribution import KernelShare, Part, kernel_shares, parts_of
+from twofold.schedule.clusters import MOST_BUFFERS, MOST_INSTRUCTIONS, Cluster, Clustering, refine
+from twofold.schedule.schedule import Schedule
+from twofold.schedule.units import Unit
+
+
+class Explained(NamedTuple):
+    """One kernel: what it computes, for which lines, what it costs at least, and why its readers are others."""
+
+    number: int
+    name: str
+    operations: tuple[str, ...]
+    lines: tuple[str, ...]
+    nbytes: int
+    flops: int
+    floor: float
+    apart: tuple[str, ...]
+
+
+class Body(NamedTuple):
+    """A part of the program that is compiled once: how often it runs, its kernels, and the memory by line in bytes."""
+
+    calls: int
+    kernels: tuple[Explained, ...]
+    memory: dict[str, int]
+    arena: int
+
+
+class Explanation:
+    """The bodies of a program; prints as text."""
+
+    def __init__(self, title: str, bodies: Sequence[Body]) -> None:
+        self.title = title
+        self.bodies = tuple(bodies)
+
+    def __str__(self) -> str:
+        count = sum(body.calls * len(body.kernels) for body in self.bodies)
+        lines = [f"{self.title}: {count} kernel{'s' * (count != 1)} a run"]
+        for number, body in enumerate(self.bodies):
+            if len(self.bodies) > 1:
+                lines.append(f"\nbody {number}, which runs {body.calls} time{'s' * (body.calls != 1)}")
+            for kernel in body.kernels:
+                lines += _written(kernel)
+            lines.append(f"memory between kernels: {body.arena:,} bytes")
+            for line, nbytes in sorted(body.memory.items(), key=lambda item: -item[1]):
+                lines.append(f"  {nbytes:>14,}  {line}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _written(kernel: Explained) -> Iterator[str]:
+    names = ", ".join(kernel.operations) or "copies"
+    yield f"kernel {kernel.number} ({kernel.name}): {names}"
+    if kernel.lines:
+        yield f"  lines: {', '.join(kernel.lines)}"
+    yield f"  {kernel.nbytes:,} bytes, {kernel.flops:,} flops: {kernel.floor * 1e6:.2f} us at least"
+    for reason in kernel.apart:
+        yield f"  {reason}"
+
+
+def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
+    """The kernels that a program is compiled to: what was fused, why not more, and memory by line.
+
+    Nothing is compiled, and no result is computed that the program does not look at itself. What was compiled again,
+    and why, is in ``profile().compiled`` and in the lines of ``TWOFOLD_LOG=compile``.
+
+    Args:
+        thing: A module or function, or a tensor or list of tensors that was not observed.
+        inputs: What a module or function is called with.
+        backward: Whether to take the gradients of the sum of the result, too.
+
+    Raises ArgumentError for what cannot be explained so.
+
+    >>> import twofold as torch
+    >>> found = torch.explain(lambda x: (x * 2.0).exp(), torch.ones(4))
+    >>> [sorted(kernel.operations) for body in found.bodies for kernel in body.kernels]
+    [['cast', 'exp', 'multiply']]
+    """
+    title, found, _ = recorded(thing, inputs, backward)
+    bodies, first = [], 0
+    for description, _, _ in found.traces:
+        steps = found.view.steps[first : first + len(description[1])]
+        bodies += [_body(part, steps) for part in parts_of(description)]
+        first += len(description[1])
+    return Explanation(title, bodies)
+
+
+def _body(part: Part, steps: Sequence[Step]) -> Body:
+    schedule, origins = part.scheduled
+    lines = {number: _line(steps[entry]) for number, entry in enumerate(part.entries)}
+    on, kernels = machine(), []
+    for number, share in enumerate(kernel_shares(schedule, origins)):
+        own = tuple(dict.fromkeys(lines[entry] for entry, _ in share.shares if lines.get(entry)))
+        floor = on.floor(share.flops, share.nbytes)
+        apart = tuple(_reasons(schedule, number))
+        kernels.append(_explained(number, share, own, floor, apart))
+    memory: dict[str, int] = {}
+    for (kind, node), nbytes in schedule.sizes.items():
+        entries = sorted(origins.get(node, ())) if kind == "value" else []
+        line = (lines.get(entries[0]) if entries else None) or "scratch memory"
+        memory[line] = memory.get(line, 0) + nbytes
+    uses = [[number for number, _ in _arena(schedule, k)] for k in range(len(schedule.instructions))]
+    arena = _core.plan_arena(uses, list(schedule.sizes.values()), True)[1]
+    return Body(part.calls, tuple(kernels), memory, arena)
+
+
+def _explained(
+    number: int, share: KernelShare, lines: tuple[str, ...], floor: float, apart: tuple[str, ...]
+) -> Explained:
+    names = tuple(dict.fromkeys(share.operations))
+    return Explained(number, share.name, names, lines, share.nbytes, share.flops, floor, apart)
+
+
+def _line(step: Step) -> str:
+    backward = " (backward)" if step.backward else ""
+    return step.lines[0] + backward if step.lines else ""
+
+
+def _arena(schedule: Schedule, instruction: int) -> list[tuple[int, Any]]:
+    """The numbers of the buffers of an instruction that lie in the arena."""
+    numbers = {key: number for number, key in enumerate(schedule.sizes)}
+    return [(numbers[key], key) for key in schedule.instructions[instruction].buffers if key in numbers]
+
+
+def _reasons(schedule: Schedule, number: int) -> list[str]:
+    """Why the kernels that read what this one makes are others."""
+    clustering, found = schedule.clustering, []
+    if schedule.instructions[number].name == "pack":  # of an operand of the product that comes next
+        return []
+    mine = {
+        node.id: clustering.home[node.id]
+        for node in schedule.instructions[number].nodes
+        if node.id in clustering.home
+    }
+    for value, cluster in mine.items():
+        for unit in schedule.analysis.users.get(value, ()):
+            other = clustering.of_unit[unit.number]
+            if other is not cluster:
+                found.append(
+                    f"{unit.root.op.name} is apart: {why_apart(clustering, cluster, other, unit, value)}"
+                )
+    return list(dict.fromkeys(found))
+
+
+def why_apart(clustering: Clustering, cluster: Cluster, other: Cluster, unit: Unit, value: int) -> str:
+    """Why ``unit``, which reads a value of ``cluster``, is in another kernel."""
+    if not unit.is_loop:
+        return f"a {'product' if unit.kind == 'contraction' else unit.kind} has kernels of its own"
+    if cluster.kind not in ("loop", "contraction"):
+        return "what it reads has a kernel of its own"
+    if cluster.cost + unit.cost > MOST_INSTRUCTIONS:
+        return f"more than {MOST_INSTRUCTIONS} instructions in one kernel"
+    if cluster.buffers + unit.buffers > MOST_BUFFERS:
+        return f"more than {MOST_BUFFERS} buffers in one kernel"
+    if refine(cluster.sizes, unit.domain) is None:
+        return f"it goes over {list(unit.domain)}, what it reads was made over {cluster.sizes}"
+    if cluster.kind == "contraction" and unit.kind == "reduction":
+        return "a reduction of a product waits for whole rows"
+    if any(term.node.id == value and (term.offset or term.dynamic) for term in unit.loads()):
+        return "it reads other elements than those that are being made"
+    if other.level > cluster.level + 1:
+        return "it waits for other kernels, too"
+    return "it needs values that the loop has not made yet where it would read them"
