@@ -1,5 +1,6 @@
 """Runs in steps: parts of the graph and functions of the host in order, found once and taken again."""
 
+from random import Random
 from typing import Any
 
 import numpy
@@ -132,3 +133,80 @@ def test_names_of_the_same_nest_are_told_apart(session):
     assert session.run([(y, z)]) == [(1.0, 2.0)]
     assert session.run(((y, z),)) == ((1.0, 2.0),)
     assert session.run((y, z)) == (1.0, 2.0)
+
+
+class _Program:
+    """Operations at random, in an order at random: effects, functions of the host, numbers that a run tells."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.calls: list[tuple[int, float]] = []
+        self.x, self.n = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [])
+        self.variables = [tf.Variable(float(k)) for k in range(2)]
+        self.start = tf.global_variables_initializer()
+        self.values = [tf.reduce_sum(self.x), tf.constant(1.0), *self.variables]
+        self.counts = [self.n]
+        self.operations: list[Any] = []
+        for tag in range(random.randrange(4, 12)):
+            waits = random.sample(self.operations, min(len(self.operations), random.randrange(3)))
+            with tf.control_dependencies(waits):
+                made = self.declare(tag, *random.choices(self.values, k=2))
+            self.values.append(made)
+            self.operations.append(made.op)
+
+    def declare(self, tag: int, a: Any, b: Any) -> Any:
+        variable = self.random.choice(self.variables)
+        kind = self.random.randrange(8)
+        if kind == 0:
+            return a * 0.5 + b
+        if kind == 1:
+            return self.noted(tag, a)
+        if kind == 2:
+            return tf.assign_add(variable, tf.identity(a) * 0.25)
+        if kind == 3:
+            return tf.assign(variable, tf.identity(a) * 0.5)
+        if kind == 4:
+            return tf.reduce_sum(tf.fill([self.random.choice(self.counts)], 2.0)) + a
+        if kind == 5:
+            branches = [lambda: tf.assign_add(variable, 1.0) + 0.0, lambda: tf.identity(b) * 1.0]
+            return tf.cond(tf.identity(a) > 2.0, *branches)
+        if kind == 6:
+            self.counts.append(tf.cast(tf.clip_by_value(tf.abs(tf.identity(a)), 0.0, 6.0), tf.int32))
+            return tf.cast(self.counts[-1], tf.float32)
+        start = [tf.constant(0), tf.identity(a)]
+        return tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, self.noted(tag, s)), start)[1]
+
+    def noted(self, tag: int, value: Any) -> Any:
+        def call(array: Any) -> Any:
+            self.calls.append((tag, float(array)))
+            return numpy.float32(array + 1)
+
+        return tf.reshape(tf.py_func(call, [value], tf.float32), [])
+
+
+def _history(seed: int, remembers: bool) -> list[Any]:
+    """What runs of a program at random give, leave in variables, and call."""
+    random = Random(seed)
+    found: list[Any] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        program = _Program(random)
+        session.run(program.start)
+        fetches = [
+            [*random.choices(program.values, k=2), random.choice(program.operations)] for _ in range(2)
+        ]
+        for _ in range(8):
+            feeds = {
+                program.x: numpy.arange(random.randrange(1, 5), dtype="f"),
+                program.n: random.randrange(5),
+            }
+            if not remembers:
+                session._quick, session._steps = {}, {}
+            found += session.run(random.choice(fetches), feeds)
+            found += session.run(program.variables) + program.calls
+            program.calls.clear()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_steps_taken_again_do_what_steps_found_anew_do(seed):
+    assert _history(seed, True) == _history(seed, False)
