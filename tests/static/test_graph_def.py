@@ -348,3 +348,13 @@ def test_parts_and_files(session, tmp_path):
     assert Path(text).read_text(encoding="utf-8") == str(message)
     binary = tf.train.write_graph(message, str(tmp_path), "g.pb", as_text=False)
     assert GraphDef.FromString(Path(binary).read_bytes()) == message
+
+
+@pytest.mark.parametrize("type, function", [("Igamma", "igamma"), ("Zeta", "zeta"), ("FloorMod", "floormod")])
+def test_every_function_under_another_name_is_a_node(session, type, function):
+    tf.maximum(tf.constant([2.5, 3.0]), tf.constant([1.5, 2.0]), name="y")
+    message = tf.get_default_graph().as_graph_def()
+    next(node for node in message.node if node.name == "y").op = type
+    (found,) = tf.import_graph_def(message, return_elements=["y:0"], name="imported")
+    expected = getattr(tf, function)([2.5, 3.0], [1.5, 2.0])
+    numpy.testing.assert_array_equal(*session.run([found, expected]))

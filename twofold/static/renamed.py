@@ -12,6 +12,9 @@ from twofold.ops.base import FUNCTIONS
 from twofold.static.define import operation
 from twofold.static.graph import check_same_dtype
 
+RENAMED: dict[str, Callable[..., Any]] = {}
+"""The functions made here, by the types of their operations, which are those of the nodes in a ``GraphDef``."""
+
 
 def renamed(type: str, function: str, parameters: str = "x", **fixed: Any) -> Callable[..., Any]:
     """The function that declares an operation of ``type``: ``function`` of tensors called ``parameters``.
@@ -35,7 +38,8 @@ def renamed(type: str, function: str, parameters: str = "x", **fixed: Any) -> Ca
     body.__name__ = body.__qualname__ = type.lower()
     body.__doc__ = _derived(function, names, fixed)
     body.__module__ = sys._getframe(1).f_globals["__name__"]  # whose name it is
-    return operation(type)(body)
+    made = RENAMED[type] = operation(type)(body)
+    return made
 
 
 def _derived(function: str, names: list[str], fixed: dict[str, Any]) -> str:

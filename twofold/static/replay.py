@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
@@ -23,7 +23,6 @@ from twofold.ops.base import apply
 from twofold.runtime.closing import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
-from twofold.static.goals import Goal, Position
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.placement import HERE, trouble
 from twofold.static.shapes import fits, shape_text
@@ -50,6 +49,57 @@ class Demand(Exception):
         super().__init__(operation.name)
         self.operation = operation
         self.source = source
+
+
+class Goal(NamedTuple):
+    """What a step computes: ``fetches`` after ``operations`` have run too.
+
+    ``purpose`` says what for: None for the results of the run; an operation whose function of the host is called with
+    them; a source whose numbers they are; a variable that they initialise. These are inputs of ``consumer``. With
+    ``keeps`` more steps may follow, which see the effects of this one.
+    """
+
+    fetches: tuple[Source, ...]
+    operations: tuple[Operation, ...] = ()
+    consumer: Operation | None = None
+    purpose: Any = None
+    keeps: bool = True
+
+
+class Position:
+    """Where a run stands: what is fed by now, which effects have happened, and which numbers are known.
+
+    ``begin`` is the number of the first operation of the body of a loop, of which the run is one iteration.
+    """
+
+    __slots__ = ("begin", "done", "feeds", "key", "known")
+
+    def __init__(
+        self,
+        feeds: tuple[Source, ...],
+        done: frozenset[Operation] = frozenset(),
+        begin: int = 0,
+        known: dict[Source, Any] | None = None,
+    ) -> None:
+        self.feeds, self.done, self.begin = feeds, done, begin
+        self.known = known or {}
+        numbers = tuple((source, value.tobytes(), value.shape) for source, value in self.known.items())
+        self.key = (feeds, done, begin, numbers)
+
+    def is_past(self, operation: Operation) -> bool:
+        """Whether an operation that something must wait for has run before."""
+        return operation in self.done or operation.number < self.begin
+
+    def after(
+        self,
+        feeds: Sequence[Source] = (),
+        done: Sequence[Operation] = (),
+        known: dict[Source, Any] | None = None,
+    ) -> Position:
+        """The position with more fed, done and known."""
+        return Position(
+            (*self.feeds, *feeds), self.done.union(done), self.begin, {**self.known, **(known or {})}
+        )
 
 
 class Walk:

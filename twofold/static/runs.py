@@ -13,10 +13,9 @@ from twofold.dtypes import string
 from twofold.errors import InvalidArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.bodies import sources_of
-from twofold.static.goals import Position
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan, call_python, feed_value
-from twofold.static.replay import Demand
+from twofold.static.replay import Demand, Position
 from twofold.static.steps import Step
 from twofold.static.values import Source
 

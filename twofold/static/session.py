@@ -12,7 +12,6 @@ from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, I
 from twofold.runtime.tracing import here
 from twofold.static.config import ConfigProto, traces_run
 from twofold.static.define import as_tensor
-from twofold.static.goals import Goal, Position
 from twofold.static.graph import (
     Graph,
     Operation,
@@ -26,7 +25,7 @@ from twofold.static.graph import (
 from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, feed_type, repaired
-from twofold.static.replay import Demand, Walk
+from twofold.static.replay import Demand, Goal, Position, Walk
 from twofold.static.runs import PartialRun, Run
 from twofold.static.steps import Step
 from twofold.static.values import Source

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.static.bodies import source_of
-from twofold.static.goals import Goal, Position
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan
-from twofold.static.replay import Demand, Walk
+from twofold.static.replay import Demand, Goal, Position, Walk
 from twofold.static.values import Source
 
 
