@@ -13,7 +13,20 @@ ROOT = Path(__file__).resolve().parent.parent / "twofold"
 # Parts on one line are equals: they may import one another, but not in a circle.
 ORDER = [
     {"_core"},
-    {"index", "names", "lazy", "dtypes", "errors", "tracebacks", "config", "files", "cache"},
+    {
+        "index",
+        "names",
+        "lazy",
+        "dtypes",
+        "errors",
+        "tracebacks",
+        "config",
+        "files",
+        "cache",
+        "crc32c",
+        "protobuf",
+        "event_files",
+    },
     {"ir"},
     {"ops"},
     {"autodiff"},

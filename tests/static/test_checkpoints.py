@@ -7,8 +7,9 @@ import numpy
 import pytest
 
 import twofold.static as tf
+from twofold import crc32c, protobuf
 from twofold.dtypes import ALL, float32
-from twofold.static import crc32c, protobuf, tensor_bundle
+from twofold.static import tensor_bundle
 
 
 @pytest.fixture

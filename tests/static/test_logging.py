@@ -3,7 +3,6 @@
 import pytest
 
 import twofold.static as tf
-from twofold.static import config
 
 
 @pytest.fixture(autouse=True)
@@ -36,12 +35,3 @@ def test_messages_of_some_times_only(caplog):
         tf.logging.log_if(tf.logging.INFO, "if %d", k == 3, k)
     shown = [record.getMessage() for record in caplog.records]
     assert shown == ["every 0", "first 0", "first 1", "every 2", "if 3", "every 4"]
-
-
-def test_summaries_warn_once():
-    config._warned -= {"tf.summary", "FileWriter"}
-    with tf.Graph().as_default(), pytest.warns(UserWarning) as caught:
-        for k in range(2):
-            tf.summary.scalar(f"loss{k}", tf.constant(1.0))
-            tf.summary.FileWriter("nowhere")
-    assert sorted(str(warning.message).split(" ")[0] for warning in caught) == ["FileWriter", "tf.summary"]

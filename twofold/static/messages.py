@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from twofold.static.protobuf import BYTES, FIXED32, FIXED64, VARINT, read_varint, varint
+from twofold.protobuf import BYTES, FIXED32, FIXED64, VARINT, read_varint, varint
 
 
 class Field(NamedTuple):

@@ -16,8 +16,8 @@ from twofold import _core
 from twofold.dtypes import string
 from twofold.errors import GraphError
 from twofold.files import atomic_write
+from twofold.protobuf import nested
 from twofold.runtime.tracing import here
-from twofold.static.protobuf import nested
 from twofold.static.tensor_bundle import Tensors, clean_bundle, read_bundle, write_bundle
 from twofold.static.variables import Variable, global_variables
 

@@ -1,56 +1,102 @@
-"""Summaries: accepted so that programs run, and written nowhere; both warn once.
-
-Differs from TensorFlow: a summary's value is empty bytes, and a FileWriter makes no files.
-"""
+"""Summaries: operations whose values are messages for TensorBoard, and the writer of event files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
-from twofold.static.config import warn_once
+import numpy
+
+from twofold.dtypes import string
+from twofold.errors import ArgumentError
+from twofold.event_files import (
+    EventFile,
+    histogram_summary,
+    image_summary,
+    scalar_summary,
+    step_stats,
+    text_summary,
+)
+from twofold.runtime.tracing import here
+from twofold.static.control import py_func
 from twofold.static.define import constant
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 
 
-def _summary(name: str, collections: Any, family: Any = None) -> Any:
-    warn_once("tf.summary", "summaries record nothing yet, their values are empty bytes")
+def _summary(
+    make: Callable[[str, Any], bytes], name: str, value: Any, collections: Any, family: Any = None
+) -> Any:
+    """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries."""
     graph = get_default_graph()
-    label = f"{family}/{name}" if family else name
-    made = constant(b"", name=label.replace(" ", "_").replace(":", "_"))
+    label = (f"{family}/{name}" if family else name).replace(" ", "_").replace(":", "_")
+    made = py_func(lambda array: numpy.array(make(label, array), object), [value], string, name=label)
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
 
 def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) -> Any:
-    """A number to record.
+    """A number to record; its value is a message in bytes.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.summary.scalar("loss", tf.constant(1.0))))
-    b''
+    ...     found = session.run(tf.summary.scalar("loss", tf.constant(1.0)))
+    >>> b"loss" in found
+    True
     """
-    return _summary(name, collections, family)
+    return _summary(lambda tag, array: scalar_summary(tag, float(array)), name, tensor, collections, family)
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Any:
     """A distribution to record."""
-    return _summary(name, collections, family)
+    return _summary(histogram_summary, name, values, collections, family)
 
 
 def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> Any:
-    """Images to record."""
-    return _summary(name, collections, family)
+    """The first ``max_outputs`` images of a batch to record: bytes, or numbers that are scaled to their largest."""
+
+    def make(tag: str, array: Any) -> bytes:
+        count = min(len(array), max_outputs)
+        tags = [f"{tag}/image"] if max_outputs == 1 else [f"{tag}/image/{k}" for k in range(count)]
+        return b"".join(image_summary(one, _pixels(array[k])) for k, one in zip(range(count), tags))
+
+    return _summary(make, name, tensor, collections, family)
+
+
+def _pixels(image: Any) -> Any:
+    """Numbers as bytes: without negative ones 0 is black, else 127 is zero; the largest magnitude is full."""
+    if image.dtype == numpy.uint8:
+        return image
+    most = float(numpy.abs(image).max()) or 1.0
+    scaled = image / most * 127.0 + 128.0 if image.min() < 0 else image / most * 255.0
+    return numpy.clip(scaled, 0, 255).astype(numpy.uint8)
 
 
 def text(name: str, tensor: Any, collections: Any = None) -> Any:
     """Text to record."""
-    return _summary(name, collections)
+
+    def make(tag: str, array: Any) -> bytes:
+        parts = [
+            one.decode() if isinstance(one, bytes) else str(one) for one in numpy.asarray(array).reshape(-1)
+        ]
+        return text_summary(tag, "\n\n".join(parts))
+
+    return _summary(make, name, tensor, collections)
 
 
 def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
     """Several summaries as one."""
-    made = constant(b"", name=name or "MergeSummary")
+    parts = list(inputs)
+    if not parts:
+        made = constant(b"", name=name or "MergeSummary")
+    else:
+        made = py_func(
+            lambda *found: numpy.array(b"".join(found), object),
+            parts,
+            string,
+            name=name or "MergeSummary",
+        )
     get_default_graph().add_to_collections(collections or [], made)
     return made
 
@@ -62,11 +108,21 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
 
 
 class FileWriter:
-    """Takes summaries and forgets them."""
+    """Writes summaries, graphs and profiles to an event file in ``logdir``.
+
+    Args:
+        logdir: The directory.
+        graph: A graph that is written at once.
+        max_queue: How many summaries may wait to be written.
+        flush_secs: After how many seconds the next summary has all written.
+        graph_def: A message of a graph that is written at once.
+        filename_suffix: The end of the file's name.
+        session: Not None raises ArgumentError: there are no summaries by way of sessions.
+    """
 
     def __init__(
         self,
-        logdir: Any = None,
+        logdir: Any,
         graph: Any = None,
         max_queue: int = 10,
         flush_secs: int = 120,
@@ -74,27 +130,47 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        warn_once("FileWriter", "summaries are written nowhere yet")
-        self._logdir = logdir
+        if session is not None:
+            raise ArgumentError(f"FileWriter: a session writes nothing, at {here()}", "Leave it out.")
+        self._file = EventFile(logdir, filename_suffix or "")
+        self._waiting, self._most = 0, max_queue
+        self._last, self._seconds = monotonic(), flush_secs
+        if graph is not None:
+            self.add_graph(graph)
+        if graph_def is not None:
+            self._file.add_graph(graph_def.SerializeToString())
 
     def get_logdir(self) -> Any:
         """The directory given."""
-        return self._logdir
+        return self._file.folder
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Forget a summary."""
+        """Write what running a summary gave."""
+        content = summary.SerializeToString() if hasattr(summary, "SerializeToString") else bytes(summary)
+        self._file.add_summary(content, None if global_step is None else int(global_step))
+        self._waiting += 1
+        if self._waiting >= self._most or monotonic() - self._last >= self._seconds:
+            self.flush()
 
     def add_graph(self, graph: Any, global_step: Any = None) -> None:
-        """Forget a graph."""
+        """Write a graph, which has no step in TensorBoard."""
+        self._file.add_graph(graph.as_graph_def().SerializeToString())
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Forget a profile."""
+        """Write the profile of a run."""
+        devices = [(one.device, one.node_stats) for one in run_metadata.step_stats.dev_stats]
+        self._file.add_run_metadata(
+            step_stats(devices), tag, None if global_step is None else int(global_step)
+        )
 
     def flush(self) -> None:
-        """Do nothing."""
+        """Let TensorBoard see all that was written."""
+        self._file.flush()
+        self._waiting, self._last = 0, monotonic()
 
     def close(self) -> None:
-        """Do nothing."""
+        """Write everything, and close the file."""
+        self._file.close()
 
     def __enter__(self) -> FileWriter:
         return self

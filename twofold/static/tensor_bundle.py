@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 import numpy
 
 from twofold import dtypes
+from twofold.crc32c import crc32c, masked
 from twofold.dtypes import DType
 from twofold.files import atomic_write, remove_stale
-from twofold.static.crc32c import crc32c, masked
+from twofold.protobuf import fields, fixed32, nested, number, read_varint, varint
 from twofold.static.graph_def import CODES
-from twofold.static.protobuf import fields, fixed32, nested, number, read_varint, varint
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
