@@ -445,8 +445,8 @@ class concatenate(Custom):
         ]
 
 
-@public()
-def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
+@composite
+class stack:
     """The inputs of one shape behind each other along a new axis; raises ShapeError where shapes differ.
 
     >>> import twofold as torch
@@ -457,17 +457,45 @@ def stack(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
     tensor([[1, 3],
             [2, 4]])
     """
-    given = list(tensors)
-    if not given:
-        raise ArgumentError("no tensors to stack", "Give at least one.")
-    place = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
-    first = tuple(given[0].shape)
-    for position, tensor in enumerate(given):
-        if tuple(tensor.shape) != first:
-            raise ShapeError(
-                f"tensor {position} of shape {tuple(tensor.shape)} beside {first}", "Make all shapes equal."
-            )
-    return ops.concatenate([ops.unsqueeze(tensor, place) for tensor in given], place)
+
+    autograd_name = "StackBackward0"
+    autocast = "widest"
+
+    def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
+        given = list(tensors)
+        if not given:
+            raise ArgumentError("no tensors to stack", "Give at least one.")
+        place = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
+        width = concatenate._direct
+        if len(given) <= width:
+            return apply("stack", *given, attrs=(place,))
+        _check_equal_shapes([tuple(tensor.shape) for tensor in given])
+        given = _of_one_dtype(given)
+        groups = [given[k : k + width] for k in range(0, len(given), width)]
+        return ops.concatenate([apply("stack", *group, attrs=(place,)) for group in groups], place)
+
+    def compute(*arguments: Any) -> Any:
+        *values, axis = arguments
+        _check_equal_shapes([tuple(value.shape) for value in values])
+        return ops.concatenate([ops.unsqueeze(value, axis) for value in values], axis)
+
+    def reference(*arguments: Any) -> Any:
+        *values, axis = arguments
+        return numpy.stack(values, axis)
+
+    samples = lambda: [
+        example((0,), (3,), (3,)),
+        example((2,), (2, 3), (2, 3), (2, 3)),
+        example((1,), *[(2, 1)] * 17),
+        example((0,), ()),
+    ]
+
+
+def _check_equal_shapes(shapes: Sequence[Shape]) -> None:
+    for position, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            what = f"tensor {position} of shape {shape} beside {shapes[0]}"
+            raise ShapeError(what, "Make all shapes equal.")
 
 
 @composite
