@@ -64,23 +64,31 @@ class BatchPlanner {
   BatchPlanner(const CanonicalTrace& canonical, void* const* leaves)
       : canonical_(canonical), trace_(canonical.trace), leaves_(leaves), plan_(std::make_shared<BatchPlan>()) {}
 
-  std::shared_ptr<const BatchPlan> make() {
-    if (trace_.entries.size() < kFewest) return nullptr;
+  bool make(RunProvenance provenance, std::shared_ptr<const BatchPlan>* out) {
+    if (trace_.entries.size() < kFewest) return true;
     unite_numbers();
+    if (!find_bodies(canonical_, plan_->refs, provenance, calls_of_bodies_)) return false;
+    if (divide()) *out = std::move(plan_);
+    return true;
+  }
+
+ private:
+  // False where calls would hardly stand together.
+  bool divide() {
+    take_bodies();
     find_moves();
     count_uses();
     give_keys();
     melt_joins();
     find_chains();
-    if (keys_.size() > calls_ / 2) return nullptr;
+    if (keys_.size() > calls_ / 2) return false;
     schedule();
-    if (plan_->launches.size() > calls_ / 2) return nullptr;
+    if (plan_->launches.size() > calls_ / 2) return false;
     find_places();
     find_operands();
-    return std::move(plan_);
+    return true;
   }
 
- private:
   enum class Apart : uint8_t { kNo, kLarge, kHost };
   struct Key {
     uint64_t depths = 0;       // sum over its entries
@@ -111,6 +119,34 @@ class BatchPlanner {
     }
   }
 
+  // The first entry stands for the call of a body, with the operands of that.
+  void take_bodies() {
+    const size_t n = trace_.entries.size();
+    body_.assign(n, nullptr);
+    plan_->first_ref.resize(n);
+    for (size_t i = 0; i < n; ++i) plan_->first_ref[i] = trace_.entries[i].first_ref;
+    for (BodyCall& call : calls_of_bodies_) {
+      plan_->first_ref[call.first] = static_cast<uint32_t>(plan_->refs.size());
+      plan_->refs.insert(plan_->refs.end(), call.operands.begin(), call.operands.end());
+      for (size_t k = 0; k < call.body->members.size(); ++k) body_[call.first + k] = &call;
+      if (plan_->bodies_.empty() || plan_->bodies_.back() != call.body) plan_->bodies_.push_back(call.body);
+    }
+    std::sort(plan_->bodies_.begin(), plan_->bodies_.end());
+    plan_->bodies_.erase(std::unique(plan_->bodies_.begin(), plan_->bodies_.end()), plan_->bodies_.end());
+  }
+
+  bool is_inside(uint32_t i) const { return body_[i] && body_[i]->first != i; }
+
+  // The operands of a call.
+  struct Operands {
+    Ref* refs;
+    uint32_t count;
+  };
+  Operands operands_of(uint32_t i) const {
+    const auto count = body_[i] ? static_cast<uint32_t>(body_[i]->operands.size()) : trace_.entries[i].count;
+    return {plan_->refs.data() + plan_->first_ref[i], count};
+  }
+
   // Calls that only show an operand, all of it or a part, are no calls here.
   void find_moves() {
     const size_t n = trace_.entries.size();
@@ -118,13 +154,14 @@ class BatchPlanner {
     is_part_.assign(n, 0);
     for (uint32_t i = 0; i < n; ++i) {
       const Entry& entry = trace_.entries[i];
-      Ref* refs = plan_->refs.data() + entry.first_ref;
-      for (uint32_t k = 0; k < entry.count; ++k) {
+      same_[i] = static_cast<Ref>(i);
+      if (is_inside(i)) continue;
+      const auto [refs, count] = operands_of(i);
+      for (uint32_t k = 0; k < count; ++k) {
         if (refs[k] >= 0) refs[k] = same_[static_cast<size_t>(refs[k])];
       }
-      same_[i] = static_cast<Ref>(i);
       const Movement* movement = entry.signature->movement.get();
-      if (!movement || movement->joins) continue;
+      if (!movement || movement->joins || body_[i]) continue;
       const Ref source = refs[movement->operands[0]];
       const bool is_whole = movement->number < 0 && trace_.type_of_ref(source)->nbytes == entry.signature->output->nbytes;
       if (is_whole) same_[i] = source;
@@ -132,16 +169,15 @@ class BatchPlanner {
     }
   }
 
-  bool is_call(uint32_t i) const { return same_[i] == static_cast<Ref>(i) && !is_part_[i] && !plan_->melted[i]; }
+  bool is_call(uint32_t i) const { return same_[i] == static_cast<Ref>(i) && !is_part_[i] && !plan_->melted[i] && !is_inside(i); }
 
   void count_uses() {
     of_entry_.assign(trace_.entries.size(), 0);
     of_leaf_.assign(trace_.leaves.size(), 0);
     for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (same_[i] != static_cast<Ref>(i) || is_part_[i]) continue;
-      const Entry& entry = trace_.entries[i];
-      const Ref* refs = plan_->refs.data() + entry.first_ref;
-      for (uint32_t k = 0; k < entry.count; ++k) {
+      if (same_[i] != static_cast<Ref>(i) || is_part_[i] || is_inside(i)) continue;
+      const auto [refs, count] = operands_of(i);
+      for (uint32_t k = 0; k < count; ++k) {
         ++(refs[k] >= 0 ? of_entry_[static_cast<size_t>(refs[k])] : of_leaf_[static_cast<size_t>(~refs[k])]);
       }
     }
@@ -183,18 +219,39 @@ class BatchPlanner {
         if (same_[i] >= 0) same_[i] = same_[static_cast<size_t>(same_[i])];
         continue;
       }
-      const Entry& entry = trace_.entries[i];
-      Ref* refs = plan_->refs.data() + entry.first_ref;
-      for (uint32_t k = 0; k < entry.count; ++k) {
+      if (is_inside(i)) {
+        base_[i] = static_cast<Ref>(body_[i]->first);
+        depth_[i] = depth_[body_[i]->first];
+        continue;
+      }
+      const auto [refs, count] = operands_of(i);
+      for (uint32_t k = 0; k < count; ++k) {
         if (refs[k] >= 0) refs[k] = same_[static_cast<size_t>(refs[k])];
       }
       if (is_part_[i]) {
-        base_[i] = base_of(refs[entry.signature->movement->operands[0]]);
+        base_[i] = base_of(refs[trace_.entries[i].signature->movement->operands[0]]);
         if (base_[i] >= 0) depth_[i] = depth_[static_cast<size_t>(base_[i])];
+      } else if (body_[i]) {
+        give_body_key(i, shares);
       } else {
         give_key(i, refs, shares);
       }
     }
+  }
+
+  void give_body_key(uint32_t i, Shares& shares) {
+    const Body& body = *body_[i]->body;
+    const auto [refs, count] = operands_of(i);
+    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(&body), kWhole);
+    for (uint32_t k = 0; k < count; ++k) {
+      if (refs[k] >= 0) depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(refs[k])] + !is_part_[static_cast<size_t>(refs[k])]);
+      if (!(body.mask() >> k & 1)) share = shares.find(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
+    }
+    calls_ += body.members.size();
+    if (shares.key[share] == kNone) shares.key[share] = new_key();
+    key_[i] = shares.key[share];
+    keys_[key_[i]].depths += depth_[i];
+    ++keys_[key_[i]].count;
   }
 
   void give_key(uint32_t i, const Ref* refs, Shares& shares) {
@@ -259,7 +316,7 @@ class BatchPlanner {
 
   bool joins(uint32_t i) const {
     const Movement* movement = trace_.entries[i].signature->movement.get();
-    return movement && movement->joins;
+    return movement && movement->joins && !body_[i];
   }
 
   // By entry: whether it, or what it is part of, is asked for.
@@ -285,7 +342,7 @@ class BatchPlanner {
     last_.resize(n);
     for (uint32_t i = 0; i < n; ++i) {
       last_[i] = i;
-      if (!is_call(i) || joins(i)) continue;
+      if (!is_call(i) || joins(i) || body_[i]) continue;
       const Entry& entry = trace_.entries[i];
       const Ref* refs = plan_->refs.data() + entry.first_ref;
       for (uint32_t k = 0; k < entry.count && before[i] == kNone; ++k) {
@@ -435,9 +492,8 @@ class BatchPlanner {
 
   template <class Visit>
   void for_each_operand(uint32_t i, Visit visit) const {
-    const Entry& entry = trace_.entries[i];
-    const Ref* refs = plan_->refs.data() + entry.first_ref;
-    for (uint32_t k = 0; k < entry.count; ++k) {
+    const auto [refs, count] = operands_of(i);
+    for (uint32_t k = 0; k < count; ++k) {
       const Ref base = base_of(refs[k]);
       if (base < 0) continue;
       if (plan_->melted[static_cast<size_t>(base)]) for_each_operand(static_cast<uint32_t>(base), visit);
@@ -446,15 +502,24 @@ class BatchPlanner {
   }
 
   void add_launch(const std::vector<uint32_t>& ready) {
-    const auto number = static_cast<uint32_t>(plan_->launches.size());
+    const auto number = static_cast<int32_t>(plan_->launches.size());
     const auto first = static_cast<uint32_t>(plan_->members.size());
+    const Body* body = body_[ready[0]] ? body_[ready[0]]->body.get() : nullptr;
+    plan_->launches.push_back(
+        Launch{trace_.entries[ready[0]].signature, body, first, static_cast<uint32_t>(ready.size()), 0, body ? body->mask() : 0});
+    Launch& launch = plan_->launches.back();
+    launch.joins = joins(ready[0]);
     for (uint32_t row = 0; row < ready.size(); ++row) {
-      plan_->home[ready[row]] = static_cast<int32_t>(number);
-      plan_->at[ready[row]] = row * trace_.entries[ready[row]].signature->output->nbytes;
-      plan_->members.push_back(ready[row]);
+      const uint32_t i = ready[row];
+      plan_->members.push_back(i);
+      plan_->home[i] = number;
+      plan_->at[i] = row * trace_.entries[i].signature->output->nbytes;
+      for (size_t k = 0; body && k < body->outputs.size(); ++k) {
+        const uint32_t result = i + body->outputs[k];
+        plan_->home[result] = number;
+        plan_->at[result] = launch.rows() * body->at[k] + row * trace_.entries[result].signature->output->nbytes;
+      }
     }
-    plan_->launches.push_back(Launch{trace_.entries[ready[0]].signature, first, static_cast<uint32_t>(ready.size()), 0, 0});
-    plan_->launches.back().joins = joins(ready[0]);
   }
 
   void add_chain(const std::vector<uint32_t>& chain) {
@@ -466,10 +531,13 @@ class BatchPlanner {
   void find_operands() {
     for (Launch& launch : plan_->launches) {
       launch.first_operand = static_cast<uint32_t>(plan_->operands.size());
-      const uint32_t count = trace_.entries[plan_->members[launch.first_member]].count;
+      const uint32_t count = operands_of(plan_->members[launch.first_member]).count;
       for (uint32_t k = 0; k < count; ++k) {
-        const LaunchOperand found = operand_of(launch, k);
-        if (found.kind != LaunchOperand::kShared) launch.mask |= Entry::mask_bit(k);
+        LaunchOperand found = operand_of(launch, k);
+        if (launch.body && launch.mask >> k & 1 && (found.kind == LaunchOperand::kShared || launch.rows() != launch.members)) {
+          found.kind = LaunchOperand::kEach;
+        }
+        if (!launch.body && found.kind != LaunchOperand::kShared) launch.mask |= Entry::mask_bit(k);
         plan_->operands.push_back(found);
       }
     }
@@ -502,11 +570,11 @@ class BatchPlanner {
 
   LaunchOperand operand_of(const Launch& launch, uint32_t position) const {
     auto ref_of = [&](uint32_t row) {
-      return plan_->refs[trace_.entries[plan_->members[launch.first_member + row]].first_ref + position];
+      return plan_->refs[plan_->first_ref[plan_->members[launch.first_member + row]] + position];
     };
     const Ref first = ref_of(0);
     auto lies_still = [&](Ref ref) { return ref >= 0 && plan_->home[static_cast<size_t>(ref)] >= 0 && !moves_[static_cast<size_t>(ref)]; };
-    const int64_t nbytes = launch.signature->inputs[position]->nbytes;
+    const int64_t nbytes = launch.input(position)->nbytes;
     bool shared = true, rows = lies_still(first);
     for (uint32_t row = 1; row < launch.members && (shared || rows); ++row) {
       const Ref ref = ref_of(row);
@@ -525,6 +593,8 @@ class BatchPlanner {
   std::vector<uint32_t> key_, depth_;         // by entry
   std::vector<Ref> same_, base_;              // by entry: what stands for it, equal in all bytes; what it is part of, or itself
   std::vector<uint8_t> is_part_, moves_;      // by entry; moves_: its place depends on a number
+  std::vector<BodyCall> calls_of_bodies_;
+  std::vector<const BodyCall*> body_;         // by entry: of what it is a member, or null
   size_t calls_ = 0;                          // that are to run
   std::vector<uint32_t> last_;                // by entry: the last of its chain, or itself
   std::vector<int32_t> carried_;
@@ -532,8 +602,9 @@ class BatchPlanner {
   std::vector<Key> keys_;
 };
 
-std::shared_ptr<const BatchPlan> BatchPlan::make(const CanonicalTrace& canonical, void* const* leaves) {
-  return BatchPlanner(canonical, leaves).make();
+bool BatchPlan::make(const CanonicalTrace& canonical, void* const* leaves, RunProvenance provenance,
+                     std::shared_ptr<const BatchPlan>* out) {
+  return BatchPlanner(canonical, leaves).make(provenance, out);
 }
 
 bool BatchPlan::holds(void* const* leaves) const {
@@ -543,7 +614,7 @@ bool BatchPlan::holds(void* const* leaves) const {
 }
 
 size_t BatchPlan::memory() const {
-  return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(home) +
+  return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(first_ref) + memory_of(home) +
          memory_of(at) + memory_of(moving) + memory_of(melted) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "body.h"
 #include "trace.h"
 
 namespace twofold {
@@ -22,7 +23,8 @@ struct LaunchOperand {
 };
 
 struct Launch {
-  Signature* signature;  // held by the trace
+  Signature* signature;  // held by the trace; of a body that of its first member
+  const Body* body;      // held by the plan; null for calls of one operation
   uint32_t first_member, members;  // see BatchPlan::members
   uint32_t first_operand;
   uint64_t mask;         // positions that are not shared
@@ -30,6 +32,10 @@ struct Launch {
   bool joins = false;    // each call lays its operands behind each other
 
   bool is_chain() const { return carried >= 0; }
+  // Rows of each result: the only call of a body runs as two equal ones, as programs are for several.
+  int64_t rows() const { return is_chain() ? 1 : body && members == 1 ? 2 : members; }
+  int64_t nbytes() const { return rows() * (body ? body->nbytes : signature->output->nbytes); }
+  Type* input(uint32_t position) const { return (body ? body->inputs : signature->inputs)[position]; }
 };
 
 // How many calls stand alone, by why: their operands are large, they are functions of the host, no other call of the
@@ -49,17 +55,20 @@ struct MovingPart {
 
 class BatchPlan {
  public:
-  // Null where calls would hardly stand together. `leaves` holds the memory of each leaf.
-  static std::shared_ptr<const BatchPlan> make(const CanonicalTrace& canonical, void* const* leaves);
+  // Null where calls would hardly stand together. `leaves` holds the memory of each leaf. False with a Python error set.
+  static bool make(const CanonicalTrace& canonical, void* const* leaves, RunProvenance provenance, std::shared_ptr<const BatchPlan>* out);
   // Numbers that decide which calls stand together are what they were when the plan was made.
   bool holds(void* const* leaves) const;
+  // Whether more of it could run in bodies than when it was made.
+  bool is_dated() const { return ready_ != batch_families_ready; }
   size_t memory() const;
 
   CallsAlone alone;
   std::vector<Launch> launches;
   std::vector<uint32_t> members;          // entries, in the order of the launches
   std::vector<LaunchOperand> operands;    // by launch and position
-  std::vector<Ref> refs;                  // as those of the trace, equal calls and numbers made one
+  std::vector<Ref> refs;                  // as those of the trace, equal calls and numbers made one; behind them those of bodies
+  std::vector<uint32_t> first_ref;        // by entry: where its operands begin, or those of the body that begins there
   std::vector<int32_t> home;    // by entry: the launch whose results it lies among, or ~leaf
   std::vector<int64_t> at;      // by entry: where it begins there, in bytes
   std::vector<MovingPart> moving;  // in order: whose places are found when the plan runs
@@ -72,6 +81,8 @@ class BatchPlan {
     uint32_t leaf, same_as, nbytes;
   };
   std::vector<Number> numbers_;
+  std::vector<BodyRef> bodies_;
+  uint64_t ready_ = batch_families_ready;
 };
 
 }  // namespace twofold

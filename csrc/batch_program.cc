@@ -10,10 +10,9 @@
 namespace twofold {
 
 BatchCounts batch_counts{};
+uint64_t batch_families_ready = 0;
 
 namespace {
-
-constexpr int64_t kWorthPlanning = 256;  // calls: about what planning one program costs
 
 using BatchFamilyRef = std::shared_ptr<BatchFamily>;
 
@@ -21,10 +20,8 @@ void release_batch(PyObject* capsule) { delete static_cast<BatchFamilyRef*>(PyCa
 
 // Asks Python for a plan; false with a Python error set.
 bool ask(Signature* signature, const BatchFamilyRef& family, int64_t count) {
-  auto owned = std::make_unique<BatchFamilyRef>(family);
-  const Owned capsule(PyCapsule_New(owned.get(), kBatchCapsule, guarded<release_batch>));
+  const Owned capsule(batch_capsule(family));
   if (!capsule) return false;
-  static_cast<void>(owned.release());
   const Owned types(types_tuple(signature->inputs.data(), signature->inputs.size()));
   const Owned flags(PyTuple_New(static_cast<Py_ssize_t>(signature->inputs.size())));
   for (size_t k = 0; flags && k < signature->inputs.size(); ++k) {
@@ -39,6 +36,13 @@ bool ask(Signature* signature, const BatchFamilyRef& family, int64_t count) {
 }
 
 }  // namespace
+
+PyObject* batch_capsule(BatchFamilyRef family) {
+  auto owned = std::make_unique<BatchFamilyRef>(std::move(family));
+  PyObject* capsule = PyCapsule_New(owned.get(), kBatchCapsule, guarded<release_batch>);
+  if (capsule) static_cast<void>(owned.release());
+  return capsule;
+}
 
 ProgramRef BatchFamily::program_for(int64_t count) {
   for (const auto& [number, program] : recent_) {
@@ -56,9 +60,9 @@ ProgramRef BatchFamily::program_for(int64_t count) {
   return made;
 }
 
-bool BatchFamily::wants_plan(int64_t count) {
+bool BatchFamily::wants_plan(int64_t count, int64_t worth) {
   calls_ += count;
-  if (asked_ || calls_ < (settings.batching == Batching::kAtOnce ? 1 : kWorthPlanning) || !plans_.may_add()) return false;
+  if (asked_ || calls_ < (settings.batching == Batching::kAtOnce ? 1 : worth) || !plans_.may_add()) return false;
   ++plans_.attempts;
   return asked_ = true;
 }
@@ -69,6 +73,7 @@ bool BatchFamily::add_plan(PyObject* encoded) {
   ProgramTemplate made;
   if (!made.read(encoded)) return false;
   charge_signatures(static_cast<int64_t>(made.memory()));
+  batch_families_ready += plans_.list.empty();
   plans_.add(std::move(made));
   ++batch_counts.plans;
   return true;

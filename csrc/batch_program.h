@@ -18,8 +18,10 @@ class BatchFamily {
   const uint64_t mask;
   // The program for `count` calls; null where there is none, or none yet.
   ProgramRef program_for(int64_t count);
-  // Whether Python is to be asked for a program now: when the calls so far outweigh making it.
-  bool wants_plan(int64_t count);
+  // Whether Python is to be asked for a program now: when the calls so far, as many as `worth`, outweigh making it.
+  bool wants_plan(int64_t count, int64_t worth = kWorthPlanning);
+  // Whether some number of calls has a program.
+  bool is_ready() const { return !plans_.list.empty(); }
   // What Python made, or None where these calls cannot be one; false with a Python error set.
   bool add_plan(PyObject* encoded);
   // The plan that was asked for does not come now.
@@ -28,6 +30,7 @@ class BatchFamily {
 
  private:
   static constexpr size_t kRecent = 16;
+  static constexpr int64_t kWorthPlanning = 256;  // calls of one operation: about what planning its program costs
 
   Plans<ProgramTemplate> plans_;
   std::vector<std::pair<int64_t, ProgramRef>> recent_;  // the last programs, by number of calls
@@ -36,11 +39,16 @@ class BatchFamily {
 };
 
 constexpr const char* kBatchCapsule = "twofold.batch";
+// A family as Python gets it; null with a Python error set.
+PyObject* batch_capsule(std::shared_ptr<BatchFamily> family);
 
 // The program of `count` calls of an op instance, null where there is none; false with a Python error set.
 bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out);
 // The family that a capsule given to Python stands for; null with a Python error set.
 BatchFamily* batch_in(PyObject* capsule);
+
+// Grows whenever a family gets its first program.
+extern uint64_t batch_families_ready;
 
 struct BatchCounts {
   uint64_t traces, launches, calls, plans;  // traces run in batches, launches of several calls, these calls, programs planned

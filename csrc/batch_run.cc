@@ -2,6 +2,7 @@
 
 #include "batch_run.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "batch_program.h"
@@ -21,8 +22,7 @@ class BatchRun {
     find_moving();
     for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
       const Launch& launch = plan_.launches[number];
-      const uint32_t rows = launch.is_chain() ? 1 : launch.members;
-      results_[number] = BufferRef(new_buffer(static_cast<size_t>(launch.signature->output->nbytes) * rows));
+      results_[number] = BufferRef(new_buffer(static_cast<size_t>(launch.nbytes())));
       if (!run_launch(number, launch)) return false;
       release(number);
       interrupts_.after(kLaunchNanoseconds);
@@ -51,7 +51,7 @@ class BatchRun {
   }
 
   Ref ref_of(const Launch& launch, uint32_t member, uint32_t position) const {
-    return plan_.refs[canonical_.trace.entries[plan_.members[launch.first_member + member]].first_ref + position];
+    return plan_.refs[plan_.first_ref[plan_.members[launch.first_member + member]] + position];
   }
 
   void note_entry(const Launch& launch, uint32_t member) const {
@@ -59,6 +59,7 @@ class BatchRun {
   }
 
   bool run_launch(uint32_t number, const Launch& launch) {
+    if (launch.body) return run_body(number, launch);
     if (launch.is_chain()) return run_chain(number, launch);
     if (launch.joins) return join(number, launch), true;
     return launch.members > 1 && launch.mask ? run_together(number, launch) : run_each(number, launch);
@@ -120,6 +121,52 @@ class BatchRun {
     return true;
   }
 
+  bool run_body(uint32_t number, const Launch& launch) {
+    const Body& body = *launch.body;
+    ProgramRef program;
+    if (!body_program(body, launch.rows(), &program)) return false;
+    if (!program) return run_members(number, launch);
+    ++batch_counts.launches;
+    batch_counts.calls += launch.members * body.members.size();
+    std::vector<BufferRef> gathered;
+    std::vector<void*> pointers, targets;
+    for (uint32_t k = 0; k < body.inputs.size(); ++k) {
+      const LaunchOperand& operand = plan_.operands[launch.first_operand + k];
+      pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
+    }
+    for (int64_t at : body.at) targets.push_back(static_cast<char*>(results_[number]->data) + at * launch.rows());
+    program->run(pointers.data(), targets.data(), interrupts_);
+    return true;
+  }
+
+  // The calls of a body one by one, and their members.
+  bool run_members(uint32_t number, const Launch& launch) {
+    const Body& body = *launch.body;
+    std::vector<BufferRef> values;
+    for (const Body::Member& member : body.members) {
+      values.emplace_back(new_buffer(static_cast<size_t>(member.signature->output->nbytes)));
+      if (!program_of(member.signature)) return false;
+    }
+    for (uint32_t call = 0; call < launch.members; ++call) {
+      for (size_t k = 0; k < body.members.size(); ++k) {
+        pointers_.clear();
+        for (Ref operand : body.members[k].operands) {
+          pointers_.push_back(operand >= 0 ? values[static_cast<size_t>(operand)]->data
+                                           : row(ref_of(launch, call, static_cast<uint32_t>(~operand))));
+        }
+        void* target = values[k]->data;
+        program_of(body.members[k].signature)->run(pointers_.data(), &target, interrupts_);
+      }
+      for (size_t k = 0; k < body.outputs.size(); ++k) {
+        const BufferRef& value = values[body.outputs[k]];
+        const auto nbytes = body.members[body.outputs[k]].signature->output->nbytes;
+        char* target = static_cast<char*>(results_[number]->data) + body.at[k] * launch.rows() + call * nbytes;
+        std::memcpy(target, value->data, static_cast<size_t>(nbytes));
+      }
+    }
+    return true;
+  }
+
   // Lays what it is given behind each other; what lies so already is copied at once.
   class Joined {
    public:
@@ -162,15 +209,16 @@ class BatchRun {
 
   // The operands of all calls in one position, one behind the other: where they lie, or in new memory.
   void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) const {
-    const auto nbytes = static_cast<size_t>(launch.signature->inputs[position]->nbytes);
+    const auto nbytes = static_cast<size_t>(launch.input(position)->nbytes);
     char* first = row(ref_of(launch, 0, position));
+    const auto rows = static_cast<uint32_t>(launch.rows());
     uint32_t member = 1;
     while (member < launch.members && row(ref_of(launch, member, position)) == first + member * nbytes) ++member;
-    if (member == launch.members) return first;
-    gathered.emplace_back(new_buffer(nbytes * launch.members));
+    if (member == rows) return first;
+    gathered.emplace_back(new_buffer(nbytes * rows));
     Joined made(static_cast<char*>(gathered.back()->data));
     made.add(first, member * nbytes);
-    for (; member < launch.members; ++member) made.add(row(ref_of(launch, member, position)), nbytes);
+    for (; member < rows; ++member) made.add(row(ref_of(launch, std::min(member, launch.members - 1), position)), nbytes);
     return gathered.back()->data;
   }
 
@@ -184,7 +232,7 @@ class BatchRun {
     const int32_t home = plan_.home[entry];
     if (home >= 0) {
       const Launch& launch = plan_.launches[static_cast<size_t>(home)];
-      const bool single = launch.members == 1 || launch.is_chain();
+      const bool single = (launch.members == 1 && !launch.body) || launch.is_chain();
       const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // it stands for no other
       if (alone) return results_[static_cast<size_t>(home)];
     }

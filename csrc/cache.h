@@ -70,8 +70,8 @@ class Cache {
     held_ -= held_ / 32;  // what was in use may be free by now
   }
 
-  // A value in the cache takes more than when it was inserted.
-  void charge(size_t bytes) { account.bytes += bytes; }
+  // A value in the cache takes so many more bytes than when it was inserted, or fewer.
+  void charge(ptrdiff_t bytes) { account.bytes += static_cast<size_t>(bytes); }
 
   bool is_full() const { return account.bytes > std::max(account.budget, held_); }
 

@@ -168,7 +168,7 @@ size_t Executable::memory() const {
 void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
   fused_ = std::move(program);
   choice_.compiled(nanoseconds, family_.lock().get());
-  executables.charge(fused_->memory());
+  executables.charge(static_cast<ptrdiff_t>(fused_->memory()));
   executables.bound();
 }
 
@@ -274,19 +274,19 @@ bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) co
 bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts) {
   const bool batching = settings.batching != Batching::kOff;
   std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
-  if (plan && !plan->holds(inputs)) plan = nullptr;
+  if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
   if (batching && !plan && !stands_alone_) {
     for (const Entry& entry : canonical.trace.entries) {
       const int moves = moves_only(entry.signature);
       if (moves < 0) return note_interrupted_compile(interrupts), false;
       if (!moves && !program_of(entry.signature)) return run_first_sight(inputs, outputs, provenance, interrupts);  // which says why
     }
-    plan = BatchPlan::make(canonical, inputs);
+    if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;
     if (plan && hooks.log_batches && !log_batches(*plan, provenance)) return false;
     if (plan && comes_back_) {
+      executables.charge(static_cast<ptrdiff_t>(plan->memory()) - static_cast<ptrdiff_t>(batches_ ? batches_->memory() : 0));
       batches_ = plan;
-      executables.charge(plan->memory());
     }
     comes_back_ = true;
   }

@@ -27,15 +27,6 @@ struct Settings {
 };
 extern Settings settings;
 
-// Where the entries of a canonical trace stand in the present run of a trace that it came from.
-struct RunProvenance {
-  const Provenance* entries;  // of that trace
-  const int32_t* source;      // canonical entry -> entry of that trace
-  const void* leaves;         // what leaf_location reads
-  uint32_t (*leaf_location)(const void* leaves, size_t leaf);  // of a canonical leaf; asked for when an error is worded
-  Provenance operator[](size_t entry) const { return entries[source[entry]]; }
-};
-
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
   explicit Executable(CanonicalTrace canonical);

@@ -359,6 +359,12 @@ uint32_t set_scope(uint32_t number) { return std::exchange(scope, number); }
 
 uint32_t scope_of(uint32_t location) { return location < locations.size() ? locations[location].scope : 0; }
 
+CodePlace code_place(uint32_t location) {
+  if (location >= locations.size()) return {0, 0, 0};
+  const Location& found = locations[location];
+  return {code_of(found.site), static_cast<uint32_t>(found.site), found.parent};
+}
+
 std::string line_text(uint32_t location) {
   return location == 0 || location >= locations.size() ? "" : named_line(location, false);
 }

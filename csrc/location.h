@@ -18,6 +18,21 @@ struct Provenance {
   uint32_t origin() const { return forward ? forward : location; }
 };
 
+// Where the entries of a canonical trace stand in the present run of a trace that it came from.
+struct RunProvenance {
+  const Provenance* entries;  // of that trace
+  const int32_t* source;      // canonical entry -> entry of that trace
+  const void* leaves;         // what leaf_location reads
+  uint32_t (*leaf_location)(const void* leaves, size_t leaf);  // of a canonical leaf; asked for when an error is worded
+  Provenance operator[](size_t entry) const { return entries[source[entry]]; }
+};
+
+// A location as its place in the code of one function, and the location where that was called, 0 if nothing called it.
+struct CodePlace {
+  uint32_t code, offset, caller;
+};
+CodePlace code_place(uint32_t location);
+
 // 0 means unknown. Needs the interpreter lock; the interpreter may collect garbage.
 uint32_t capture_location();
 // What this thread captures from now on stands in this scope, a number of the caller's own; 0: in none. Returns the one

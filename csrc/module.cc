@@ -77,6 +77,7 @@ const HookSlot kHooks[] = {
     {"template_program", &hooks.template_program},
     {"plan_trace", &hooks.plan_trace},
     {"plan_batch", &hooks.plan_batch},
+    {"plan_body", &hooks.plan_body},
     {"log_batches", &hooks.log_batches},
     {"anomaly", &hooks.anomaly},
 };

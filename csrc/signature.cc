@@ -294,7 +294,7 @@ Operation* operation_of(PyObject* op) {
 
 namespace {
 
-CacheAccount& attributes_account = *new CacheAccount("attributes", 3);
+CacheAccount& attributes_account = *new CacheAccount("attributes", 2);
 size_t attributes_pinned = 0;
 
 std::unordered_map<std::string, std::unique_ptr<Attributes>>& known_attributes() {

@@ -155,6 +155,8 @@ struct Hooks {
   PyObject* plan_trace = nullptr;         // (executable, which numbers are symbols, wait, locations of its first and last entry) -> whether a plan comes
   PyObject* log_batches = nullptr;    // (locations of first and last entry, calls, launches, calls alone by cause): for the log, or null
   PyObject* plan_batch = nullptr;         // (family, op, attrs, input types, which have the leading axis, its length) -> whether a plan may come
+  PyObject* plan_body = nullptr;  // (family, members as (op, attrs, input types, operands), outputs, input types, which have the leading axis,
+                                  // its length) -> whether a plan may come
   PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
   PyObject* size_class = nullptr;         // of shapes, a tuple
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor

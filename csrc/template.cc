@@ -200,7 +200,7 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   ++(plan ? counts.made : counts.refused);
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
   plans.add(plan);
-  families.charge(plan->memory());
+  families.charge(static_cast<ptrdiff_t>(plan->memory()));
   families.bound();
   if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
   return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());

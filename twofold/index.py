@@ -149,7 +149,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.shape.assembling": "block_diag chosen_places combinations",
     "twofold.ops.shape.contiguity": "clone",
     "twofold.ops.shape.diagonals": "diag_embed triangle_places tril_indices triu_indices",
-    "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate roll",
+    "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack roll",
     "twofold.ops.shape.movement": "reshape permute broadcast_to flip slice write_view diagonal",
     "twofold.ops.shape.reshaping": "squeeze unsqueeze",
     "twofold.ops.shape.strided": "as_strided unfold",

@@ -171,6 +171,7 @@ _LATE_HOOKS = {
     "locate_error": "twofold.runtime.argument_errors",
     "movement_of": "twofold.runtime.movement",
     "plan_batch": "twofold.runtime.fusing",
+    "plan_body": "twofold.runtime.fusing",
     "plan_trace": "twofold.runtime.fusing",
     "template_gradients": "twofold.runtime.templates",
     "template_of": "twofold.runtime.templates",

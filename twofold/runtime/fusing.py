@@ -18,7 +18,7 @@ from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.linking import Trace, compile_outlined
 from twofold.runtime.portable_program import PortableProgram
 from twofold.runtime.spans import Spans, spanned
-from twofold.runtime.templates import template_batch, template_trace
+from twofold.runtime.templates import Member, template_batch, template_body, template_trace
 
 _LONG = 200
 """Operations in a trace from which on a process to compile it pays: fewer take less time than starting that."""
@@ -136,11 +136,44 @@ def plan_batch(
 
     In the background, if there is one. False if no plan comes now.
     """
-    work = partial(_plan_batch, family, op, attrs, types, flags, count)
+    return _plan_for(family, partial(_plan_batch, family, op, attrs, types, flags, count), op.name)
+
+
+def _plan_for(family: Any, work: Callable[[], object], name: str) -> bool:
     if config.background_compile:
-        return _background.submit((work, partial(_core.ask_again_for_batch, family), lambda: op.name))
+        return _background.submit((work, partial(_core.ask_again_for_batch, family), lambda: name))
     work()
     return True
+
+
+def _plan_body(
+    family: Any,
+    members: list[Member],
+    outputs: list[int],
+    types: tuple[TensorType, ...],
+    flags: tuple[bool, ...],
+    count: int,
+) -> None:
+    found = template_body(members, outputs, types, flags, count)
+    _core.add_batch_plan(family, None if found is None else found[0])
+    if "compile" in config.log:
+        from twofold.runtime.compile_log import log
+
+        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
+        log("compile", f"{len(members)} calls from {members[0][0].name} on, for many at once: {kernels}")
+
+
+def plan_body(
+    family: Any,
+    members: list[Member],
+    outputs: list[int],
+    types: tuple[TensorType, ...],
+    flags: tuple[bool, ...],
+    count: int,
+) -> bool:
+    """As ``plan_batch``, for a few calls on each other's results, see ``twofold.runtime.templates.template_body``."""
+    work = partial(_plan_body, family, members, outputs, types, flags, count)
+    return _plan_for(family, work, members[0][0].name)
 
 
 def wait_for_compiler() -> None:

@@ -376,17 +376,43 @@ def template_batch(
 
     None if it has no such program.
     """
-    graph = stable_graph(op, attrs, types)
+    return _batched(lambda: stable_graph(op, attrs, types), types, flags, count)
 
+
+Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
+"""A call in a body: what it computes, and its operands: an earlier member, or ``~k`` for input ``k`` of the body."""
+
+
+def template_body(
+    members: Sequence[Member],
+    outputs: list[int],
+    types: Sequence[TensorType],
+    flags: Sequence[bool],
+    count: int,
+) -> tuple[Any, CompiledProgram] | None:
+    """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
+
+    def graph() -> Graph:
+        calls = [(refs, stable_graph(op, attrs, own).inline) for op, attrs, own, refs in members]
+        return inlined(types, calls, outputs)
+
+    return _batched(graph, types, flags, count)
+
+
+def _batched(
+    graph: Callable[[], Graph], types: Sequence[TensorType], flags: Sequence[bool], count: int
+) -> tuple[Any, CompiledProgram] | None:
     def make(facts: Facts) -> Any:
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs
         own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
         inputs = [input_node(k, type) for k, type in enumerate(own)]
-        ((output, batched),) = batch_graph(graph, inputs, flags)
-        if not batched:  # it reads no operand that has the axis, only its type
-            output = broadcast(output, (size, *output.shape))
-        return planned(recording, Graph(own, [output]), 0)
+        outputs = [
+            # what reads no operand that has the axis is the same for all
+            output if batched else broadcast(output, (size, *output.shape))
+            for output, batched in batch_graph(graph(), inputs, flags)
+        ]
+        return planned(recording, Graph(own, outputs), 0)
 
     found: tuple[Any, CompiledProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
     return found

@@ -461,15 +461,16 @@ class stack:
     autograd_name = "StackBackward0"
     autocast = "widest"
 
+    @staticmethod
     def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
         given = list(tensors)
         if not given:
             raise ArgumentError("no tensors to stack", "Give at least one.")
         place = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
+        _check_equal_shapes([tuple(tensor.shape) for tensor in given])
         width = concatenate._direct
         if len(given) <= width:
             return apply("stack", *given, attrs=(place,))
-        _check_equal_shapes([tuple(tensor.shape) for tensor in given])
         given = _of_one_dtype(given)
         groups = [given[k : k + width] for k in range(0, len(given), width)]
         return ops.concatenate([apply("stack", *group, attrs=(place,)) for group in groups], place)

@@ -1,0 +1,245 @@
+#include <Python.h>
+
+#include "body.h"
+
+#include <algorithm>
+
+#include "cache.h"
+#include "owned.h"
+
+namespace twofold {
+namespace {
+
+constexpr int64_t kWorthPlanning = 2048;  // calls of a body: about what planning its program costs
+constexpr size_t kMostMembers = 96;
+constexpr size_t kMostInputs = 48;
+constexpr size_t kFewestCalls = 2;           // of operations, in a body
+constexpr int64_t kLargestRow = 64 << 10;    // bytes of a value of one call
+constexpr int64_t kLargeOperand = 16 << 10;  // bytes from which two uses make a value one that calls share
+constexpr uint32_t kManyUses = 16;           // the same for any value
+
+Cache<Body>& bodies() {
+  static auto& cache = *[] {
+    auto* made = new Cache<Body>("bodies", 1);
+    add_holder([] { return bodies().drop_oldest(); });
+    return made;
+  }();
+  return cache;
+}
+
+// What Python makes of one member.
+PyObject* described(const Body::Member& member) {
+  const Signature* s = member.signature.get();
+  Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
+  Owned operands(PyList_New(static_cast<Py_ssize_t>(member.operands.size())));
+  if (!types || !operands) return nullptr;
+  for (size_t k = 0; k < member.operands.size(); ++k) {
+    PyObject* number = PyLong_FromLong(member.operands[k]);
+    if (!number) return nullptr;
+    PyList_SET_ITEM(operands.object, static_cast<Py_ssize_t>(k), number);
+  }
+  return PyTuple_Pack(4, s->operation->python, s->attributes->tuple, types.object, operands.object);
+}
+
+// Asks Python for a plan; false with a Python error set.
+bool ask(const Body& body, int64_t count) {
+  const auto inputs = static_cast<Py_ssize_t>(body.inputs.size());
+  const Owned capsule(batch_capsule(body.family));
+  const Owned members(PyList_New(0)), outputs(PyList_New(0)), flags(PyTuple_New(inputs));
+  const Owned types(types_tuple(body.inputs.data(), body.inputs.size()));
+  if (!capsule || !members || !outputs || !flags || !types) return false;
+  for (const Body::Member& member : body.members) {
+    const Owned one(described(member));
+    if (!one || PyList_Append(members.object, one.object) < 0) return false;
+  }
+  for (uint32_t output : body.outputs) {
+    const Owned one(PyLong_FromUnsignedLong(output));
+    if (!one || PyList_Append(outputs.object, one.object) < 0) return false;
+  }
+  for (Py_ssize_t k = 0; k < inputs; ++k) PyTuple_SET_ITEM(flags.object, k, Py_NewRef(body.mask() >> k & 1 ? Py_True : Py_False));
+  const Owned result(PyObject_CallFunction(hooks.plan_body, "OOOOOL", capsule.object, members.object, outputs.object, types.object,
+                                           flags.object, static_cast<long long>(count)));
+  if (result.object != Py_True) body.family->ask_again();
+  return static_cast<bool>(result);
+}
+
+class BodyFinder {
+ public:
+  BodyFinder(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance)
+      : canonical_(canonical), trace_(canonical.trace), refs_(refs), provenance_(provenance) {}
+
+  bool find(std::vector<BodyCall>& found) {
+    count_uses();
+    divide();
+    mark_outputs();
+    std::vector<std::pair<Body*, int64_t>> counts;
+    for (size_t k = 0; k + 1 < first_.size(); ++k) {
+      BodyCall call{nullptr, first_[k], {}};
+      if (!is_body_[k] || !make(first_[k], first_[k + 1], call)) continue;
+      auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& pair) { return pair.first == call.body.get(); });
+      if (known == counts.end()) counts.emplace_back(call.body.get(), 1);
+      else ++known->second;
+      found.push_back(std::move(call));
+    }
+    for (auto [body, count] : counts) {
+      if (!body->family->is_ready() && body->family->wants_plan(count, kWorthPlanning) && !ask(*body, std::max<int64_t>(2, count))) return false;
+    }
+    std::erase_if(found, [](const BodyCall& call) { return !call.body->family->is_ready(); });
+    return true;
+  }
+
+ private:
+  void count_uses() {
+    of_entry_.assign(trace_.entries.size(), 0);
+    of_leaf_.assign(trace_.leaves.size(), 0);
+    for (Ref ref : refs_) ++(ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)]);
+  }
+
+  bool is_shared(Ref ref) const {
+    const uint32_t uses = ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)];
+    return uses >= kManyUses || (uses >= 2 && trace_.type_of_ref(ref)->nbytes >= kLargeOperand);
+  }
+
+  // Whether an entry may be a member: a small computation, or a part that a number moves in the same way for many calls.
+  bool fits(uint32_t i) const {
+    const Entry& entry = trace_.entries[i];
+    const Signature* s = entry.signature;
+    if (s->output->nbytes > kLargestRow || entry.count == 0 || entry.count > 8 || (s->program && s->program->has_host)) return false;
+    const Ref* refs = refs_.data() + entry.first_ref;
+    if (s->movement) return s->movement->number < 0 || is_shared(refs[s->movement->number]);
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (trace_.type_of_ref(refs[k])->nbytes > kLargestRow && !is_shared(refs[k])) return false;
+    }
+    return true;
+  }
+
+  // Cuts the trace where another activation of a function goes on, or another pass of a loop begins.
+  void divide() {
+    static Operation* const accumulate = operation_of(hooks.accumulate);
+    const auto n = static_cast<uint32_t>(trace_.entries.size());
+    CodePlace last{};
+    bool backward = false;
+    for (uint32_t i = 0; i < n; ++i) {
+      const Provenance here = provenance_[i];
+      const CodePlace site = code_place(here.origin());
+      const bool differentiates = here.forward != 0, may = fits(i);
+      bool goes_on = i > 0 && may && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
+      // What arrives at a value from several sides is added where it arrives.
+      const bool added = goes_on && differentiates && trace_.entries[i].signature->operation == accumulate;
+      if (goes_on && !added) {
+        goes_on = site.code == last.code && site.caller == last.caller && (differentiates ? site.offset <= last.offset : site.offset >= last.offset);
+      }
+      if (!goes_on) {
+        first_.push_back(i);
+        is_body_.push_back(may);
+      }
+      if (!added) last = site;
+      backward = differentiates;
+      piece_.push_back(static_cast<uint32_t>(first_.size() - 1));
+    }
+    first_.push_back(n);
+  }
+
+  void mark_outputs() {
+    outside_.assign(trace_.entries.size(), 0);
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      const Entry& entry = trace_.entries[i];
+      for (uint32_t k = 0; k < entry.count; ++k) {
+        const Ref ref = refs_[entry.first_ref + k];
+        if (ref >= 0 && piece_[static_cast<size_t>(ref)] != piece_[i]) outside_[static_cast<size_t>(ref)] = 1;
+      }
+    }
+    for (Ref ref : canonical_.outputs) {
+      if (ref >= 0) outside_[static_cast<size_t>(ref)] = 1;
+    }
+  }
+
+  // The call of a body that entries are; false where they are none.
+  bool make(uint32_t first, uint32_t end, BodyCall& call) {
+    size_t computing = 0;
+    for (uint32_t i = first; i < end; ++i) computing += trace_.entries[i].signature->movement == nullptr;
+    if (computing < kFewestCalls) return false;
+    Digest digest;
+    codes_.clear();
+    uint64_t mask = 0;
+    for (uint32_t i = first; i < end; ++i) {
+      const Entry& entry = trace_.entries[i];
+      digest.add(reinterpret_cast<uintptr_t>(entry.signature.get()));
+      for (uint32_t k = 0; k < entry.count; ++k) {
+        const Ref ref = refs_[entry.first_ref + k];
+        Ref code = ref - static_cast<Ref>(first);
+        if (ref < static_cast<Ref>(first)) {
+          const auto known = std::find(call.operands.begin(), call.operands.end(), ref);
+          const auto number = static_cast<size_t>(known - call.operands.begin());
+          if (known == call.operands.end()) {
+            if (number == kMostInputs) return false;
+            if (!is_shared(ref)) mask |= Entry::mask_bit(number);
+            call.operands.push_back(ref);
+          }
+          code = ~static_cast<Ref>(number);
+        }
+        codes_.push_back(code);
+        digest.add(static_cast<uint32_t>(code) | uint64_t{outside_[i]} << 32);
+      }
+    }
+    if (mask == 0) return false;
+    digest.add(mask);
+    std::string key = digest.bytes();
+    call.body = bodies().find(key);
+    if (!call.body) {
+      call.body = describe(first, end, call, mask);
+      bodies().insert(std::move(key), call.body);
+      bodies().bound();
+    }
+    return !call.body->outputs.empty();
+  }
+
+  BodyRef describe(uint32_t first, uint32_t end, const BodyCall& call, uint64_t mask) const {
+    auto body = std::make_shared<Body>(mask);
+    const Ref* code = codes_.data();
+    for (uint32_t i = first; i < end; ++i) {
+      const Entry& entry = trace_.entries[i];
+      body->members.push_back({entry.signature, std::vector<Ref>(code, code + entry.count)});
+      code += entry.count;
+      if (!outside_[i]) continue;
+      body->outputs.push_back(i - first);
+      body->at.push_back(body->nbytes);
+      body->nbytes += entry.signature->output->nbytes;
+    }
+    for (Ref ref : call.operands) body->inputs.push_back(trace_.type_of_ref(ref));
+    return body;
+  }
+
+  const CanonicalTrace& canonical_;
+  const Trace& trace_;
+  const std::vector<Ref>& refs_;
+  RunProvenance provenance_;
+  std::vector<uint32_t> of_entry_, of_leaf_;  // uses
+  std::vector<uint32_t> first_;               // by piece: its first entry, and the end
+  std::vector<uint8_t> is_body_;              // by piece: whether its entries fit
+  std::vector<uint32_t> piece_;               // by entry
+  std::vector<uint8_t> outside_;              // by entry: whether another piece reads it, or it is asked for
+  std::vector<Ref> codes_;
+};
+
+}  // namespace
+
+size_t Body::memory() const {
+  size_t total = sizeof *this + memory_of(members) + memory_of(inputs) + memory_of(outputs) + memory_of(at) + family->memory();
+  for (const Member& member : members) total += memory_of(member.operands);
+  return total;
+}
+
+bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance, std::vector<BodyCall>& found) {
+  return BodyFinder(canonical, refs, provenance).find(found);
+}
+
+bool body_program(const Body& body, int64_t count, ProgramRef* out) {
+  *out = body.family->program_for(count);
+  if (*out || !body.family->wants_plan(count, kWorthPlanning)) return true;
+  if (!ask(body, count)) return false;
+  *out = body.family->program_for(count);
+  return true;
+}
+
+}  // namespace twofold
