@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "bad_value.h"
 #include "batch_run.h"
 #include "cache.h"
 #include "declared.h"
@@ -62,36 +63,6 @@ void locate_host_error(const FailedCall& call) {
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(traceback);
-}
-
-// The values that an entry is called on, as tensors that stand where they were made, and as Python numbers; a new reference,
-// or null without an error where there is no memory for them.
-PyObject* operands_of(const Trace& trace, const Entry& entry, void* const* pointers, RunProvenance provenance) try {
-  Owned tuple(PyTuple_New(static_cast<Py_ssize_t>(entry.count)));
-  for (uint32_t k = 0; tuple && k < entry.count; ++k) {
-    const Ref ref = trace.inputs(entry)[k];
-    Type* type = trace.type_of_ref(ref);
-    PyObject* item;
-    if (type->weak && ref < 0 && type->nbytes == static_cast<int64_t>(sizeof(uint64_t))) {
-      uint64_t bits;
-      std::memcpy(&bits, pointers[k], sizeof bits);
-      item = scalar_object(type, bits);
-    } else {
-      ValueRef value(new_value(type));
-      value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
-      std::memcpy(value->buffer->data, pointers[k], static_cast<size_t>(type->nbytes));
-      value->location = ref >= 0 ? provenance[static_cast<size_t>(ref)].origin() : provenance.leaf_location(provenance.leaves, static_cast<size_t>(~ref));
-      item = wrap(std::move(value));
-    }
-    if (!item) break;
-    PyTuple_SET_ITEM(tuple.object, static_cast<Py_ssize_t>(k), item);
-  }
-  if (!PyErr_Occurred()) return Py_XNewRef(tuple.object);
-  PyErr_Clear();
-  return nullptr;
-} catch (const std::bad_alloc&) {
-  PyErr_Clear();
-  return nullptr;
 }
 
 // A compile that the code generator refuses fails again and again; anything else comes from a signal's handler.
@@ -230,6 +201,34 @@ bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
 
 bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
                      Interrupts& interrupts) {
+  const Anomaly anomaly = settings.anomaly;
+  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, outputs, provenance, interrupts);
+  // What was read is read again where a result is bad, so it is not written over.
+  return run_tiers(inputs, nullptr, outputs, provenance, interrupts) && check_finite(inputs, outputs, provenance, anomaly, interrupts);
+}
+
+bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly,
+                              Interrupts& interrupts) try {
+  const bool backward_only = anomaly == Anomaly::kBackward;
+  if (given_infinite_.empty()) given_infinite_.assign(outputs.size(), false);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const Ref output = canonical.outputs[k];
+    if (output < 0 || !outputs[k] || (backward_only && !provenance[static_cast<size_t>(output)].forward)) continue;
+    const Finite found = finite_in(canonical.trace.type_of_ref(output), outputs[k]->data);
+    if (found == Finite::kAll || (found == Finite::kInfinite && (backward_only || given_infinite_[k]))) continue;
+    BadValueSearch search(canonical, inputs, provenance, backward_only);
+    const Ref origin = search.origin_of(output, interrupts);
+    if (origin >= 0 && search.raise(origin)) return false;
+    given_infinite_[k] = found == Finite::kInfinite;
+  }
+  return true;
+} catch (...) {
+  set_error_of_exception();
+  return false;
+}
+
+bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                           Interrupts& interrupts) {
   try {
     used = next_use();
     const profile::Run profiled(*this, provenance);

@@ -20,10 +20,14 @@ enum class Tier : uint8_t { kAuto, kFirstSight, kFused };
 // kAtOnce runs every trace in batches that can be, and plans each launch at first sight, for tests.
 enum class Batching : uint8_t { kOff, kAuto, kAtOnce };
 
+// Whether results are looked over for what is not finite: all, or what backward passes make, for NaN alone.
+enum class Anomaly : uint8_t { kOff, kAll, kBackward };
+
 struct Settings {
   Tier tier = Tier::kAuto;
   int64_t node_budget = 250000;
   Batching batching = Batching::kAuto;
+  Anomaly anomaly = Anomaly::kOff;
 };
 extern Settings settings;
 
@@ -51,6 +55,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool add_plan(PyObject* encoded);
 
  private:
+  bool run_tiers(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  // False with a Python error set where a result is not finite and the call that made it so is found.
+  bool check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly, Interrupts& interrupts);
   // `alone` is set where operations had to run one by one after all.
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
@@ -73,6 +80,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool stands_alone_ = false;  // its calls hardly stand together
   bool comes_back_ = false;    // it has run apart before
   bool met_ = false;  // its family has been looked for
+  std::vector<bool> given_infinite_;  // by output: held infinity that was given, as masks do; NaN alone counts from then on
   std::vector<uint32_t> uses_;   // by entry, outputs counted
 };
 

@@ -161,11 +161,10 @@ bool Walker::cotangent_of(const Visit& visit, uint32_t k) {
   if (!read_all(visit, *gradient, refs, &mask)) return false;
   const bool factored = gradient->form.kind == Form::kProduct || gradient->form.kind == Form::kTable;
   if (factored && !keep_factors(visit, *gradient, k, refs)) return false;
-  if (factored && !hooks.anomaly) return true;
+  if (factored) return true;
   Ref made;
   record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
-  if (hooks.anomaly && !examine(visit.scope, visit.index, visit.entry, k, &made)) return false;
-  return factored || give(visit.scope, visit.inputs[k], made);
+  return give(visit.scope, visit.inputs[k], made);
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
@@ -399,7 +398,7 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
 
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
   if (!recorder.wait_until_free()) return false;
-  if ((recorder.has_hooks() || hooks.anomaly) && !recorder.flush()) return false;
+  if (recorder.has_hooks() && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);
   return Walker(recorder, request).run(found);
 }

@@ -199,29 +199,6 @@ bool Walker::unpack(Visit& visit) {
   return recorder_.stamp() == stamp || refer_again(visit.scope, held);
 }
 
-// Computes a gradient at once, to find the first that holds NaN.
-bool Walker::examine(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref* made) {
-  uint64_t stamp = recorder_.stamp();
-  auto held = hold(scope);
-  ValueRef value = value_of(*made);
-  PyObject* tensor = wrap(value);
-  PyObject* frames = location_frames(origin_of(scope, static_cast<Ref>(index)).location);
-  PyObject* result = nullptr;
-  if (tensor && frames) {
-    GradientScope scoped(false);
-    result = PyObject_CallFunction(hooks.anomaly, "OsiOs", tensor, entry.signature->operation->name.c_str(), static_cast<int>(k), frames,
-                                   location_text(request_.location).c_str());
-  }
-  Py_XDECREF(tensor);
-  Py_XDECREF(frames);
-  if (!result) return false;
-  Py_DECREF(result);
-  if (recorder_.stamp() == stamp) return true;
-  if (!refer_again(scope, held)) return false;
-  *made = value->pending ? value->index : recorder_.leaf_reference(value.get());
-  return !PyErr_Occurred();
-}
-
 // The hooks see a tensor and may do with it what programs do; asking for its value runs the trace that the
 // cotangents stand in. What they return takes the cotangent's place.
 bool Walker::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {

@@ -79,7 +79,7 @@ const HookSlot kHooks[] = {
     {"plan_batch", &hooks.plan_batch},
     {"plan_body", &hooks.plan_body},
     {"log_batches", &hooks.log_batches},
-    {"anomaly", &hooks.anomaly},
+    {"bad_value", &hooks.bad_value},
 };
 
 nb::object run_size_program(nb::handle encoded, const std::vector<int64_t>& values) {
@@ -480,6 +480,14 @@ void bind_functions(nb::module_& m) {
   m.def("ask_again_for_batch", [](nb::handle capsule) {
     if (BatchFamily* family = batch_in(capsule.ptr())) family->ask_again();
     else throw nb::python_error();
+  });
+  m.def("set_anomaly", [](const std::string& name) {
+    static const char* const names[] = {"off", "all", "backward"};
+    const auto before = static_cast<size_t>(settings.anomaly);
+    const auto found = std::find(std::begin(names), std::end(names), name);
+    if (found == std::end(names)) throw nb::value_error("results are looked over: off, all or backward");
+    settings.anomaly = static_cast<Anomaly>(found - std::begin(names));
+    return std::string(names[before]);
   });
   m.def("set_batching", [](const std::string& name) {
     static const char* const names[] = {"off", "auto", "at_once"};

@@ -145,8 +145,8 @@ struct Hooks {
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
   PyObject* worth_delaying = nullptr;   // (op instance) -> whether its inputs are kept rather than its result
-  PyObject* anomaly = nullptr;          // (gradient, operation, number of the input, frames of its call, where backward was called): raises
-                                        // where it is NaN; null: no search
+  PyObject* bad_value = nullptr;        // (op, attrs, operands, result, (location, backward), where, op differentiated or None) -> exception, or
+                                        // None where the call was to give infinity
   PyObject* checks_values = nullptr;    // (op instance) -> whether it is computed even if nobody reads it, as it may fail
   PyObject* movement_of = nullptr;      // (op instance) -> (operands, whether they are joined, offset, number or -1, step) or None, see Movement
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None

@@ -332,6 +332,9 @@ bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
   return done && (!recorder.runs_at_once() || recorder.flush());
 }
 
+// Where backward passes are looked over for NaN, they run at once; false with a Python error set.
+bool look_over(Recorder& recorder) { return settings.anomaly != Anomaly::kBackward || recorder.flush(); }
+
 // backward(gradient, retain_graph, create_graph)
 PyObject* backward(PyObject* self, PyObject* arguments) {
   PyObject* seed;
@@ -346,7 +349,7 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, {}};
   std::vector<FoundGradient> found;
   ValueRef kept = share(root);
-  if (!differentiate(recorder, request, &found) || !gather_all(found, create != 0, false)) return nullptr;
+  if (!differentiate(recorder, request, &found) || !gather_all(found, create != 0, false) || !look_over(recorder)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -422,7 +425,7 @@ PyObject* backward_of(PyObject*, PyObject* arguments) {
   for (auto& item : found) {
     if (slots.empty() || std::find(slots.begin(), slots.end(), item.slot) != slots.end()) wanted.push_back(std::move(item));
   }
-  if (!gather_all(wanted, create != 0, !slots.empty())) return nullptr;
+  if (!gather_all(wanted, create != 0, !slots.empty()) || !look_over(Recorder::current())) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -441,7 +444,7 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   std::vector<GradientSlot*> slots;
   if (!add_targets(targets, request, held, slots)) return nullptr;
   std::vector<FoundGradient> found;
-  if (!differentiate(recorder, request, &found)) return nullptr;
+  if (!differentiate(recorder, request, &found) || !look_over(recorder)) return nullptr;
   PyObject* result = PyList_New(static_cast<Py_ssize_t>(slots.size()));
   for (size_t i = 0; result && i < slots.size(); ++i) {
     PyObject* gradient = nullptr;

@@ -95,7 +95,6 @@ class Walker {
   bool translate(Scope& scope, Ref ref, Ref* out);
   bool read(Scope& scope, Ref ref, Ref* out);
   bool unpack(Visit& visit);
-  bool examine(Scope& scope, size_t index, const Entry& entry, uint32_t k, Ref* made);
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
   bool find_place(Scope& scope, Ref target, Place* place);

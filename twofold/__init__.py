@@ -108,6 +108,7 @@ if TYPE_CHECKING:
         set_autocast_dtype,
         set_autocast_enabled,
     )
+    from twofold.debug.anomaly import detect_anomaly
     from twofold.debug.draw import draw
     from twofold.debug.explain import explain
     from twofold.debug.profile import profile

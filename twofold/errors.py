@@ -43,6 +43,10 @@ class ArgumentError(TwofoldError, ValueError, RuntimeError):
     """An argument has a value that the operation cannot take."""
 
 
+class AnomalyError(TwofoldError, RuntimeError, FloatingPointError):
+    """A value is NaN or infinite, and none was among those that it was computed of; see ``detect_anomaly``."""
+
+
 class GradientError(TwofoldError, RuntimeError):
     """A gradient was asked for that does not exist."""
 

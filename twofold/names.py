@@ -11,6 +11,7 @@ NAMES: dict[str, dict[str, str]] = {
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
             "set_autocast_enabled"
         ),
+        "twofold.debug.anomaly": "detect_anomaly",
         "twofold.debug.draw": "draw",
         "twofold.debug.explain": "explain",
         "twofold.debug.profile": "profile",
@@ -141,8 +142,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.special": (
             "acosh asinh atanh lgamma digamma igamma igammac zeta conj angle polygamma real imag complex "
             "bitcast saturate_cast scalar_mul lbeta cumulative_logsumexp shape_n identity_n "
-            "verify_tensor_all_finite check_numerics broadcast_static_shape broadcast_dynamic_shape "
-            "make_template"
+            "verify_tensor_all_finite check_numerics add_check_numerics_ops broadcast_static_shape "
+            "broadcast_dynamic_shape make_template"
         ),
         "twofold.static.string_functions": (
             "as_string decode_raw read_file string_join string_to_number substr"

@@ -1,4 +1,4 @@
-"""The search for the first gradient that holds NaN."""
+"""PyTorch's names for the search for the first gradient that holds NaN, see ``twofold.detect_anomaly``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import warnings
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.gradients import no_grad
-
-Tensor = _core.Tensor
 
 
 class _Mode:
@@ -18,24 +15,7 @@ class _Mode:
 
 def _set(enabled: bool, check_nan: bool) -> None:
     _Mode.enabled, _Mode.check_nan = enabled, check_nan
-    _core.set_hook("anomaly", _examine if enabled and check_nan else None)
-
-
-Frame = tuple[str, int, Any, str]
-
-
-def _examine(gradient: Tensor, operation: str, number: int, frames: list[Frame], where: str) -> None:
-    if not gradient.dtype.is_differentiable:
-        return
-    with no_grad():
-        found = bool((gradient != gradient).any())
-    if found:
-        name = "".join(part.capitalize() for part in operation.replace(".", "_").split("_"))
-        calls = [f"{file}:{line}, in {function}" for file, line, _, function in frames]
-        raise RuntimeError(
-            f"Function '{name}Backward' returned nan values in its {number}th output, in the backward pass at {where}. "
-            f"The forward call that it belongs to is at {', called at '.join(calls) or 'an unknown line'}."
-        )
+    _core.set_anomaly("backward" if enabled and check_nan else "off")
 
 
 def is_anomaly_enabled() -> bool:
@@ -52,8 +32,8 @@ class set_detect_anomaly:
     """Set whether backward passes search for NaN; as a ``with`` block it is set back at the end.
 
     Args:
-        mode: Whether every gradient is computed at once and raises RuntimeError, with the line of the forward
-            call, where it holds NaN. Backward passes are then slow.
+        mode: Whether a backward pass runs at once and raises RuntimeError, with the line of the forward call, where
+            what it makes holds NaN.
         check_nan: False makes the mode search for nothing.
 
     >>> import twofold as torch

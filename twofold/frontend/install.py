@@ -163,6 +163,7 @@ _HOOKS: dict[str, Any] = {
 
 
 _LATE_HOOKS = {
+    "bad_value": "twofold.runtime.anomaly",
     "checks_values": "twofold.runtime.instances",
     "compile_signature": "twofold.runtime.instances",
     "display": "twofold.frontend.display",

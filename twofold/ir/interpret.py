@@ -5,7 +5,8 @@ Arrays are in storage form: bfloat16 travels as uint16 with the upper half of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -50,6 +51,20 @@ def narrow(values: Array, dtype: DType) -> Array:
         return numpy.where(numpy.isnan(wide), quiet, rounded).astype(numpy.uint16)
 
 
+Observer = Callable[[Node, "tuple[Array, ...]", Array], None]
+_observers: list[Observer] = []
+
+
+@contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """Inside, ``observer(node, operands, value)`` sees every node that is evaluated, those in loop bodies too."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.pop()
+
+
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     """The outputs of ``graph`` for input ``arrays``.
 
@@ -60,6 +75,8 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         stored = _value(node, operands, arrays)
         if node.op.kind != "program" and stored.shape != node.shape:
             raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
+        for observer in _observers:
+            observer(node, operands, stored)
         return stored
 
     with numpy.errstate(all="ignore"):

@@ -21,6 +21,7 @@ from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positio
 
 Tensor = _core.Tensor
 _MOST_LETTERS = 60  # of first values, and of the name of an operand
+_MOST_CALLERS = 5  # in a note; the traceback has all
 _FEW = 8  # values that are shown as they are
 
 
@@ -67,6 +68,15 @@ def end_inside(error: BaseException, value: Any) -> None:
         note(error, _shown(chain, (), ()))
 
 
+def end_at(error: BaseException, value: Any) -> BaseException:
+    """The same error, whose traceback ends at the line that declared ``value``."""
+    chain = positions(_core.location_of(value))
+    if chain:
+        error.__traceback__ = ending_at(chain, {})
+        note(error, _shown(chain, (), ()))
+    return error
+
+
 def note(error: BaseException, text: str) -> None:
     """Add text that is printed below the error, as ``add_note`` of Python 3.11."""
     error.__notes__ = [*getattr(error, "__notes__", ()), text]
@@ -75,7 +85,7 @@ def note(error: BaseException, text: str) -> None:
 def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Sequence[tuple[str, Any]]) -> str:
     first, *callers = chain
     line = f"at {first.where} in {first.code.co_name}"
-    line += "".join(f", called at {caller.where} in {caller.code.co_name}" for caller in callers)
+    line += "".join(f", called at {one.where} in {one.code.co_name}" for one in callers[:_MOST_CALLERS])
     if backward:
         line += f", in the backward pass at {backward[0].where}"
     parts = [line, textwrap.indent(excerpt(first), "    ")]

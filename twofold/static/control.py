@@ -14,6 +14,7 @@ from twofold.errors import InvalidArgumentError
 from twofold.ir.types import tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
+from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.array import identity, stack
 from twofold.static.at_once import call_python
@@ -240,9 +241,8 @@ def Assert(
             texts = " ".join(
                 [*words, *[_summary(array, 3 if summarize is None else summarize) for array in arrays]]
             )
-            raise InvalidArgumentError(
-                f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}", ""
-            )
+            what = f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}"
+            raise end_at(InvalidArgumentError(what, ""), made.outputs[0])
 
     made.observe = observe
     return made

@@ -11,14 +11,13 @@ from twofold import _core
 from twofold.dtypes import int64, string
 from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
-from twofold.runtime.failures import note
+from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
 from twofold.static.replay import Replay, Walk
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.values import Source
-from twofold.tracebacks import ending_at, positions
 
 Tensor = _core.Tensor
 
@@ -171,12 +170,10 @@ def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _wrong_result(operation: Operation, what: str, fix: str) -> GraphError:
+def _wrong_result(operation: Operation, what: str, fix: str) -> BaseException:
     """The error of a ``py_func`` whose declaration does not fit its function, at the line that declares it."""
     error = GraphError(f"{operation.name} ({operation.where}): {what}", fix)
-    chain = positions(_core.location_of(operation.outputs[0])) if operation.outputs else []
-    error.__traceback__ = ending_at(chain, {}) or error.__traceback__
-    return error
+    return end_at(error, operation.outputs[0]) if operation.outputs else error
 
 
 def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarray]:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dtypes import float64, int32
 from twofold.ops.base import ops
 from twofold.static import array, math
-from twofold.static.control import Assert, control_dependencies
+from twofold.static.control import Assert, control_dependencies, group
 from twofold.static.define import (
     Alone,
     Dtype,
@@ -21,6 +22,7 @@ from twofold.static.define import (
     operation,
     sizes,
 )
+from twofold.static.graph import get_default_graph
 from twofold.static.renamed import renamed
 from twofold.static.scopes import VariableScope, variable_scope
 from twofold.static.shapes import TensorShape
@@ -202,6 +204,41 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     [1. 2.]
     """
     return verify_tensor_all_finite(tensor, message, name or "CheckNumerics")
+
+
+def add_check_numerics_ops() -> Any:
+    """An operation that checks every floating tensor of the graph, in order; a run of it raises at the first bad one.
+
+    The error is an InvalidArgumentError whose traceback ends at the line that declared the tensor. Raises ValueError
+    where the graph has a loop or a choice, whose inside it does not see: use ``twofold.detect_anomaly`` there.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant([1.0, 0.0])
+    ...     y = tf.log(x)
+    ...     check = tf.add_check_numerics_ops()
+    ...     try:
+    ...         session.run(check)
+    ...     except tf.errors.InvalidArgumentError as error:
+    ...         print("Log" in str(error))
+    True
+    """
+    checks: list[Any] = []
+    for op in list(get_default_graph().get_operations()):
+        if op.branches or op.flow is not None:
+            raise ValueError(
+                f"add_check_numerics_ops: {op.name} ({op.where}) has a body. Use twofold.detect_anomaly()."
+            )
+        for tensor in op.outputs:
+            if tensor.dtype.kind not in "fc":
+                continue
+            before = _core.declare_at(tensor)
+            try:
+                with control_dependencies(checks[-1:]):
+                    checks.append(check_numerics(tensor, f"{tensor.name} of {op.type} is not finite"))
+            finally:
+                _core.declare_at(before)
+    return group(*checks)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:

@@ -1,0 +1,149 @@
+#include "bad_value.h"
+
+#include <Python.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "declared.h"
+#include "owned.h"
+
+namespace twofold {
+
+PyObject* operands_of(const Trace& trace, const Entry& entry, void* const* pointers, RunProvenance provenance) try {
+  Owned tuple(PyTuple_New(static_cast<Py_ssize_t>(entry.count)));
+  for (uint32_t k = 0; tuple && k < entry.count; ++k) {
+    const Ref ref = trace.inputs(entry)[k];
+    Type* type = trace.type_of_ref(ref);
+    PyObject* item;
+    if (type->weak && ref < 0 && type->nbytes == static_cast<int64_t>(sizeof(uint64_t))) {
+      uint64_t bits;
+      std::memcpy(&bits, pointers[k], sizeof bits);
+      item = scalar_object(type, bits);
+    } else {
+      ValueRef value(new_value(type));
+      value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
+      std::memcpy(value->buffer->data, pointers[k], static_cast<size_t>(type->nbytes));
+      value->location = ref >= 0 ? provenance[static_cast<size_t>(ref)].origin() : provenance.leaf_location(provenance.leaves, static_cast<size_t>(~ref));
+      item = wrap(std::move(value));
+    }
+    if (!item) break;
+    PyTuple_SET_ITEM(tuple.object, static_cast<Py_ssize_t>(k), item);
+  }
+  if (!PyErr_Occurred()) return Py_XNewRef(tuple.object);
+  PyErr_Clear();
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  PyErr_Clear();
+  return nullptr;
+}
+
+void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
+  const size_t count = static_cast<size_t>(output) + 1;
+  std::vector<char> needed(count, 0);
+  needed[static_cast<size_t>(output)] = 1;
+  for (size_t i = count; i-- > 0;) {
+    const Entry& entry = trace_.entries[i];
+    for (uint32_t k = 0; needed[i] && k < entry.count; ++k) {
+      const Ref ref = trace_.inputs(entry)[k];
+      if (ref >= 0) needed[static_cast<size_t>(ref)] = 1;
+    }
+  }
+  values_.resize(trace_.entries.size());
+  std::vector<void*> pointers;
+  for (size_t i = 0; i < count; ++i) {
+    if (!needed[i] || values_[i]) continue;
+    const Entry& entry = trace_.entries[i];
+    Program* program = program_of(entry.signature);
+    if (!program) throw PythonError{};
+    pointers.clear();
+    for (uint32_t k = 0; k < entry.count; ++k) pointers.push_back(data_of(trace_.inputs(entry)[k]));
+    BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
+    void* data = result->data;
+    program->run(pointers.data(), &data, interrupts);
+    values_[i] = std::move(result);
+  }
+}
+
+Finite BadValueSearch::state_of(Ref ref) {
+  const Type* type = trace_.type_of_ref(ref);
+  if (type->weak && ref < 0 && type->dtype == kFloat64) {  // a Python number
+    Type one = *type;
+    return finite_in(&one, inputs_[~ref]);
+  }
+  return finite_in(type, data_of(ref));
+}
+
+Ref BadValueSearch::go_back(Ref entry) {
+  for (;;) {
+    const size_t index = static_cast<size_t>(entry);
+    if (visited_[index]) return -1;
+    visited_[index] = 1;
+    const Entry& call = trace_.entries[index];
+    const Ref* in = trace_.inputs(call);
+    const Finite state = state_of(entry);
+    bool any = false;
+    Ref nan = 0;
+    for (uint32_t k = 0; k < call.count; ++k) {
+      const Finite found = state_of(in[k]);
+      any |= found != Finite::kAll;
+      if (found != Finite::kNan) continue;
+      if (!counts(in[k])) return entry;  // NaN came in here
+      if (!nan) nan = in[k] + 1;
+    }
+    if (nan) {
+      entry = nan - 1;
+      continue;
+    }
+    for (uint32_t k = 0; any && k < call.count; ++k) {
+      if (!counts(in[k]) || state_of(in[k]) == Finite::kAll) continue;
+      const Ref origin = go_back(in[k]);
+      if (origin >= 0) return origin;
+    }
+    if (state == Finite::kNan) return entry;
+    return any || call.count == 0 ? -1 : entry;
+  }
+}
+
+Ref BadValueSearch::origin_of(Ref output, Interrupts& interrupts) {
+  compute(output, interrupts);
+  visited_.assign(trace_.entries.size(), 0);
+  return go_back(output);
+}
+
+// The operation whose gradient the entry computes, if it stands in this trace.
+const char* BadValueSearch::differentiated(Ref entry) const {
+  const uint32_t line = provenance_[static_cast<size_t>(entry)].forward;
+  for (size_t i = 0; line && i < static_cast<size_t>(entry); ++i) {
+    const Provenance other = provenance_[i];
+    if (!other.forward && other.location == line) return trace_.entries[i].signature->operation->name.c_str();
+  }
+  return nullptr;
+}
+
+bool BadValueSearch::raise(Ref entry) {
+  const Entry& call = trace_.entries[static_cast<size_t>(entry)];
+  const Provenance provenance = provenance_[static_cast<size_t>(entry)];
+  std::vector<void*> pointers;
+  for (uint32_t k = 0; k < call.count; ++k) pointers.push_back(data_of(trace_.inputs(call)[k]));
+  const Owned operands(operands_of(trace_, call, pointers.data(), provenance_));
+  if (!operands) {
+    PyErr_NoMemory();
+    return true;
+  }
+  ValueRef value(new_value(call.signature->output));
+  value->buffer = values_[static_cast<size_t>(entry)];
+  value->location = provenance.origin();
+  const Owned result(wrap(std::move(value)));
+  const Owned error(result ? PyObject_CallFunction(hooks.bad_value, "OOOO(II)sz", call.signature->operation->python,
+                                                   call.signature->attributes->tuple, operands.object, result.object, provenance.origin(),
+                                                   provenance.forward ? provenance.location : 0, provenance_text(provenance).c_str(),
+                                                   differentiated(entry))
+                           : nullptr);
+  if (!error) return true;
+  if (error.object == Py_None) return false;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.object)), error.object);
+  return true;
+}
+
+}  // namespace twofold

@@ -1,0 +1,309 @@
+"""The first value that is not finite is named by its line, in networks with one thing wrong."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import twofold as torch
+import twofold.static as tf
+from twofold import _core, nn
+from twofold.errors import AnomalyError
+from twofold.nn import functional as F
+
+NAN, INF = float("nan"), float("inf")
+
+
+class Norm(nn.Module):
+    """A layer norm with a mistake that can be planted."""
+
+    def __init__(self, size: int, wrong: str) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        centred = x - x.mean(-1, keepdim=True)
+        variance = (centred * centred).mean(-1, keepdim=True)
+        if self.wrong == "no epsilon":
+            return (x * 0 - (x * 0).mean(-1, keepdim=True)) / (variance * 0).sqrt()  # bug: no epsilon
+        if self.wrong == "root of a negative":
+            return centred / (variance - 1e3).sqrt()  # bug: root of a negative
+        if self.wrong == "cubed scale":
+            return centred * (self.weight * 1e15) ** 3  # bug: cubed scale
+        return centred / (variance + 1e-5).sqrt() * self.weight
+
+
+class Attention(nn.Module):
+    def __init__(self, size: int, wrong: str) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(size, 3 * size)
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        q, k, v = self.qkv(x).chunk(3, -1)
+        scores = q @ k.transpose(-1, -2)
+        mask = torch.full((x.shape[1], x.shape[1]), -INF).triu(1)
+        if self.wrong == "masked row":
+            mask = torch.full((x.shape[1], x.shape[1]), -INF)
+            return torch.softmax(scores + mask, -1) @ v  # bug: masked row
+        if self.wrong == "own softmax":
+            powers = (scores * 0 + 200.0).exp()  # bug: own softmax
+            return powers / powers.sum(-1, keepdim=True) @ v
+        if self.wrong == "zero sum":
+            weights = torch.relu(scores * 0)
+            return weights / weights.sum(-1, keepdim=True) @ v  # bug: zero sum
+        if self.wrong == "log of weights":
+            weights = torch.softmax(scores + mask, -1)
+            entropy = (weights * weights.log()).sum()  # bug: log of weights
+            return weights @ v + entropy
+        return torch.softmax(scores + mask, -1) @ v
+
+
+class Block(nn.Module):
+    def __init__(self, size: int, wrong: str) -> None:
+        super().__init__()
+        self.norm, self.attention = Norm(size, wrong), Attention(size, wrong)
+        self.up, self.down = nn.Linear(size, 2 * size), nn.Linear(2 * size, size)
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.attention(self.norm(x))
+        hidden = self.up(x)
+        if self.wrong == "half overflow":
+            hidden = (hidden * 0 + 7e4).half().float()  # bug: half overflow
+        return x + self.down(F.gelu(hidden))
+
+
+class Transformer(nn.Module):
+    def __init__(self, wrong: str = "") -> None:
+        super().__init__()
+        self.table = nn.Embedding(7, 8)
+        self.blocks = nn.ModuleList([Block(8, ""), Block(8, wrong)])
+        self.out = nn.Linear(8, 7)
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        hidden = self.table(x)
+        if self.wrong == "bad table":
+            hidden = hidden / torch.zeros(8)  # bug: bad table
+        for block in self.blocks:
+            hidden = block(hidden)
+        logits = self.out(hidden)
+        if self.wrong == "log of softmax":
+            return -(torch.softmax(logits * 1e4, -1)).log().sum()  # bug: log of softmax
+        if self.wrong == "gradient of norm":
+            return logits.sum() + torch.sqrt((hidden * 0).square().sum())  # bug: gradient of norm
+        return F.cross_entropy(logits.reshape(-1, 7), x.reshape(-1))
+
+
+class Residual(nn.Module):
+    def __init__(self, planes: int, wrong: str = "") -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(planes, planes, 3, padding=1, bias=False), nn.BatchNorm2d(planes)
+        self.conv2, self.bn2 = nn.Conv2d(planes, planes, 3, padding=1, bias=False), nn.BatchNorm2d(planes)
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        y = torch.relu(self.bn1(self.conv1(x)))
+        if self.wrong == "scaled up":
+            y = y * 1e30 * 1e30  # bug: scaled up
+        y = self.bn2(self.conv2(y))
+        if self.wrong == "power":
+            y = (y - 100.0).pow(0.5)  # bug: power
+        if self.wrong == "difference":
+            y = y + (x.abs() + 1).log() * INF - INF  # bug: difference
+        if self.wrong == "in backward":
+            y = y + torch.sqrt(torch.relu(y) * 0)  # bug: in backward
+        return torch.relu(x + y)
+
+
+class ResNet(nn.Module):
+    """ResNet-18's stages with few planes."""
+
+    def __init__(self, wrong: str = "") -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3, padding=1)
+        self.blocks = nn.Sequential(*[Residual(4, wrong if k == 5 else "") for k in range(8)])
+        self.head = nn.Linear(4, 3)
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        if self.wrong == "normalised input":
+            x = (x - x.mean()) / (x * 0).std()  # bug: normalised input
+        y = self.blocks(self.stem(x)).mean((2, 3))
+        if self.wrong == "cosine":
+            y = y * 0
+            y = y / y.norm(dim=1, keepdim=True)  # bug: cosine
+        logits = self.head(y)
+        if self.wrong == "label":
+            return (-torch.log_softmax(logits, -1) * torch.log(logits * 0)).sum()  # bug: label
+        return F.cross_entropy(logits, torch.tensor([0, 2]))
+
+
+class Cell(nn.Module):
+    def __init__(self, wrong: str) -> None:
+        super().__init__()
+        self.gates = nn.Linear(8, 16)
+        self.wrong = wrong
+
+    def forward(self, x: Any, state: tuple[Any, Any], step: int) -> tuple[Any, Any]:
+        h, c = state
+        i, f, g, o = self.gates(torch.cat([x, h], -1)).chunk(4, -1)
+        if self.wrong == "gate" and step == 3:
+            f = 1 / (f * 0)  # bug: gate
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        if self.wrong == "exponential gate":
+            c = c * torch.exp(i * 0 + 60.0)  # bug: exponential gate
+        if self.wrong == "inverse" and step == 2:
+            c = torch.acos(c + 5.0)  # bug: inverse
+        return o.sigmoid() * c.tanh() if self.wrong != "exponential gate" else c, c
+
+
+class Lstm(nn.Module):
+    def __init__(self, wrong: str = "") -> None:
+        super().__init__()
+        self.cell, self.out = Cell(wrong), nn.Linear(4, 1)
+        self.wrong = wrong
+
+    def forward(self, x: Any) -> Any:
+        h = c = torch.zeros(2, 4)
+        for step in range(6):
+            h, c = self.cell(x[:, step], (h, c), step)
+        y = self.out(h)
+        if self.wrong == "perplexity":
+            return torch.exp(y.square().sum() * 0 + 1e3)  # bug: perplexity
+        if self.wrong == "rate":
+            return y.sum() + (h * 0).pow(0.5).sum()  # bug: rate
+        return y.square().mean()
+
+
+PIXELS, WORDS, SERIES = (2, 3, 6, 6), (2, 5), (2, 6, 4)
+CASES = [
+    *[(Transformer, WORDS, wrong) for wrong in (
+        "no epsilon", "root of a negative", "cubed scale", "masked row", "own softmax", "zero sum", "log of weights",
+        "half overflow", "bad table", "log of softmax", "gradient of norm",
+    )],
+    *[(ResNet, PIXELS, wrong) for wrong in (
+        "scaled up", "power", "difference", "in backward", "normalised input", "cosine", "label",
+    )],
+    *[(Lstm, SERIES, wrong) for wrong in ("gate", "exponential gate", "inverse", "perplexity", "rate")],
+]  # fmt: skip
+
+
+def data(size: tuple[int, ...]) -> Any:
+    return torch.randint(0, 7, size) if size == WORDS else torch.randn(*size)
+
+
+def planted_line(wrong: str) -> str:
+    source = inspect.getsource(inspect.getmodule(planted_line))  # type: ignore[arg-type]
+    (line,) = [line.strip() for line in source.splitlines() if line.endswith(f"# bug: {wrong}")]
+    return line
+
+
+def train(model: Any, x: Any) -> float:
+    for parameter in model.parameters():
+        parameter.grad = None
+    loss = model(x)
+    loss.backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter -= 0.01 * parameter.grad
+    return loss.item()
+
+
+@pytest.mark.parametrize("tier", ["first_sight", "auto"])
+@pytest.mark.parametrize(("build", "size", "wrong"), CASES, ids=[case[2] for case in CASES])
+def test_the_planted_line_is_named(
+    build: Callable[[str], Any], size: tuple[int, ...], wrong: str, tier: str
+) -> None:
+    torch.manual_seed(0)
+    model, x = build(wrong), data(size)
+    _core.set_tier(tier)
+    try:
+        with pytest.raises(AnomalyError) as caught, torch.detect_anomaly():
+            for _ in range(3):
+                train(model, x)
+    finally:
+        _core.set_tier("auto")
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == planted_line(wrong)
+
+
+@pytest.mark.parametrize("build", [Transformer, ResNet, Lstm])
+def test_nothing_is_named_where_nothing_is_wrong(build: Callable[[], Any]) -> None:
+    torch.manual_seed(0)
+    size = {Transformer: WORDS, ResNet: PIXELS, Lstm: SERIES}[build]  # type: ignore[index]
+    model, x = build(), data(size)
+    with torch.detect_anomaly():
+        losses = [train(model, x) for _ in range(4)]
+    torch.manual_seed(0)
+    model, x = build(), data(size)
+    assert losses == [train(model, x) for _ in range(4)]
+
+
+def test_why() -> None:
+    x = torch.tensor([1.0, 0.0])
+    for reason, call in {
+        "log(0)": lambda: x.log(),
+        "a division of 2 by zero": lambda: 2 / x,
+        "overflow of exp(100)": lambda: (x * 100).exp(),
+        "a difference of infinities: inf - inf": lambda: (x + INF) - (x + INF),
+        "a product of zero and infinity: 0 * inf": lambda: x * (x + INF),
+        "sqrt(-1) is not defined": lambda: (x - 1).sqrt(),
+    }.items():
+        with pytest.raises(AnomalyError) as caught, torch.detect_anomaly():
+            call().tolist()
+        assert reason in str(caught.value)
+
+
+def test_given_infinity_and_what_nobody_sees_are_no_anomaly() -> None:
+    x = torch.tensor([1.0, 0.0])
+    with torch.detect_anomaly():
+        seen = torch.where(x > 0, x.log(), x).tolist()  # the assertion would hold the logarithm
+        assert seen == [0.0, 0.0]
+        for _ in range(2):
+            assert (x.masked_fill(x > 0, -INF)).tolist() == [-INF, 0.0]
+            assert torch.softmax(x.masked_fill(x > 0, -INF), 0).tolist() == [0.0, 1.0]
+        assert F.pad(x, (1, 1), value=INF).tolist()[0] == INF
+
+
+def test_a_session_and_a_loop_body() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        start = tf.placeholder(tf.float32, [])
+
+        def body(i: Any, x: Any) -> Any:
+            taken = tf.log(x - 1.0)
+            return i + 1, taken
+
+        made = tf.while_loop(lambda i, x: i < 2, body, [tf.constant(0), start])
+        assert len(session.run(made, {start: 20.0})) == 2
+        with torch.detect_anomaly():
+            assert session.run(made, {start: 20.0})[0] == 2
+            with pytest.raises(AnomalyError, match=r"log\(-1\) is not defined") as caught:
+                session.run(made, {start: 2.0})
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "taken = tf.log(x - 1.0)"
+
+
+def test_nan_that_came_in_is_named_where_it_is_read() -> None:
+    with pytest.raises(AnomalyError, match="of NaN that came in") as caught, torch.detect_anomaly():
+        x = torch.tensor([1.0, NAN])
+        y = x * 2
+        (y + 1).tolist()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "y = x * 2"
+
+
+def test_checks_of_a_whole_graph_end_at_the_line_of_the_tensor() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.log(x)
+        z = y * 0.0
+        check = tf.add_check_numerics_ops()
+        session.run(check, {x: [1.0, 2.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run([check, z], {x: [1.0, 0.0]})
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "y = tf.log(x)"

@@ -1,0 +1,234 @@
+"""The words for the first value of a run that is not finite: which call made it, of what, and why.
+
+The core looks over the results of a run and finds the call (csrc/bad_value.cc). Here its primitive operations are
+evaluated on its operands, to tell which of them went wrong and on which numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import bfloat16
+from twofold.errors import AnomalyError, TwofoldError, at_operation
+from twofold.ir.interpret import evaluate, narrow, observing, widen
+from twofold.ir.node import Attributes, Node
+from twofold.ir.op import Op
+from twofold.runtime.closing import as_tensor, inner_line
+from twofold.runtime.derived import PULLBACK, stable_graph
+from twofold.runtime.failures import place
+from twofold.runtime.tracing import described, parameter_names, public_name
+from twofold.tracebacks import positions
+
+Tensor = _core.Tensor
+Array = Any
+_FIX = "Keep the operands in range, such as with clamp or a small number added, or use a stable formula."
+
+
+class Step(NamedTuple):
+    """A primitive operation that was evaluated."""
+
+    node: Node
+    operands: tuple[Array, ...]
+    value: Array
+
+
+def bad_value(
+    op: Op,
+    attrs: Attributes,
+    operands: Sequence[Any],
+    result: Tensor,
+    location: tuple[int, int],
+    where: str,
+    differentiated: str | None,
+) -> BaseException | None:
+    """The error for a call with a result that is not finite; None where it was given infinity among its attributes.
+
+    Args:
+        op: What was called, with its attributes ``attrs`` on ``operands``, at ``where``.
+        attrs: The attributes.
+        operands: Tensors and Python numbers.
+        result: The value, which is NaN or infinite somewhere.
+        location: Of the call and, of what a backward pass made, of the pass.
+        where: The same in words.
+        differentiated: The operation whose gradient this is, if it is known.
+    """
+    values = _values(result)
+    is_nan = bool(numpy.isnan(values).any())
+    if not is_nan and _holds_infinity(attrs):
+        return None
+    step = _first_bad_step(op, attrs, operands)
+    inside = 0
+    if step is not None:
+        node = step.node
+        inside = inner_line(location[0], (node.op, node.attrs, tuple(value.type for value in node.inputs)))
+    reason = _reason(step) if step is not None else ""
+    if location[1] and is_nan:
+        error = _of_a_gradient(op, attrs, location, differentiated, reason)
+    else:
+        name = step.node.op.name if inside and step is not None else public_name(op)
+        if op is PULLBACK:
+            name = f"backward pass of {attrs[0]}"
+        error = _of_a_call(name, op, values, operands, _core.location_text(inside) or where, reason)
+    return place(error, location, operands, parameter_names(op), inside)
+
+
+def _of_a_call(
+    name: str, op: Op, values: Array, operands: Sequence[Any], where: str, reason: str
+) -> TwofoldError:
+    bad = _bad_place(values)
+    at = f" at index {list(bad)}" if bad else ""
+    what = f"the first value that is not finite: {_number(values[bad])}{at}"
+    if reason:
+        what += f", {reason}"
+    tensors = [value for value in operands if isinstance(value, Tensor)]
+    words = described(parameter_names(op), [value.type_ for value in tensors], tensors)
+    return at_operation(AnomalyError(what, _FIX), name, words, where)
+
+
+def _of_a_gradient(
+    op: Op, attrs: Attributes, location: tuple[int, int], differentiated: str | None, reason: str
+) -> TwofoldError:
+    name, number = (attrs[0], attrs[3]) if op is PULLBACK else (differentiated or op.name, 0)
+    title = "".join(part.capitalize() for part in str(name).replace(".", "_").split("_"))
+    calls = [f"{one.file}:{one.line}, in {one.code.co_name}" for one in positions(location[0])]
+    what = f"Function '{title}Backward' returned nan values in its {number}th output"
+    if reason:
+        what += f" ({reason})"
+    what += f", in the backward pass at {_core.location_text(location[1])}"
+    called = ", called at ".join(calls) or "an unknown line"
+    error = AnomalyError(what, f"The forward call that it belongs to is at {called}.")
+    error.located = True
+    return error
+
+
+def _values(value: Any) -> Array:
+    return numpy.asarray(value.detach().numpy() if isinstance(value, Tensor) else value)
+
+
+def _stored(value: Any) -> Array:
+    if not isinstance(value, Tensor):
+        return numpy.asarray(value)
+    array = numpy.asarray(value.detach().numpy())
+    return narrow(array, value.dtype) if value.dtype is bfloat16 else array
+
+
+def _holds_infinity(attrs: Any) -> bool:
+    if isinstance(attrs, (tuple, list)):
+        return any(_holds_infinity(item) for item in attrs)
+    return isinstance(attrs, float) and math.isinf(attrs)
+
+
+def _is_bad(node: Node, value: Array) -> bool:
+    return node.dtype.kind in "fc" and not bool(numpy.isfinite(widen(value, node.dtype)).all())
+
+
+def _is_nan(node: Node, value: Array) -> bool:
+    return node.dtype.kind in "fc" and bool(numpy.isnan(widen(value, node.dtype)).any())
+
+
+def _first_bad_step(op: Op, attrs: Attributes, operands: Sequence[Any]) -> Step | None:
+    """The primitive operation of a call that makes what is not finite of what is."""
+    steps: list[Step] = []
+    types = [value.type_ if isinstance(value, Tensor) else None for value in operands]
+    if any(type is None for type in types):
+        types = [type or _type_of_number(value) for type, value in zip(types, operands)]
+    try:
+        graph = stable_graph(op, attrs, types)  # type: ignore[arg-type]
+        with observing(lambda *seen: steps.append(Step(*seen))):
+            evaluate(graph, [_stored(value) for value in operands])
+    except (TwofoldError, NotImplementedError):
+        return None
+    outputs = {id(node) for node in graph.outputs}
+    last = [step for step in steps if id(step.node) in outputs]
+    return _go_back(steps, last[-1]) if last else None
+
+
+def _type_of_number(value: Any) -> Any:
+    return as_tensor(value).type_
+
+
+def _go_back(steps: Sequence[Step], last: Step) -> Step:
+    """The step that the bad values of the last one go back to: NaN to what made it, infinity to what overflowed."""
+    made = {id(one.value): one for one in steps if one.node.op.kind != "source"}
+
+    def origin(step: Step, seen: set[int]) -> Step:
+        seen.add(id(step))
+        above = [
+            made[id(value)]
+            for node, value in zip(step.node.inputs, step.operands)
+            if _is_bad(node, value) and id(value) in made and id(made[id(value)]) not in seen
+        ]
+        for one in above:
+            if _is_nan(one.node, one.value):
+                return origin(one, seen)
+        for one in above:
+            found = origin(one, seen)
+            if _makes_bad(found):
+                return found
+        return step
+
+    step = origin(last, set())
+    if step.node.op.kind not in ("program", "part"):
+        return step
+    inner = [
+        one for one in steps if one.node.op.kind not in ("program", "part", "source") and _makes_bad(one)
+    ]
+    return inner[0] if inner else step
+
+
+def _makes_bad(step: Step) -> bool:
+    inputs = zip(step.node.inputs, step.operands)
+    return _is_bad(step.node, step.value) and not any(_is_bad(node, value) for node, value in inputs)
+
+
+def _bad_place(values: Array) -> tuple[int, ...]:
+    """The index of the first NaN, or else of the first infinity."""
+    nan = numpy.isnan(values)
+    return tuple(int(k) for k in numpy.argwhere(nan if nan.any() else ~numpy.isfinite(values))[0])
+
+
+def _number(value: Any) -> str:
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+def _reason(step: Step) -> str:
+    """Why an operation makes what is not finite, in numbers: those at the place of its first bad value."""
+    node = step.node
+    values = widen(step.value, node.dtype)
+    if numpy.isfinite(values).all():
+        return ""
+    index = _bad_place(values)
+    shown = [
+        float(numpy.real(widen(value, one.dtype)[index]))
+        for one, value in zip(node.inputs, step.operands)
+        if value.shape == values.shape and one.dtype.kind in "fciu"
+    ]
+    value = float(numpy.real(values[index]))
+    given = ", ".join(f"{number:g}" for number in shown)
+    return _said(node.op.name, shown, given, math.isnan(value))
+
+
+def _said(name: str, at: Sequence[float], given: str, is_nan: bool) -> str:
+    infinite = [number for number in at if math.isinf(number)]
+    if any(math.isnan(number) for number in at):
+        return "of NaN that came in"
+    if name == "divide" and len(at) == 2 and at[1] == 0:
+        return f"a division of {at[0]:g} by zero"
+    if name in ("reciprocal", "rsqrt") and at and at[0] == 0:
+        return f"{name} of zero"
+    if name == "multiply" and is_nan and len(at) == 2:
+        return f"a product of zero and infinity: {at[0]:g} * {at[1]:g}"
+    if name in ("add", "subtract") and is_nan and len(infinite) == 2:
+        return f"a difference of infinities: {at[0]:g} {'+' if name == 'add' else '-'} {at[1]:g}"
+    if is_nan and infinite:
+        return f"{name}({given}) of infinity"
+    if is_nan:
+        return f"{name}({given}) is not defined"
+    if name.startswith("log") or name in ("atanh", "digamma", "lgamma"):
+        return f"{name}({given})"
+    return f"overflow of {name}({given})" if given else f"overflow of {name}"
