@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from twofold.errors import ArgumentError
@@ -16,13 +15,6 @@ def refuse(what: str, **options: Any) -> None:
     for name, value in options.items():
         if value is not None and value is not False:
             raise ArgumentError(f"{what}: {name} is not offered, at {here()}", "Leave it out.")
-
-
-def check_names(what: str, options: Iterable[str], known: Iterable[str]) -> None:
-    """Raise TypeError for an option that a layer does not have."""
-    for name in options:
-        if name not in known:
-            raise TypeError(f"{what}() got an unexpected keyword argument {name!r}, at {here()}")
 
 
 def with_loss(made: Any, regularizer: Any) -> Any:

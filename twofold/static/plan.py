@@ -25,7 +25,7 @@ Tensor = _core.Tensor
 class Plan:
     """What a goal needs, made ready: ``fetch(feeds, arrays)`` runs it on feeds followed by the variables in ``reads``.
 
-    ``kept`` are results beside those of the goal. Running it on values of types not met before raises Demand for what
+    ``kept`` are results beside those of the goal. Running it on values of types not met before raises Needed for what
     must be computed first.
     """
 

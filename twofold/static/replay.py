@@ -42,8 +42,8 @@ def _all_inside(operations: Sequence[Operation]) -> list[Operation]:
     return found
 
 
-class Demand(Exception):
-    """Raised when the numbers of ``source`` must be known before the graph can be made concrete."""
+class Needed(Exception):
+    """Raised for what must be done first: numbers of ``operation``'s input ``source`` told; without it, its call made."""
 
     def __init__(self, operation: Operation, source: Source | None) -> None:
         super().__init__(operation.name)
@@ -134,7 +134,7 @@ class Walk:
 
     def _collect(self) -> None:
         seen: set[int] = set()
-        demands: list[Demand] = []
+        unmet: list[Needed] = []
         stack: list[tuple[Operation, Operation | None]] = [(root, None) for root in self._roots()]
         while stack:
             operation, above = stack.pop()
@@ -150,13 +150,13 @@ class Walk:
                 self.numbers.append(operation)
             try:
                 sources = self.chosen[operation] = self._needed_by(operation)
-            except Demand as demand:
-                demands.append(demand)
+            except Needed as needed:
+                unmet.append(needed)
                 sources = list(operation.sources)
             stack += [(source[0], operation) for source in sources if source not in self.fed]
             stack += [(c, operation) for c in operation.control_inputs if not self.position.is_past(c)]
-        if demands:
-            raise min(demands, key=lambda demand: demand.operation.number)
+        if unmet:
+            raise min(unmet, key=lambda needed: needed.operation.number)
         self.operations.sort(key=lambda operation: operation.number)
 
     def _find_reads(self) -> None:
@@ -193,7 +193,7 @@ class Walk:
         """The inputs that an operation needs computed; of a choice those of the branch that is taken."""
         if operation.python is not None:
             if (operation, 0) not in self.fed:
-                raise Demand(operation, None)
+                raise Needed(operation, None)
             return []
         sources = [
             source
@@ -208,13 +208,13 @@ class Walk:
         return list(operation.branches[chosen if 0 <= chosen <= last else last])
 
     def value_known(self, operation: Operation, source: Source) -> Any:
-        """The numbers of ``source``; raises Demand if they are not known yet."""
+        """The numbers of ``source``; raises Needed if they are not known yet."""
         if source in self.known:
             return self.known[source]
         try:
             value = known_value(source)
         except Unforeseen:
-            raise Demand(operation, source) from None
+            raise Needed(operation, source) from None
         return value.detach().numpy() if isinstance(value, Tensor) else value
 
     def held(self, source: Source) -> Any:
@@ -457,7 +457,7 @@ class Replay:
             return self.walk.known[source]
         value = self.value_of(source)
         if value._is_symbolic:
-            raise Demand(operation, source)
+            raise Needed(operation, source)
         return value
 
     def symbolic(self, value: Any) -> Any:

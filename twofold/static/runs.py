@@ -15,7 +15,7 @@ from twofold.runtime.tracing import here
 from twofold.static.bodies import sources_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan, call_python, feed_value
-from twofold.static.replay import Demand, Position
+from twofold.static.replay import Needed, Position
 from twofold.static.steps import Step
 from twofold.static.values import Source
 
@@ -82,8 +82,8 @@ class Run:
                 continue
             try:
                 arrays = self._computed(step)
-            except Demand as demand:
-                step.meet(demand)
+            except Needed as needed:
+                step.meet(needed)
                 continue
             goal = step.goal
             count = len(goal.fetches)

@@ -25,7 +25,7 @@ from twofold.static.graph import (
 from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, feed_type, repaired
-from twofold.static.replay import Demand, Goal, Position, Walk
+from twofold.static.replay import Goal, Needed, Position, Walk
 from twofold.static.runs import PartialRun, Run
 from twofold.static.steps import Step
 from twofold.static.values import Source
@@ -210,7 +210,7 @@ class BaseSession:
             if plan.draws:
                 feeds += (self._next_run(),)
             arrays = plan.fetch(feeds, plan.arrays)
-        except (TypeError, ValueError, KeyError, Demand):
+        except (TypeError, ValueError, KeyError, Needed):
             return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
         finally:
             graph.running -= 1
@@ -286,8 +286,8 @@ class BaseSession:
             types = [feed_type(owner.outputs[index], shape) for (owner, index), shape in feeds]
             try:
                 plan.compile(types, [self._type_of(variable) for variable in (*plan.reads, *plan.states)])
-            except Demand as demand:
-                step.meet(demand)
+            except Needed as needed:
+                step.meet(needed)
         if step.first is not None:
             waits = step.first.goal.consumer
             assert waits is not None

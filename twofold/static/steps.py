@@ -15,7 +15,7 @@ from typing import Any
 from twofold.static.bodies import source_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan
-from twofold.static.replay import Demand, Goal, Position, Walk
+from twofold.static.replay import Goal, Needed, Position, Walk
 from twofold.static.values import Source
 
 
@@ -37,8 +37,8 @@ class Step:
         self.first: Step | None = None
         try:
             walk = Walk(goals[-1], position, session._soft)
-        except Demand as demand:
-            self.meet(demand)
+        except Needed as needed:
+            self.meet(needed)
             return
         if goals[-1].keeps:
             effects = [operation for operation in walk.operations if operation.updates]
@@ -69,9 +69,9 @@ class Step:
         kept = [(operation, k) for operation in (*effects, *reads) for k in range(len(operation.outputs))]
         return [source for source in kept if source not in self.position.feeds]
 
-    def meet(self, demand: Demand) -> None:
-        """Let what is demanded be computed first."""
-        operation, source = demand.operation, demand.source
+    def meet(self, needed: Needed) -> None:
+        """Let what is needed be computed first."""
+        operation, source = needed.operation, needed.source
         if source is not None:
             goal = Goal((source,), (), operation, source)
         else:
