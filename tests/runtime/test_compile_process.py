@@ -5,8 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
+
+import pytest
 
 from tests.core.in_child import run
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that an earlier process has left on disk would not be compiled again."""
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
+
 
 LONG = """
 import os, signal, sys, time

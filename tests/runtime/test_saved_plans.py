@@ -90,6 +90,13 @@ def test_a_second_process_plans_nothing(first: Run, script: Path, cache: Path) -
     assert run(script, cache, 8, TWOFOLD_VERIFY="1").found == 0
 
 
+def test_fused_programs_are_found_too(first: Run, script: Path, cache: Path) -> None:
+    filled = run(script, cache, 8, TWOFOLD_TIER="fused")
+    second = run(script, cache, 8, TWOFOLD_TIER="fused")
+    assert filled.made > 0 and second.made == 0
+    assert first.printed.startswith(filled.printed) and filled.printed == second.printed
+
+
 def test_what_was_not_planned_yet_is_planned_from_what_was_found(script: Path, cache: Path) -> None:
     further = run(script, cache, 8, 20, 3, 60, 2)
     for plans in cache.glob("plans-*"):

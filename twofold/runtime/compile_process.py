@@ -19,7 +19,6 @@ from twofold.runtime import compile_worker
 from twofold.runtime.compile_worker import Answer, receive, send
 from twofold.runtime.jit import Jit, shared
 from twofold.runtime.portable_program import PortableProgram
-from twofold.runtime.portable_trace import PortableTrace
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; sys.path.extend({path!r}); from twofold.runtime.compile_worker import serve; serve()"
@@ -47,13 +46,9 @@ class CompileProcess:
         """Whether it has been started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
-    def compile(self, executable: Any) -> Compiled | None:
-        """The program of a trace; None where that is not to be had here."""
+    def compile(self, request: bytes) -> Compiled | None:
+        """The program of a trace, see ``PortableTrace.request``; None where that is not to be had here."""
         jit = shared()
-        try:
-            request = pickle.dumps(PortableTrace.of(executable), pickle.HIGHEST_PROTOCOL)
-        except Exception:  # an operation with a function or a graph among its attributes
-            return None
         try:
             found = self._ask(request, jit)
         except Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +18,8 @@ from twofold.runtime.compile import SPENT, FlatProgram
 from twofold.runtime.compile_process import CompileProcess
 from twofold.runtime.linking import Trace, compile_outlined
 from twofold.runtime.portable_program import PortableProgram
+from twofold.runtime.portable_trace import PortableTrace
+from twofold.runtime.saved_plans import saved_plans
 from twofold.runtime.spans import Spans, spanned
 from twofold.runtime.templates import Member, template_batch, template_body, template_trace
 
@@ -28,14 +31,26 @@ _process = CompileProcess()
 
 @spanned("compile trace")
 def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
-    if not waited and (_process.runs or _core.entry_count(executable) >= _LONG):
-        elsewhere = _process.compile(executable)
+    start = time.thread_time_ns()
+    trace = PortableTrace.of(executable)
+    request = trace.request()
+    key = trace.key(request)
+    saved = saved_plans().read(key)
+    if saved is not None:
+        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+            _core.set_fused(executable, saved.program(), time.thread_time_ns() - start)
+            _note(executable, place, saved.found(), waited)
+            return
+    if request is not None and not waited and (_process.runs or len(trace.entries) >= _LONG):
+        elsewhere = _process.compile(request)
         if elsewhere is not None:
             _core.set_fused(executable, elsewhere.program, elsewhere.nanoseconds)
+            saved_plans().keep(key, elsewhere.portable)
             _note(executable, place, elsewhere.portable, waited)
             return
-    start = time.thread_time_ns()
     program = compile_outlined(Trace.of(_core.describe_executable(executable)))
+    with contextlib.suppress(NotImplementedError):
+        saved_plans().keep(key, PortableProgram.of(program))
     made = program.program()
     _core.set_fused(executable, made, time.thread_time_ns() - start)
     _note(executable, place, program, waited)

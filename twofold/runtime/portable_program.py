@@ -69,6 +69,10 @@ class PortableProgram(NamedTuple):
             program.kernel_seconds,
         )
 
+    def found(self) -> PortableProgram:
+        """It for a process that has found it, and spent nothing on it."""
+        return self._replace(new_kernels=0, plan_seconds=0.0, kernel_seconds=0.0)
+
     def program(self) -> Any:
         """The program in the form that the core runs; LookupError where neither memory nor disk holds a kernel."""
         return _core.Program(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from typing import Any, NamedTuple
 
 from twofold import _core
@@ -11,6 +13,7 @@ from twofold.ir.types import type_from_code
 from twofold.runtime.derived import stable_graph
 from twofold.runtime.linking import Trace
 from twofold.runtime.outlining import Entry
+from twofold.runtime.saved_plans import saved_plans
 
 
 class PortableTrace(NamedTuple):
@@ -27,6 +30,20 @@ class PortableTrace(NamedTuple):
         return cls(
             leaves, [(refs, op.name, attrs, types) for _, refs, op, attrs, _, types in entries], outputs
         )
+
+    def request(self) -> bytes | None:
+        """What another process reads; None where an operation has a function or a graph among its attributes."""
+        try:
+            return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever an object raises that cannot be pickled
+            return None
+
+    def key(self, request: bytes | None) -> bytes | None:
+        """The key of its program on disk."""
+        if request is None:
+            return None
+        operations = {id(types): (name, attrs) for _, name, attrs, types in self.entries}
+        return saved_plans().key("trace", tuple(operations.values()), hashlib.sha256(request).digest())
 
     def trace(self) -> Trace:
         """It with its graphs."""
