@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.dynet.expression import Expression, aligned, matrix_product, of_rank
-from twofold.dynet.graph import operation
+from twofold.dynet.graph import operation, state
 from twofold.dynet.reductions import l2_norm, mean_elems, std_elems, sum_elems
 from twofold.frontend.creation import from_numpy
 from twofold.frontend.install import PUBLIC
@@ -16,7 +16,6 @@ from twofold.frontend.install import PUBLIC
 _einsum = PUBLIC["einsum"]
 
 
-@operation
 def affine_transform(exprs: Sequence[Expression]) -> Expression:
     """``b + W1 * x1 + W2 * x2 + ...`` of the list ``[b, W1, x1, W2, x2, ...]``; ``b`` is added to each column.
 
@@ -25,10 +24,15 @@ def affine_transform(exprs: Sequence[Expression]) -> Expression:
     >>> dy.affine_transform([b, w, dy.inputVector([3, 4])]).value()
     [4.0, 12.0]
     """
-    if len(exprs) == 3:
+    if state.watcher is None and len(exprs) == 3:
         bias, matrix, x = exprs
         if bias._batch == 1 and matrix._batch == 1 and matrix._tensor.ndim == 2 and x._tensor.ndim:
             return Expression(x._tensor @ matrix._tensor + bias._tensor, x._batch)
+    return _transformed(exprs)
+
+
+@operation
+def _transformed(exprs: Sequence[Expression]) -> Expression:
     exprs = list(exprs)
     if len(exprs) % 2 == 0:
         raise ValueError(f"affine_transform takes a bias and pairs of matrix and vector, not {len(exprs)}")

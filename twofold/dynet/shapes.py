@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dynet.expression import Expression, batched, element, of_rank, rank_of, sliced
-from twofold.dynet.graph import operation, replayable
+from twofold.dynet.graph import operation, replayable, state
 from twofold.frontend.creation import from_numpy
 from twofold.frontend.install import PUBLIC
+from twofold.ir.op import REGISTRY
 
 _cat, _stack = PUBLIC["cat"], PUBLIC["stack"]
+_record, _SLICE = _core.record, REGISTRY["slice"]
 
 
 def indices_of(values: Iterable[int]) -> Any:
@@ -90,9 +93,22 @@ def pick_batch(e: Expression, indices: Sequence[int], dim: int = 0) -> Expressio
     return along_batch(e, indices, dim)
 
 
-@operation
 def pick_range(x: Expression, s: int, e: int, d: int = 0) -> Expression:
-    """The elements from ``s`` to before ``e`` along dimension ``d``."""
+    """The elements from ``s`` to before ``e`` along dimension ``d``.
+
+    >>> import twofold.dynet as dy
+    >>> dy.pick_range(dy.inputVector([5, 6, 7]), 1, 3).value()
+    [6.0, 7.0]
+    """
+    if state.watcher is None and x._batch == 1 and d == 0:
+        tensor = x._tensor
+        if tensor.ndim == 1 and 0 <= s < e <= len(tensor):
+            return Expression(_record(_SLICE, ((e - s,), (1,), (0,)), (tensor, s)))
+    return _picked_range(x, s, e, d)
+
+
+@operation
+def _picked_range(x: Expression, s: int, e: int, d: int) -> Expression:
     tensor = of_rank(x, d + 1)
     size = tensor.shape[-1 - d]
     if not 0 <= s < e <= size:
@@ -199,7 +215,6 @@ def _of_one_batch(what: str, xs: Sequence[Expression], rank: int) -> tuple[list[
     return tensors, batch
 
 
-@operation
 def concatenate(xs: Iterable[Expression], d: int = 0) -> Expression:
     """Expressions one after the other along dimension ``d``.
 
@@ -208,10 +223,15 @@ def concatenate(xs: Iterable[Expression], d: int = 0) -> Expression:
     [1.0, 2.0, 3.0]
     """
     items = xs if isinstance(xs, list) else list(xs)
-    if d == 0 and len(items) > 1:
+    if state.watcher is None and d == 0 and len(items) > 1:
         tensors = [x._tensor for x in items if x._batch == 1 and x._tensor.ndim == 1]
         if len(tensors) == len(items):
             return Expression(_cat(tensors))
+    return _concatenated(items, d)
+
+
+@operation
+def _concatenated(items: list[Expression], d: int) -> Expression:
     tensors, batch = _of_one_batch("concatenate", items, d + 1)
     return Expression(_cat(tensors, -1 - d) if len(tensors) > 1 else tensors[0], batch)
 
