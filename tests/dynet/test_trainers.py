@@ -197,3 +197,24 @@ def test_bad_gradients_are_refused() -> None:
     dy.log(p).backward()
     with pytest.raises(RuntimeError, match="gradient is bad: inf"):
         dy.SimpleSGDTrainer(m).update()
+
+
+@pytest.mark.parametrize("name", ["AdamTrainer", "MomentumSGDTrainer"])
+def test_dense_updates_change_rows_without_a_gradient(name: str) -> None:
+    rows = np.arange(1.0, 7.0).reshape(3, 2)
+    m = dy.ParameterCollection()
+    table = m.lookup_parameters_from_numpy(rows)
+    weights = [m.parameters_from_numpy(row) for row in rows]  # the same rows, as parameters of their own
+    trainer = getattr(dy, name)(m)
+    trainer.set_sparse_updates(False)
+    trainer.set_clip_threshold(-1)
+    for used in (0, 2, 0):
+        dy.renew_cg()
+        if used == 0:
+            loss = dy.squared_norm(table[0]) + dy.squared_norm(weights[0])
+        else:
+            loss = dy.squared_norm(dy.esum([table[2], table[2]])) + dy.squared_norm(weights[2] * 2)
+        loss.backward()
+        trainer.update()
+    np.testing.assert_allclose(table.as_array(), [one.as_array() for one in weights], 1e-6)
+    assert not np.array_equal(table.as_array()[2], rows[2]) and np.array_equal(table.as_array()[1], rows[1])

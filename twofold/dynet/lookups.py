@@ -107,6 +107,10 @@ class LookupParameters(Parameter):
         sums = CREATION["zeros"]((len(found), *gradients.shape[1:]))
         return found, sums.index_add(0, from_numpy(order.reshape(-1)), gradients)
 
+    def _read_whole(self) -> bool:
+        """Whether a gradient arrived at the whole table."""
+        return self._leaf is not None and self._leaf.grad is not None
+
     def _gradient(self) -> Any:
         whole = None if self._leaf is None else self._leaf.grad
         if whole is None:

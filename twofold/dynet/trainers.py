@@ -67,25 +67,28 @@ class Trainer:
         self._update([params[i] for i in updated_params] + [tables[i] for i in updated_lookups])
 
     def _update(self, owned: list[Any]) -> None:
-        decay, norm, rows = self._collection.get_weight_decay(), None, []
+        decay, norm = self._collection.get_weight_decay(), None
+        rows: list[Any] = []
+        tables: list[Any] = []
         with _core.GradientMode(False):
-            sparse = {id(p): self._rows_of(p) for p in self._collection._own}
+            gradients_of_rows = {id(p): self._rows_of(p) for p in self._collection._own}
             if self._threshold > 0:
-                norm = self._norm(sparse)
+                norm = self._norm(gradients_of_rows)
             scale = None if norm is None else self._threshold / norm
             for parameter in owned:
                 if not parameter._updated:
                     continue
-                found = sparse[id(parameter)]
+                found = gradients_of_rows[id(parameter)]
                 if found is None:
                     self._update_whole(parameter, scale, decay)
-                elif found:
-                    rows.append(
-                        (parameter, found[0], found[1] if scale is None else _clipped(found[1], scale))
-                    )
-                elif decay:
-                    rows.append((parameter, (), None))
+                    continue
+                places, gradients = found
+                if gradients is not None and scale is not None:
+                    gradients = _clipped(gradients, scale)
+                (rows if self._sparse else tables).append((parameter, places, gradients))
         _core.flush()
+        for parameter, places, gradients in tables:
+            self._update_table(parameter, places, gradients, decay)
         for parameter, places, gradients in rows:
             if gradients is not None:
                 self._update_rows(parameter, places, gradients.numpy())
@@ -104,18 +107,16 @@ class Trainer:
             self._noted[0] += found > self._threshold
 
     def _rows_of(self, parameter: Any) -> Any:
-        """Rows and gradients of a table of which only rows change, () where none does; None for all others."""
-        if not self._sparse or parameter.kind != "LookupParameter":
+        """Rows of a table and their gradients, None twice where there are none; None for what has a whole gradient."""
+        if parameter.kind == "Parameter" or parameter._read_whole():
             return None
-        if parameter._leaf is not None and parameter._leaf.grad is not None:
-            return None
-        return parameter._gradient_of_rows() or ()
+        return parameter._gradient_of_rows() or (None, None)
 
-    def _norm(self, sparse: dict[int, Any]) -> Any:
+    def _norm(self, gradients_of_rows: dict[int, Any]) -> Any:
         total = None
         for parameter in self._collection._own:
-            found = sparse[id(parameter)]
-            gradient = self._whole_gradient(parameter) if found is None else found[1] if found else None
+            found = gradients_of_rows[id(parameter)]
+            gradient = self._whole_gradient(parameter) if found is None else found[1]
             if gradient is not None:
                 part = (gradient * gradient).sum()
                 total = part if total is None else total + part
@@ -155,6 +156,29 @@ class Trainer:
                 target._assign(value)
         if decay:
             stored._assign(stored * (1 - decay))
+
+    def _update_table(self, parameter: Any, places: Any, gradients: Any, decay: float) -> None:
+        """Update all rows by a gradient of 0, and then those that have one from what they were before.
+
+        So a table is read and written once, by calls that are the same in each step.
+        """
+        parameter._clear()  # a NumPy view of memory that is assigned would be given a copy
+        if gradients is not None or id(parameter) in self._state:
+            stored, kept = parameter._stored(), self._kept(parameter)
+            axes, rows = tuple(range(1, stored.ndim)), ()
+            with _core.GradientMode(False):
+                if gradients is not None:
+                    old = [from_numpy(one.numpy()[places]) for one in (stored, *kept)]
+                    rows = self._rule(old[0], gradients, old[1:], array_api, axes)
+                    _core.flush()
+                values = self._rule(stored, CREATION["zeros"](()), kept, array_api, axes)
+                for target, value in zip((stored, *kept), values):
+                    target._assign(value)
+                _core.flush()
+            for target, value in zip((stored, *kept), rows):
+                target.numpy()[places] = value.numpy()
+        if decay:
+            parameter._memory()[...] *= 1 - decay
 
     def _update_rows(self, parameter: Any, places: Any, gradients: Any) -> None:
         """Write the rows where they stand: a new table would cost more than all the rest."""
