@@ -43,7 +43,7 @@ def _all_inside(operations: Sequence[Operation]) -> list[Operation]:
 
 
 class Needed(Exception):
-    """Raised for what must be done first: numbers of ``operation``'s input ``source`` told; without it, its call made."""
+    """Raised for what must be done first: the numbers of ``source`` computed; without it, ``operation`` called."""
 
     def __init__(self, operation: Operation, source: Source | None) -> None:
         super().__init__(operation.name)
