@@ -1,4 +1,4 @@
-"""The command line: ``twofold demo``."""
+"""The command line: ``twofold demo``, and what looks at the machine and into programs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
+from twofold.debug import command as looking
 from twofold.demo import command
 
 
@@ -42,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--epochs", type=_positive, metavar="N", help="passes over the training images")
     demo.add_argument("--report", default="report.html", metavar="PATH", help="where to write the page")
     demo.set_defaults(run=command.run)
+    looking.add_commands(commands)
     return whole
 
 

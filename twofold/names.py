@@ -35,6 +35,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.debug": {
         "twofold.debug.stepping": "run",
+        "twofold.debug.stories": "Story story",
     },
     "twofold.profiler": {
         "twofold.profiler.averages": "FunctionEvent FunctionEventAvg",

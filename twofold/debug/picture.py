@@ -179,11 +179,24 @@ class Recorded:
         self.provenance: list[tuple[int, int]] = []
         self.keys: list[tuple[int, int, str]] = []
         self._collect(list(tensors))
+        self._begin_backward()
         outside = self._outside()
         for step, path, where in zip(self.view.steps, self._boxes.with_passes(self._boxed), self.provenance):
             start = int(step.backward)
             scoped = scope_name(where[1] or where[0])
             step.boxes = path if scoped else (*path[:start], *path[start + outside :])
+
+    def _begin_backward(self) -> None:
+        """What is made from nothing for the backward pass alone, its first cotangent, is part of that."""
+        readers: dict[int, list[Step]] = {}
+        for step in self.view.steps:
+            for number in step.inputs:
+                readers.setdefault(number, []).append(step)
+        for place, step in enumerate(self.view.steps):
+            using = readers.get(step.outputs[0], [])
+            if not step.backward and not step.inputs and using and all(one.backward for one in using):
+                step.backward = True
+                self._boxed[place] = (("backward",), 0)
 
     def _outside(self) -> int:
         """How many functions around all calls there are, but for the innermost of them."""

@@ -104,6 +104,33 @@ class DiskCache:
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self.path, key))
 
+    def keys(self) -> list[str]:
+        """What is kept."""
+        try:
+            with os.scandir(self.path) as entries:
+                return sorted(one.name for one in entries if one.is_file(follow_symlinks=False))
+        except OSError:
+            return []
+
+    def size(self) -> int:
+        """Bytes that all files take."""
+        total = 0
+        for key in self.keys():
+            with contextlib.suppress(OSError):
+                total += _on_disk(os.stat(os.path.join(self.path, key), follow_symlinks=False).st_size)
+        return total
+
+    def clear(self) -> int:
+        """Forget everything; returns how many files there were."""
+        keys = self.keys()
+        for key in keys:
+            self.delete(key)
+        return len(keys)
+
+    def verify(self) -> list[str]:
+        """Check every file; returns the keys of those that fail, which are deleted or left as another's."""
+        return [key for key in self.keys() if self.read(key) is None]
+
     def _shrink(self) -> int:
         """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left.
 

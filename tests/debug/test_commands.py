@@ -1,0 +1,77 @@
+"""The commands of the command line that look at the machine and into programs, and stories of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import twofold as torch
+from twofold.__main__ import main
+from twofold.runtime.disk_cache import DiskCache
+
+PROGRAM = """
+import sys
+import twofold as torch
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = (w * w).sum()
+answer = loss.item() if "look" in sys.argv else None
+number = 3
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_info(capsys: Any) -> None:
+    assert main(["info"]) == 0
+    shown = capsys.readouterr().out
+    assert "Gflop/s" in shown and "GB/s" in shown and "kernels" in shown
+
+
+def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path / "cache"))
+    cache = DiskCache(tmp_path / "cache")
+    for key in ("good", "bad"):
+        cache.write(key, b"x" * 5000)
+    (tmp_path / "cache" / "bad").chmod(0o600)
+    (tmp_path / "cache" / "bad").write_bytes(b"nonsense")
+    assert main(["cache", "size"]) == 0 and "2 kernels, 12,288 bytes" in capsys.readouterr().out
+    assert main(["cache", "verify"]) == 1 and "1 files failed their check: bad" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 0 and cache.keys() == [] and cache.size() == 0
+
+
+def test_draw_and_trace(script: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "loss.json"
+    assert main(["draw", str(script), "loss", "--out", str(out)]) == 0
+    labels = [node["label"] for node in json.loads(out.read_text())["graphs"][0]["nodes"]]
+    assert labels[-2:] == ["multiply", "sum"]
+    capsys.readouterr()
+    assert main(["trace", str(script), "loss"]) == 0
+    shown = capsys.readouterr().out
+    assert "program.py:5" in shown and "loss = (w * w).sum()" in shown and "[1., 4.]" in shown
+    assert main(["draw", str(script), "number"]) == 2
+    with pytest.raises(SystemExit, match="no variable 'lost'"):
+        main(["draw", str(script), "lost"])
+
+
+def test_profile(script: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "line.json"
+    assert main(["profile", "--timeline", str(out), str(script), "look"]) == 0
+    assert "program.py:5" in capsys.readouterr().out and json.loads(out.read_text())["traceEvents"]
+
+
+def test_a_story_goes_forward_and_then_backward() -> None:
+    w = torch.tensor([2.0, -1.0], requires_grad=True)
+    told = str(torch.debug.story(lambda: (w * 3.0).exp().log().sum(), backward=True))
+    forward, backward = told.split("\nbackward")
+    calls = [forward.index(f"= {name}(") for name in ("multiply", "exp", "log", "sum")]
+    assert calls == sorted(calls)
+    assert "gradient of" not in forward and "= gradient of log(" in backward and "= ones()" in backward
+    assert "[ 6., -3.]" in forward and "[3., 3.]" in backward
