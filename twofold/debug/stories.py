@@ -42,7 +42,7 @@ class Story:
         return datum.name or (f"v{datum.producer + 1}" if datum.producer >= 0 else datum.kind)
 
     def _called(self, step: Step) -> str:
-        gradient = "gradient of " if step.backward else ""
+        gradient = "gradient of " if step.backward and step.inputs else ""
         return f"{gradient}{step.name}({', '.join(self._name(number) for number in step.inputs)})"
 
 
