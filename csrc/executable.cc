@@ -20,7 +20,7 @@ Settings settings;
 
 namespace {
 
-constexpr size_t kMostFused = 512;           // entries of a trace that runs in batches, beyond which fusing all of it takes too long
+constexpr size_t kMostFused = 512;           // entries to plan of a trace that runs in batches, beyond which that takes too long
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
 // Traces hold their executables, so these have room for all that the cache of traces holds.
@@ -193,6 +193,14 @@ bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& 
   return static_cast<bool>(result);
 }
 
+bool Executable::worth_fusing() {
+  const size_t entries = canonical.trace.entries.size();
+  if (entries <= 1) return false;  // one alone has its program
+  if (stands_alone_ || entries <= kMostFused) return true;
+  if (!to_plan_) to_plan_ = canonical.trace.entries_to_plan();
+  return to_plan_ <= kMostFused;
+}
+
 bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
   if (!fused_ && !find_program(true, provenance, interrupts)) return false;
   if (fused_) choice_.keep();
@@ -250,9 +258,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, std::vecto
     timed.done();
     choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
-    const size_t entries = canonical.trace.entries.size();
-    const bool worth_fusing = entries > 1 && (stands_alone_ || entries <= kMostFused);  // one alone has its program
-    return !worth_fusing || !choice_.should_compile(family.get()) || ask_for_fused(false, provenance, interrupts);
+    return !choice_.should_compile(family.get()) || !worth_fusing() || ask_for_fused(false, provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "cache.h"
 
@@ -45,6 +46,22 @@ void Trace::clear() {
 }
 
 size_t Trace::memory() const { return memory_of(entries) + memory_of(refs) + memory_of(leaves); }
+
+size_t Trace::entries_to_plan() const {
+  constexpr size_t kAlike = 8;  // entries behind each other by which a repetition is known
+  std::unordered_map<uint64_t, size_t> last;
+  size_t count = entries.size(), period = 0;
+  for (size_t i = kAlike; i <= entries.size(); ++i) {
+    uint32_t ids[kAlike];
+    for (size_t k = 0; k < kAlike; ++k) ids[k] = entries[i - kAlike + k].signature->id;
+    auto [found, added] = last.try_emplace(hash_bytes(ids, sizeof ids), i);
+    const size_t distance = added ? 0 : i - found->second;
+    count -= distance != 0 && distance == period;
+    period = distance;
+    found->second = i;
+  }
+  return count;
+}
 
 size_t CanonicalTrace::memory() const {
   return trace.memory() + memory_of(outputs) + memory_of(leaf_source) + memory_of(entry_source);

@@ -41,6 +41,8 @@ struct Trace {
   void append(const Entry& entry, const Ref* inputs);
   void clear();
   size_t memory() const;
+  // Entries, roughly, less those that go on with what repeats behind each other, such as equal layers.
+  size_t entries_to_plan() const;
 };
 
 // Entries that outputs need, in order, with leaves numbered by first use; equal programs become equal.

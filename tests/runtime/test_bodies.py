@@ -169,6 +169,32 @@ def test_training_in_bodies_keeps_every_bit():
     assert losses["first_sight"] == losses["fused"]
 
 
+def fused_by(compute: Callable[[], Any]) -> int:
+    """How many more traces are fused once a function has run some times."""
+    before = torch.stats()
+    for _ in range(6):
+        compute()
+        torch.wait_for_compiler()
+    after = torch.stats()
+    assert after.batched_traces > before.batched_traces
+    return after.fused - before.fused
+
+
+def test_of_long_traces_in_batches_those_are_fused_that_repeat():
+    rows = [normal(1, 16, seed=k) for k in range(300)]
+    order = numpy.random.default_rng(0).integers(0, 6, 700)
+    functions = [torch.sin, torch.tanh, torch.relu, torch.exp, torch.abs, torch.sigmoid]
+
+    def layers() -> Any:
+        return sum(torch.tanh(row * 0.5) for row in rows).sum().item()
+
+    def mixed() -> Any:
+        return sum(functions[kind](rows[k % 300]) for k, kind in enumerate(order)).sum().item()
+
+    assert fused_by(layers) >= 1
+    assert fused_by(mixed) == 0
+
+
 def test_what_is_counted_and_told(tmp_path: Path):
     program = """
 import twofold as torch
