@@ -276,7 +276,7 @@ def main() -> None:
         return
     print(
         "first: wall and CPU ms of the first step; fusing: CPU ms here and in the compiler; beside: ms of a step\n"
-        "alone, while the compiler works and at most then, and how many those were; peak: MB above what the imports took"
+        "alone, while the compiler works and at most then, and how many those were; peak: MB above the imports"
     )
     for measure in options.measure or MEASURES:
         for name in MEASURES[measure]:

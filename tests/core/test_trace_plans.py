@@ -52,8 +52,18 @@ def pieces(n: int) -> list[Any]:
     return [z, x.grad]
 
 
+def layers(n: int) -> list[Any]:
+    """Long enough to be planned in bodies."""
+    x, w = normal(n, 6), normal(6, 6)
+    y = x
+    for _ in range(30):
+        y = torch.tanh(y @ w) + F.softmax(y.reshape(2, -1), 1).reshape(n, 6)
+    y.square().sum().backward()
+    return [y, x.grad, w.grad]
+
+
 PROGRAMS: dict[str, Callable[[int], list[Any]]] = {
-    f.__name__: f for f in (perceptron, attention, image, pieces)
+    f.__name__: f for f in (perceptron, attention, image, pieces, layers)
 }
 
 

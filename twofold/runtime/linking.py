@@ -8,6 +8,7 @@ from typing import Any
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.sizes import example_of, keys_by_identity
 from twofold.ir.types import TensorType, type_from_code
 from twofold.passes.sparse_rows import is_sparse
 from twofold.runtime.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
@@ -30,7 +31,8 @@ class Trace:
     ) -> None:
         self.leaf_types = list(leaf_types)
         kinds: dict[Graph, int] = {}
-        same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
+        with keys_by_identity():
+            same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
         self.graphs = list(kinds)
         self._places = self._numbered([Entry(same[kind], refs) for kind, refs in entries])
         self.outputs = [self._places[ref] if ref >= 0 else ref for ref in outputs]
@@ -115,10 +117,15 @@ def _shown(graph: Graph) -> int | None:
 
 def _kind(graph: Graph) -> Kind:
     (output,) = graph.outputs
+    nodes = graph.nodes()
     # operations on numbers say where a view begins
-    kinds = {node.op.kind for node in graph.nodes() if node.type.size > 1 or node is output}
-    free = kinds <= {"source", "view"} or is_sparse(output, sum(type.nbytes for type in graph.input_types))
-    return Kind(output.type.nbytes, free, kinds <= {"source", "view", "elementwise", "reduction"})
+    kinds = {node.op.kind for node in nodes if node is output or example_of(node.type.size) > 1}
+    rows = any(node.op.lays == "added rows" for node in nodes)
+    free = kinds <= {"source", "view"} or (
+        rows and is_sparse(output, sum(type.nbytes for type in graph.input_types))
+    )
+    loops = kinds <= {"source", "view", "elementwise", "reduction"}
+    return Kind(example_of(output.type.nbytes), free, loops)
 
 
 def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:

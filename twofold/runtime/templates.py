@@ -19,17 +19,18 @@ from twofold.config import config
 from twofold.dtypes import BY_CODE
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
-from twofold.ir.node import Attributes, Node
+from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import Symbol, identity, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import broadcast
-from twofold.runtime.compile import CompiledProgram, compile_graph
+from twofold.runtime.compile import FlatProgram, compile_graph
 from twofold.runtime.derived import PULLBACK, pullbacks_of, stable_graph
 from twofold.runtime.instances import graph_flags
-from twofold.runtime.linking import inlined
+from twofold.runtime.linking import Trace, compile_outlined, inlined
+from twofold.runtime.outlining import Entry
 from twofold.runtime.portable_program import kernel_by, key_of
 from twofold.runtime.saved_plans import saved_plans
 from twofold.runtime.spans import spanned
@@ -294,7 +295,7 @@ def template_program(template: Template, values: tuple[int, ...]) -> Any:
 
     def make(facts: Facts) -> Any:
         parts, known = template.example(values, facts)
-        return planned(parts.recording, parts.graph, known)[0]
+        return planned(parts.recording, partial(compile_graph, parts.graph), known)[0]
 
     found = _attempt(lambda: _narrowing(make, Facts()))
     if found is None:
@@ -305,14 +306,14 @@ def template_program(template: Template, values: tuple[int, ...]) -> Any:
     return found
 
 
-def planned(recording: Recording, graph: Graph, known: int) -> tuple[Any, CompiledProgram]:
-    """A graph over symbols as a program whose numbers are expressions: what the core takes, and what it was made from.
+def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> tuple[Any, FlatProgram]:
+    """A program whose numbers are expressions of symbols: what the core takes, and what it was made from.
 
     Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
     as what they computed may have been found again here.
     """
     recording.strict = False  # plans keep the bits, whatever they take for equal
-    program: CompiledProgram = compile_graph(graph)
+    program = compiled()
     if any(instruction[-1] is not None for instruction in program.instructions):
         raise NotImplementedError("host functions and programs inside are planned for each size")
     steps, results = [], []
@@ -342,36 +343,35 @@ def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
         recording = Recording(free_numbers, free_lowest, facts, strict=True)
         free = iter(recording.inputs)
         given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
-        return planned(recording, _declared_trace(described, given), 0)
+        return planned(recording, partial(compile_outlined, _declared_trace(described, given)), 0)
 
     return _attempt(lambda: _narrowing(make, Facts()))
 
 
-def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Graph:
-    """All calls of a trace as one closed primitive graph, with ``numbers`` as those of its leaves and attributes."""
-    written, entries, outputs = described
+def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
+    """A trace over symbols: with ``numbers`` as those of its leaves and attributes."""
+    written, described_entries, outputs = described
     types = [
         tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
         for code, shape, weak in written
     ]
-    graphs: dict[Any, Graph] = {}
-
-    def call(op: Op, attrs: Attributes, own: Attributes, arguments: list[Node]) -> Sequence[Node]:
-        given = [node.type for node in arguments]
+    kinds: dict[Any, int] = {}
+    graphs: list[Graph] = []
+    entries: list[Entry] = []
+    for _, refs, op, attrs, _, _ in described_entries:
+        own = replaced(attrs, numbers)
+        given = [graphs[entries[ref].kind].outputs[0].type if ref >= 0 else types[~ref] for ref in refs]
         key = op, id(attrs), identity(own), tuple(given)  # 1 and True are equal
-        if key not in graphs:
-            graphs[key] = stable_graph(op, own, given)
-        return graphs[key].inline(arguments)
-
-    calls = [
-        (refs, partial(call, op, attrs, replaced(attrs, numbers))) for _, refs, op, attrs, _, _ in entries
-    ]
-    return inlined(types, calls, outputs)
+        kind = kinds.setdefault(key, len(graphs))
+        if kind == len(graphs):
+            graphs.append(stable_graph(op, own, given))
+        entries.append(Entry(kind, refs))
+    return Trace(types, graphs, entries, outputs)
 
 
 def template_batch(
     op: Op, attrs: Attributes, types: Sequence[TensorType], flags: Sequence[bool], count: int
-) -> tuple[Any, CompiledProgram] | None:
+) -> tuple[Any, FlatProgram] | None:
     """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
 
     None if it has no such program.
@@ -389,7 +389,7 @@ def template_body(
     types: Sequence[TensorType],
     flags: Sequence[bool],
     count: int,
-) -> tuple[Any, CompiledProgram] | None:
+) -> tuple[Any, FlatProgram] | None:
     """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
 
     def graph() -> Graph:
@@ -401,7 +401,7 @@ def template_body(
 
 def _batched(
     graph: Callable[[], Graph], types: Sequence[TensorType], flags: Sequence[bool], count: int
-) -> tuple[Any, CompiledProgram] | None:
+) -> tuple[Any, FlatProgram] | None:
     def make(facts: Facts) -> Any:
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs
@@ -412,7 +412,7 @@ def _batched(
             output if batched else broadcast(output, (size, *output.shape))
             for output, batched in batch_graph(graph(), inputs, flags)
         ]
-        return planned(recording, Graph(own, outputs), 0)
+        return planned(recording, partial(compile_graph, Graph(own, outputs)), 0)
 
-    found: tuple[Any, CompiledProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
+    found: tuple[Any, FlatProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
     return found
