@@ -73,6 +73,7 @@ class Interpreter:
         frame = sys._getframe(1)
         action = self.frames.actions[number]
         if self.wanted is not None:
+            _core.hide_frames(1)  # nobody is to see how the frames are left
             raise Rewind
         self._note_line(frame)
         self._exchange(frame, action)

@@ -40,25 +40,27 @@ class Stepper:
         depth = _core.hide_frames(0)
         while True:
             try:
-                if self.interpreter.silent_until is None:
-                    _core.call_traced(self._main)
-                else:
-                    self._main()
+                for name, arguments in self.frames.roots:
+                    self._enter(name, [self._do(number) for number in arguments])
+                    _core.hide_frames(depth - _core.hide_frames(0))
                 return
             except Rewind:
                 target, self.interpreter.wanted = self.interpreter.wanted, None
                 self.interpreter.rewind(target or 0)
             finally:
                 _core.hide_frames(depth - _core.hide_frames(0))
-            if self.interpreter.silent_until == 0:
-                self.interpreter.silent_until = None
-                _stop_next(None)
 
-    def _main(self) -> None:
-        for name, arguments in self.frames.roots:
-            values = [self._do(number) for number in arguments]
-            if name:
-                self.functions[name](*values)
+    def _enter(self, name: str, values: Sequence[Any]) -> None:
+        """Call an outermost function; a debugger follows, unless the way back to a step leads through it."""
+        if self.interpreter.silent_until == self.interpreter.step:
+            self.interpreter.silent_until = None
+            _stop_next()
+        if not name:
+            return
+        if self.interpreter.silent_until is None:
+            _core.call_traced(self.functions[name], *values)
+        else:
+            self.functions[name](*values)
 
     # What a program that is stepped through may call
 
@@ -81,15 +83,17 @@ class Stepper:
 
 def _follow(frame: FrameType | None) -> None:
     """Have the debugger follow the thread again, and stop at the next line."""
+    _stop_next()
+    if frame is None or HELPER not in frame.f_globals:
+        return  # not in the program yet
     trace: Any = sys.gettrace()
     while trace is not None and frame is not None and HELPER in frame.f_globals:
         frame.f_trace = trace
         frame = frame.f_back
-    _stop_next(frame)
     _core.hide_frames(-1)
 
 
-def _stop_next(frame: FrameType | None) -> None:
+def _stop_next() -> None:
     debugger = getattr(sys.gettrace(), "__self__", None)
     if isinstance(debugger, bdb.Bdb):
         debugger.set_step()
