@@ -36,6 +36,7 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.debug": {
         "twofold.debug.stepping": "run",
         "twofold.debug.stories": "Story story",
+        "twofold.debug.values": "value",
     },
     "twofold.profiler": {
         "twofold.profiler.averages": "FunctionEvent FunctionEventAvg",

@@ -113,9 +113,7 @@ def test_gradients_are_at_hand_in_the_backward_pass() -> None:
     break_at = f"b {FILE}:{TRAINED + 2}"
     commands = [break_at, "c", "c", show("grad('error').tolist()"), show("error.tolist()")]
     commands += ["s", show("grad('y').tolist()"), f"cl {FILE}:{TRAINED + 2}", "c"]
-    lines, seen = positions(
-        commands, debug.run, programs.differentiated, programs.trained, x, w, target
-    )
+    lines, seen = positions(commands, debug.run, programs.differentiated, programs.trained, x, w, target)
     error = (x @ w.detach()) - target
     assert seen == [str(error.tolist()), str(error.tolist()), str(error.tolist())]
     assert lines.count(TRAINED + 2) == 2

@@ -151,14 +151,7 @@ class Interpreter:
         operands = [self.values[number] for number in call.operands]
         if call.parts:
             return self._results_of(call)
-        before = _core.set_eager(True)
-        try:
-            with _core.GradientMode(False):
-                result = _core.record(call.op, call.attrs, operands)
-                result._realise()
-        finally:
-            _core.set_eager(before)
-        return result
+        return computed(call, operands)
 
     # Loops and branches
 
@@ -259,6 +252,18 @@ class Interpreter:
         return found[-1]
 
 
+def computed(call: Call, operands: list[Any]) -> Any:
+    """What an operation gives for these operands, at once."""
+    before = _core.set_eager(True)
+    try:
+        with _core.GradientMode(False):
+            result = _core.record(call.op, call.attrs, operands)
+            result._realise()
+    finally:
+        _core.set_eager(before)
+    return result
+
+
 def _key(call: Call) -> tuple[Any, ...]:
     return (call.content.content_key, call.operands)
 
@@ -274,4 +279,4 @@ def _assign(frame: FrameType, name: str, value: Any) -> None:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
-__all__ = ["HELPER", "Given", "Interpreter", "Rewind"]
+__all__ = ["HELPER", "Given", "Interpreter", "Rewind", "computed"]

@@ -13,8 +13,8 @@ from twofold.static.plan import Plan
 from twofold.static.string_table import decode
 
 
-def fetch(plan: Plan, feeds: Sequence[Any]) -> list[Any]:
-    """What ``plan.fetch`` gives for ``feeds``, computed call by call under the debugger."""
+def recording_of(plan: Plan, feeds: Sequence[Any]) -> tuple[Recording, list[int]]:
+    """What a plan computes for feeds, and the numbers of its results."""
     given = [as_tensor(value) for value in feeds]
     mark = _core.declaration_mark()
     inputs, outputs = plan.specialise(tuple(value.type_ for value in given))
@@ -25,6 +25,12 @@ def fetch(plan: Plan, feeds: Sequence[Any]) -> list[Any]:
         if number is not None:
             recording.place(number, _core.location_of(owner.outputs[index]))
     recording.begin_together()
+    return recording, results
+
+
+def fetch(plan: Plan, feeds: Sequence[Any]) -> list[Any]:
+    """What ``plan.fetch`` gives for ``feeds``, computed call by call under the debugger."""
+    recording, results = recording_of(plan, feeds)
     stepper = Stepper(recording, {}, BUDGET)
     stepper.run()
     found = [stepper.interpreter.values[number] for number in results]

@@ -122,6 +122,7 @@ class BaseSession:
         self._runs = 0
         self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
+        self._last: tuple[Plan, tuple[Any, ...]] | None = None  # what ran last, and on what
         self._step_through: Callable[[Plan, tuple[Any, ...]], list[Any]] | None = None
         if config is not None:
             self._configure(config)
@@ -157,7 +158,7 @@ class BaseSession:
         """Forget all variables; running anything afterwards raises GraphError."""
         self._closed = True
         self._state = {}
-        self._quick, self._steps, self._partial = {}, {}, {}
+        self._quick, self._steps, self._partial, self._last = {}, {}, {}, None
 
     def run(
         self,
@@ -201,7 +202,7 @@ class BaseSession:
         state, graph = self._state, self._graph
         graph.running += 1
         try:
-            feeds = tuple(feed_dict.values()) if feed_dict else ()
+            self._last = plan, (feeds := tuple(feed_dict.values()) if feed_dict else ())
             if rebuild is None:
                 return plan.fetch(feeds, plan.arrays)
             feeds += tuple([state[v] for v in plan.reads])
@@ -209,7 +210,7 @@ class BaseSession:
                 feeds += tuple([operation.number_of(state) for operation in plan.numbers])
             if plan.draws:
                 feeds += (self._next_run(),)
-            arrays = plan.fetch(feeds, plan.arrays)
+            self._last, arrays = (plan, feeds), plan.fetch(feeds, plan.arrays)
         except (TypeError, ValueError, KeyError, Needed):
             return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
         finally:
@@ -424,6 +425,7 @@ class BaseSession:
         self._graph.running += 1
         try:
             feeds = (*values, *tail)
+            self._last = plan, feeds
             if self._step_through is not None:
                 return self._step_through(plan, feeds)
             return list(plan.fetch(feeds, plan.arrays))

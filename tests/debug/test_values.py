@@ -1,0 +1,55 @@
+"""Any value of a session's last run, by the name of its variable, by its line, and by the number of its call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.debug as debug
+import twofold.static as tf
+from twofold.errors import ArgumentError
+
+
+def declared() -> tuple[Any, Any, Any]:
+    x = tf.placeholder(tf.float32, [3])
+    w = tf.Variable([1.0, 2.0, 3.0])
+    product = x * w
+    shifted = product + 1.0
+    return x, tf.reduce_sum(tf.square(shifted)), w
+
+
+def test_values_that_were_not_fetched() -> None:
+    line = declared.__code__.co_firstlineno + 4
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, loss, w = declared()
+        with pytest.raises(ArgumentError, match="has not run"):
+            debug.value("product", session)
+        session.run(w.initializer)
+        for scale in (1.0, 2.0):  # the first run of its kind, and a later one
+            fed = numpy.array([1.0, -1.0, 0.5], "float32") * numpy.float32(scale)
+            session.run(loss, {x: fed})
+            product = fed * numpy.array([1.0, 2.0, 3.0], "float32")
+            for where, wanted, calls in (
+                ("product", product, 1),
+                (f"test_values.py:{line}", product + 1, 2),
+                (0, product, 1),
+                ("x", fed, 0),
+            ):
+                found = debug.value(where, session)
+                assert found.value.tolist() == wanted.tolist() and found.calls == calls
+        session.run(w.assign([0.0, 0.0, 0.0]))
+        with pytest.raises(ArgumentError, match="nothing at 'product'"):
+            debug.value("product", session)
+
+
+def test_a_run_is_seen_with_the_variables_that_it_started_with() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.Variable(1.0)
+        session.run(w.initializer)
+        doubled = w * 2.0
+        update = w.assign(doubled)
+        session.run(update)
+        assert debug.value("doubled", session).value.item() == 2.0
+        assert session.run(w) == 2.0

@@ -1,0 +1,115 @@
+"""Any value of a run after it: computed again from what the run was given, and from nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, NamedTuple
+
+from twofold import _core
+from twofold.debug.frames import Frames
+from twofold.debug.interpreter import computed
+from twofold.debug.recording import GIVEN, Call, Recording
+from twofold.debug.sessions import recording_of
+from twofold.debug.source import position_of
+from twofold.errors import ArgumentError
+
+Tensor = _core.Tensor
+
+
+class Found(NamedTuple):
+    """A value of a run, and what it took to compute it again: calls of operations, and seconds."""
+
+    value: Any
+    calls: int
+    seconds: float
+
+
+def value(where: str | int, session: Any) -> Found:
+    """A value inside the last run of a session, whether or not it was fetched, and what it cost to find.
+
+    Only what the value depends on is computed again, operation by operation, from the feeds and variables of that run.
+
+    Args:
+        where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
+            number of a call in the order of the graph.
+        session: The session that has run.
+
+    Returns:
+        ``(value, calls, seconds)``.
+
+    Raises:
+        ArgumentError: If the session has not run, or nothing is found there.
+
+    >>> import twofold.static as tf
+    >>> import twofold.debug as debug
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.placeholder(tf.float32, [2])
+    ...     y = x * 3.0
+    ...     total = session.run(tf.reduce_sum(y), {x: [1.0, 2.0]})
+    ...     found = debug.value(0, session)
+    >>> found.value, found.calls
+    (tensor([3., 6.]), 1)
+    """
+    if session._last is None:
+        raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
+    recording, _ = recording_of(*session._last)
+    number = _number_of(recording, where)
+    start = time.perf_counter()
+    values, calls = _computed(recording, number)
+    return Found(values[number], calls, time.perf_counter() - start)
+
+
+def _number_of(recording: Recording, where: str | int) -> int:
+    calls = [call for call in recording.calls if call.op is not GIVEN]
+    if isinstance(where, int):
+        if not 0 <= where < len(calls):
+            raise ArgumentError(
+                f"debug.value: there is no call {where}", f"The run has calls 0 to {len(calls) - 1}."
+            )
+        return calls[where].result
+    found = _on_line(calls, where) if ":" in where else _named(recording, where)
+    if found is None:
+        raise ArgumentError(
+            f"debug.value: the run computed nothing at {where!r}",
+            "Name a variable, a line or the number of a call.",
+        )
+    return found
+
+
+def _on_line(calls: list[Call], where: str) -> int | None:
+    file, _, line = where.rpartition(":")
+    for call in reversed(calls):
+        site = call.chain[-1] if call.chain else None
+        if site is not None and call.forward is None and str(position_of(site).line) == line:
+            name = site.code.co_filename
+            if name == file or os.path.basename(name) == file:
+                return call.result
+    return None
+
+
+def _named(recording: Recording, name: str) -> int | None:
+    """The value that a variable held last."""
+    frames = Frames(recording)
+    frames.write({})
+    computed_here = {call.result for call in recording.calls}
+    held = [
+        frames.stops[call.result].names.get(name) for call in recording.calls if call.result in frames.stops
+    ]
+    numbers = [
+        one for one in held if isinstance(one, int) and (one in computed_here or one in recording.given)
+    ]
+    return numbers[-1] if numbers else None
+
+
+def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
+    """Values by number, of what one depends on, and how many calls it took."""
+    needed, calls = {number}, []
+    for call in reversed(recording.calls):
+        if call.result in needed and call.op is not GIVEN:
+            calls.append(call)
+            needed.update(call.operands)
+    values = {one: recording.given[one] for one in needed if one in recording.given}
+    for call in reversed(calls):
+        values[call.result] = computed(call, [values[one] for one in call.operands])
+    return values, len(calls)
