@@ -216,6 +216,9 @@ class Graph:
         """Number of operations."""
         return len(self._operations)
 
+    def __repr__(self) -> str:
+        return f"<tf.Graph of {len(self._operations)} operations>"
+
     def get_operations(self) -> list[Operation]:
         """All operations in the order of their declaration."""
         return list(self._operations)

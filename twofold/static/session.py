@@ -154,6 +154,10 @@ class BaseSession:
         """The empty string: there is no remote session."""
         return ""
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._state)} variables have values"
+        return f"<tf.{type(self).__name__} of {self._graph!r}, {state}>"
+
     def close(self) -> None:
         """Forget all variables; running anything afterwards raises GraphError."""
         self._closed = True
