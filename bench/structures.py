@@ -1,10 +1,12 @@
-"""Networks over trees, another tree for every sample: trees a second beside PyTorch, and where the time goes.
+"""Networks whose structure differs for every sample: samples a second beside PyTorch, and where the time goes.
 
-    python bench/structures.py [--batch 25] [--steps 40] [--rounds 3] [--peer PYTHON]
+    python bench/structures.py [--program trees] [--batch 25] [--steps 40] [--rounds 3] [--peer PYTHON]
 
 Every figure comes from a process of its own; the libraries take turns, medians are shown. No tree comes twice, so
-every step is a structure never seen before. ``node`` is what a user writes, one node at a time; ``by_hand`` computes
-all nodes of one height at once, what an expert writes for PyTorch. PYTHON is an interpreter that has PyTorch.
+every step is a structure never seen before; chains are LSTM cells over sentences of different lengths, graphs pass
+messages along edges of their own, mixtures send each sample through experts of its own. ``node`` is what a user
+writes, one node at a time; ``by_hand`` computes all nodes of one height at once, what an expert writes for PyTorch.
+PYTHON is an interpreter that has PyTorch.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 WIDTH, WORDS, CLASSES = 150, 2000, 5
+NARROW, EXPERTS = 64, 4
 Tree = Any  # (word, label), or (left, right, label)
 
 
@@ -99,17 +103,72 @@ def sort_by_height(one: Tree, levels: list[list[Tree]]) -> int:
     return height
 
 
-def run(torch: Any, mode: str, batch: int, steps: int) -> None:
-    """Print trees a second, CPU milliseconds a step, and those of them in which the program is recorded."""
+def small_network(torch: Any) -> Any:
+    """Weights of an LSTM cell and of experts, and three ways to use them that differ for every sample."""
+    nn = torch.nn
+
+    class Small(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(WORDS, NARROW)
+            self.own, self.before = nn.Linear(NARROW, 4 * NARROW), nn.Linear(NARROW, 4 * NARROW)
+            self.experts = nn.ModuleList([nn.Linear(NARROW, NARROW) for _ in range(EXPERTS)])
+
+        def word(self) -> Any:
+            return self.words.weight[random.randrange(WORDS)]
+
+        def chains(self) -> Any:
+            h = c = torch.zeros(NARROW)
+            for _ in range(random.randint(5, 25)):
+                i, f, u, o = (self.own(self.word()) + self.before(h)).chunk(4)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(u)
+                h = torch.sigmoid(o) * torch.tanh(c)
+            return (h * h).sum()
+
+        def graphs(self) -> Any:
+            hs = [self.word() for _ in range(random.randint(6, 14))]
+            edges = [(random.randrange(len(hs)), random.randrange(len(hs))) for _ in range(2 * len(hs))]
+            for _ in range(3):
+                messages = [self.experts[0](h) for h in hs]
+                sums = list(hs)
+                for a, b in edges:
+                    sums[b] = sums[b] + messages[a]
+                hs = [torch.tanh(h) for h in sums]
+            return sum((h * h).sum() for h in hs)
+
+        def mixtures(self) -> Any:
+            x = self.word()
+            for _ in range(random.randint(1, 4)):
+                x = torch.tanh(self.experts[random.randrange(EXPERTS)](x)) + x
+            return (x * x).sum()
+
+    return Small()
+
+
+def losses(torch: Any, program: str, mode: str) -> tuple[Any, Callable[[int], Any], Callable[[Any], Any]]:
+    """A network, what makes a batch of so many samples, and what makes its loss."""
+    if program != "trees":
+        small = small_network(torch)
+        return small, range, lambda samples: sum(getattr(small, program)() for _ in samples)
+    net = network(torch)
+
+    def loss(trees: list[Tree]) -> Any:
+        return net.loss_by_hand(trees) if mode == "by_hand" else sum(net.loss_of(one) for one in trees)
+
+    return net, lambda batch: [tree(random.randint(10, 25)) for _ in range(batch)], loss
+
+
+def run(torch: Any, program: str, mode: str, batch: int, steps: int) -> None:
+    """Print samples a second, CPU milliseconds a step, and those of them in which the program is recorded."""
     random.seed(0)
     torch.manual_seed(0)
-    net = network(torch)
+    net, samples, loss_of = losses(torch, program, mode)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
     times, spent, recording = [], [], []
     for _ in range(2 * steps):  # the first half warms up
-        trees = [tree(random.randint(10, 25)) for _ in range(batch)]
+        given = samples(batch)
         start, cpu = time.perf_counter(), time.process_time()
-        loss: Any = net.loss_by_hand(trees) if mode == "by_hand" else sum(net.loss_of(one) for one in trees)
+        loss = loss_of(given)
         recording.append(time.process_time() - cpu)
         optimizer.zero_grad()
         (loss / batch).backward()
@@ -130,13 +189,14 @@ def run(torch: Any, mode: str, batch: int, steps: int) -> None:
 
 def measured(python: str, library: str, mode: str, options: argparse.Namespace) -> list[float]:
     command = [python, __file__, "--run", library, "--mode", mode]
-    command += ["--batch", str(options.batch), "--steps", str(options.steps)]
+    command += ["--batch", str(options.batch), "--steps", str(options.steps), "--program", options.program]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     return [float(number) for number in output[-4:]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--program", choices=("trees", "chains", "graphs", "mixtures"), default="trees")
     parser.add_argument("--batch", type=int, default=25)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
@@ -145,15 +205,16 @@ def main() -> None:
     parser.add_argument("--mode", choices=("node", "by_hand"), default="node")
     options = parser.parse_args()
     if options.run:
-        return run(__import__(options.run), options.mode, options.batch, options.steps)
-    lines = [(sys.executable, "twofold", "node"), (sys.executable, "twofold", "by_hand")]
+        return run(__import__(options.run), options.program, options.mode, options.batch, options.steps)
+    modes = ("node", "by_hand") if options.program == "trees" else ("node",)
+    lines = [(sys.executable, "twofold", mode) for mode in modes]
     if options.peer:
-        lines += [(options.peer, "torch", "node"), (options.peer, "torch", "by_hand")]
+        lines += [(options.peer, "torch", mode) for mode in modes]
     rounds = [[measured(*line, options) for line in lines] for _ in range(options.rounds)]
-    print(f"{'':18}{'trees/s':>10}{'CPU ms':>10}{'recording':>10}{'first steps, trees/s':>22}")
+    print(f"{'':18}{'samples/s':>10}{'CPU ms':>10}{'recording':>10}{'first steps, samples/s':>24}")
     for k, (_, library, mode) in enumerate(lines):
         a, b, c, d = (statistics.median(part) for part in zip(*[found[k] for found in rounds]))
-        print(f"{library + ' ' + mode:18}{a:10.0f}{b:10.2f}{c:10.2f}{d:22.0f}")
+        print(f"{library + ' ' + mode:18}{a:10.0f}{b:10.2f}{c:10.2f}{d:24.0f}")
     return None
 
 
