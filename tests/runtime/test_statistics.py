@@ -40,8 +40,8 @@ def test_counts_follow_what_a_program_does() -> None:
     assert observed == 4
     assert after.predicted - before.predicted >= 2
     assert after.fused - before.fused == 1
-    assert after.plans > before.plans
-    assert after.plan_seconds > before.plan_seconds
+    # planned, or found on disk where an earlier process has done so
+    assert after.plans + after.plans_found > before.plans + before.plans_found
     assert after.caches["traces"].misses > before.caches["traces"].misses
     assert after.caches["traces"].hits > before.caches["traces"].hits
 
