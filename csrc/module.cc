@@ -482,10 +482,10 @@ void bind_functions(nb::module_& m) {
     else throw nb::python_error();
   });
   m.def("set_anomaly", [](const std::string& name) {
-    static const char* const names[] = {"off", "all", "backward"};
+    static const char* const names[] = {"off", "everywhere", "backward"};
     const auto before = static_cast<size_t>(settings.anomaly);
     const auto found = std::find(std::begin(names), std::end(names), name);
-    if (found == std::end(names)) throw nb::value_error("results are looked over: off, all or backward");
+    if (found == std::end(names)) throw nb::value_error("results are looked over: off, everywhere or backward");
     settings.anomaly = static_cast<Anomaly>(found - std::begin(names));
     return std::string(names[before]);
   });

@@ -38,6 +38,7 @@ ANY_NAMES = {
     "utils.checkpoint.checkpoint": "passes them to the function",
     "utils.data.StackDataset.__init__": "names of data sets",
     "load": "passes them to the unpickler of a trusted file",
+    "summary": "passes them to the module",
     "amp.GradScaler.step": "passes them to the optimizer",
 }
 """What takes arguments of any names, and why."""

@@ -124,12 +124,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("function", "jit_compile"): ONLY_SPEED,
     ("function", "reduce_retracing"): ONLY_SPEED,
     ("import_graph_def", "producer_op_list"): "defaults of attributes are those of the published schema",
-    ("image", "tensor"): NO_SUMMARIES,
-    ("image", "max_outputs"): NO_SUMMARIES,
-    ("histogram", "values"): NO_SUMMARIES,
-    ("scalar", "tensor"): NO_SUMMARIES,
-    ("text", "tensor"): NO_SUMMARIES,
-    ("merge", "inputs"): NO_SUMMARIES,
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {

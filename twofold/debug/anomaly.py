@@ -32,7 +32,7 @@ class detect_anomaly:
     """
 
     def __init__(self, mode: bool = True) -> None:
-        self._mode = "all" if mode else "off"
+        self._mode = "everywhere" if mode else "off"
         self._before: list[str] = []
 
     def __enter__(self) -> None:
