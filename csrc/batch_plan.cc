@@ -1,11 +1,11 @@
 #include "batch_plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <unordered_map>
 
 #include "cache.h"
+#include "pair_numbers.h"
 
 namespace twofold {
 namespace {
@@ -17,45 +17,6 @@ constexpr int64_t kLargestRow = 64 << 10;    // bytes of a call from which it st
 constexpr size_t kShortestChain = 16;        // calls; shorter ones may rather stand beside each other
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint64_t kWhole = UINT64_MAX;         // beside an op instance, no operand
-
-// Numbers by pairs of numbers, each given once, in the order of the first look-up.
-class PairNumbers {
- public:
-  explicit PairNumbers(size_t expected) : slots_(std::bit_ceil(expected * 2 + 16), Slot{0, 0, kNone}) {}
-
-  // The number of a pair; `next` if it is new.
-  uint32_t find(uint64_t a, uint64_t b, uint32_t next) {
-    const size_t mask = slots_.size() - 1;
-    uint64_t hash = (a ^ (b * 0x9E3779B97F4A7C15ull)) * 0xD6E8FEB86659FD93ull;
-    for (size_t at = (hash ^ (hash >> 32)) & mask;; at = (at + 1) & mask) {
-      Slot& slot = slots_[at];
-      if (slot.number == kNone) {
-        slot = Slot{a, b, next};
-        if (++count_ * 2 > slots_.size()) grow();
-        return next;
-      }
-      if (slot.a == a && slot.b == b) return slot.number;
-    }
-  }
-
- private:
-  struct Slot {
-    uint64_t a, b;
-    uint32_t number;
-  };
-
-  void grow() {
-    std::vector<Slot> before(slots_.size() * 2, Slot{0, 0, kNone});
-    before.swap(slots_);
-    count_ = 0;
-    for (const Slot& slot : before) {
-      if (slot.number != kNone) find(slot.a, slot.b, slot.number);
-    }
-  }
-
-  std::vector<Slot> slots_;
-  size_t count_ = 0;
-};
 
 }  // namespace
 

@@ -379,14 +379,13 @@ FUNCTIONS: dict[str, str] = {
         "diag_embed,.diag_embed diag,.diag diagflat,.diagflat diagonal_scatter,.diagonal_scatter "
         "tril_indices triu_indices"
     ),
-    "twofold.ops.shape.joining": (
-        "concatenate,cat,concat stack roll,.roll tile,.tile,.repeat repeat_interleave,.repeat_interleave"
-    ),
+    "twofold.ops.shape.joining": "concatenate,cat,concat stack roll,.roll",
     "twofold.ops.shape.movement": (
         "reshape,.reshape permute,permute_dims,.permute broadcast_to,.broadcast_to flip,.flip "
         "diagonal,.diagonal"
     ),
     "twofold.ops.shape.padding": "pad,.pad constant_pad_nd",
+    "twofold.ops.shape.repetition": "tile,.tile,.repeat repeat_interleave,.repeat_interleave",
     "twofold.ops.shape.reshaping": (
         "flatten,.flatten unflatten,.unflatten squeeze,.squeeze,!squeeze unsqueeze,.unsqueeze,!unsqueeze "
         "expand_dims reshape_as,.reshape_as transpose,swapdims,.transpose,.swapdims,!transpose,!swapdims "
