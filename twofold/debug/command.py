@@ -16,6 +16,7 @@ from twofold import _core
 from twofold.debug.draw import draw
 from twofold.debug.machine import machine
 from twofold.debug.profile import profile
+from twofold.debug.script import debug_script
 from twofold.debug.stories import story
 from twofold.errors import TwofoldError
 from twofold.runtime.disk_cache import DiskCache, default_directory
@@ -36,6 +37,12 @@ def add_commands(commands: Any) -> None:
     drawn.set_defaults(run=_draw)
     told = _of_script(commands, "trace", "run a program and tell, step by step, how a variable came about")
     told.set_defaults(run=_trace)
+    debugged = commands.add_parser(
+        "debug", help="run a program under pdb, compiled graphs line by line as well"
+    )
+    debugged.add_argument("script")
+    debugged.add_argument("arguments", nargs=REMAINDER, help="of the program")
+    debugged.set_defaults(run=_debug)
     profiled = commands.add_parser("profile", help="run a program and measure it")
     profiled.add_argument("--by", choices=("line", "module", "operation"), default="line")
     profiled.add_argument("--rows", type=int, default=20, metavar="N", help="rows of the table")
@@ -148,6 +155,10 @@ def _trace(arguments: Namespace) -> int:
         print(f"twofold trace: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _debug(arguments: Namespace) -> int:
+    return debug_script(arguments.script, arguments.arguments)
 
 
 def _profile(arguments: Namespace) -> int:

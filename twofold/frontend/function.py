@@ -11,7 +11,8 @@ from twofold.errors import ArgumentError
 
 Tensor = _core.Tensor
 _MOST_DECLARATIONS = 64
-
+stepped: Callable[[Any], Any] | None = None
+"""Under a debugger, what makes a compiled function one that is stepped through."""
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -96,4 +97,4 @@ def _declared(model: Callable[..., Any]) -> Any:
 
     made = _core.compiled(declare)
     functools.update_wrapper(made, model, updated=())
-    return made
+    return made if stepped is None else stepped(made)

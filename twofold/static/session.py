@@ -112,6 +112,8 @@ def _nested_key(fetches: Any) -> Any:
 class BaseSession:
     """What both kinds of session do."""
 
+    stepped = False  # whether a debugger steps through all runs
+
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         self._graph = graph or get_default_graph()
         self._state: dict[Any, Tensor] = {}
@@ -192,7 +194,7 @@ class BaseSession:
         """
         if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
             return self._traced(fetches, feed_dict, run_metadata)
-        if debug:
+        if debug or BaseSession.stepped:
             return _core.call_untraced(self._stepped, fetches, feed_dict)
         if type(fetches) is list:
             key: Any = (tuple(map(id, fetches)), *map(id, feed_dict or ()))

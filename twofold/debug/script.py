@@ -1,0 +1,70 @@
+"""A program under pdb: tensors line by line, runs of sessions and compiled functions as frames."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pdb
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from twofold.debug.stepping import run
+from twofold.frontend import function
+from twofold.static.session import BaseSession
+
+
+def debug_script(script: str, arguments: Sequence[str]) -> int:
+    """Run a program under pdb, stopped at its first line; returns the exit status.
+
+    Operations run at the line that calls them. The debugger steps through runs of sessions and calls of compiled
+    functions as through the functions that declared them, and not through this library. An error that nobody
+    catches leaves the debugger where it was raised.
+    """
+    with open(script, "rb") as file:
+        code = compile(file.read(), os.path.abspath(script), "exec")
+    debugger = pdb.Pdb(skip=["twofold", "twofold.*"])
+    with _as_main(script, arguments) as main, _stepping():
+        try:
+            debugger.run(code, vars(main))
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        except Exception as error:
+            traceback.print_exc()
+            debugger.interaction(None, error.__traceback__)
+            return 1
+    return 0
+
+
+@contextmanager
+def _as_main(script: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
+    """The main module and the arguments of a program, in the place of ours."""
+    before = sys.modules["__main__"], sys.argv, sys.path[:]
+    made = ModuleType("__main__")
+    made.__file__ = os.path.abspath(script)
+    sys.modules["__main__"], sys.argv = made, [script, *arguments]
+    sys.path.insert(0, os.path.dirname(made.__file__))
+    try:
+        yield made
+    finally:
+        sys.modules["__main__"], sys.argv, sys.path[:] = before
+
+
+@contextmanager
+def _stepping() -> Iterator[None]:
+    """Inside, every run of a session is stepped through, and so is every function that is compiled inside."""
+    BaseSession.stepped = True
+    function.stepped = _steppable
+    try:
+        yield
+    finally:
+        BaseSession.stepped = False
+        function.stepped = None
+
+
+def _steppable(compiled: Any) -> Any:
+    """A compiled function that a debugger steps through."""
+    return functools.update_wrapper(functools.partial(run, compiled), compiled)
