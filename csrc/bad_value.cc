@@ -74,34 +74,51 @@ Finite BadValueSearch::state_of(Ref ref) {
   return finite_in(type, data_of(ref));
 }
 
+Ref BadValueSearch::nan_into(Ref entry, bool& any) {
+  const Entry& call = trace_.entries[static_cast<size_t>(entry)];
+  const Ref* in = trace_.inputs(call);
+  Ref nan = -1;
+  for (uint32_t k = 0; k < call.count; ++k) {
+    const Finite found = state_of(in[k]);
+    any |= found != Finite::kAll;
+    if (found != Finite::kNan) continue;
+    if (!counts(in[k])) return entry;
+    if (nan < 0) nan = in[k];
+  }
+  return nan;
+}
+
+// A trace may be longer than the stack is deep.
 Ref BadValueSearch::go_back(Ref entry) {
+  struct Open {
+    Ref entry;
+    uint32_t next;  // the operand to look at
+    bool any;       // whether an operand is bad
+  };
+  std::vector<Open> open;
   for (;;) {
-    const size_t index = static_cast<size_t>(entry);
-    if (visited_[index]) return -1;
-    visited_[index] = 1;
-    const Entry& call = trace_.entries[index];
-    const Ref* in = trace_.inputs(call);
-    const Finite state = state_of(entry);
-    bool any = false;
-    Ref nan = 0;
-    for (uint32_t k = 0; k < call.count; ++k) {
-      const Finite found = state_of(in[k]);
-      any |= found != Finite::kAll;
-      if (found != Finite::kNan) continue;
-      if (!counts(in[k])) return entry;  // NaN came in here
-      if (!nan) nan = in[k] + 1;
+    if (!visited_[static_cast<size_t>(entry)]) {
+      visited_[static_cast<size_t>(entry)] = 1;
+      bool any = false;
+      const Ref nan = nan_into(entry, any);
+      if (nan == entry) return entry;
+      if (nan >= 0) {
+        entry = nan;
+        continue;
+      }
+      open.push_back({entry, 0, any});
     }
-    if (nan) {
-      entry = nan - 1;
-      continue;
+    for (entry = -1; entry < 0; open.pop_back()) {
+      if (open.empty()) return -1;
+      Open& last = open.back();
+      const Entry& call = trace_.entries[static_cast<size_t>(last.entry)];
+      for (; last.any && entry < 0 && last.next < call.count; ++last.next) {
+        const Ref in = trace_.inputs(call)[last.next];
+        if (counts(in) && state_of(in) != Finite::kAll) entry = in;
+      }
+      if (entry >= 0) break;
+      if (state_of(last.entry) == Finite::kNan || (!last.any && call.count != 0)) return last.entry;
     }
-    for (uint32_t k = 0; any && k < call.count; ++k) {
-      if (!counts(in[k]) || state_of(in[k]) == Finite::kAll) continue;
-      const Ref origin = go_back(in[k]);
-      if (origin >= 0) return origin;
-    }
-    if (state == Finite::kNan) return entry;
-    return any || call.count == 0 ? -1 : entry;
   }
 }
 

@@ -25,6 +25,8 @@ class BadValueSearch {
  private:
   void compute(Ref output, Interrupts& interrupts);
   Ref go_back(Ref entry);
+  // The operand whose NaN a call hands on; the call itself where NaN came in there, -1 where none did. `any`: a bad operand.
+  Ref nan_into(Ref entry, bool& any);
   Finite state_of(Ref ref);
   bool counts(Ref ref) const { return ref >= 0 && (!backward_only_ || provenance_[static_cast<size_t>(ref)].forward != 0); }
   const char* differentiated(Ref entry) const;

@@ -11,6 +11,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
+from tests.core.in_child import run
 from twofold import _core, nn
 from twofold.errors import AnomalyError
 from twofold.nn import functional as F
@@ -307,3 +308,26 @@ def test_checks_of_a_whole_graph_end_at_the_line_of_the_tensor() -> None:
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run([check, z], {x: [1.0, 0.0]})
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "y = tf.log(x)"
+
+
+def test_the_way_back_may_be_longer_than_the_stack_is_deep() -> None:
+    program = """
+import threading
+import twofold as torch
+
+def overflow():
+    x = torch.tensor([1.0]) / torch.tensor([0.0])
+    for _ in range(20_000):
+        x = x + 1.0
+    try:
+        with torch.detect_anomaly():
+            x.tolist()
+    except torch.errors.AnomalyError as error:
+        print(str(error)[:50])
+
+threading.stack_size(512 << 10)
+thread = threading.Thread(target=overflow)
+thread.start()
+thread.join()
+"""
+    assert run(program).startswith("divide: the first value that is not finite: inf")
