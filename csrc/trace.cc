@@ -135,7 +135,7 @@ uint64_t hash_bytes(const void* data, size_t size) {
     h ^= h >> 32;
   }
   uint64_t rest = 0;
-  std::memcpy(&rest, at, size);
+  if (size > 0) std::memcpy(&rest, at, size);  // of an empty list `data` may be null
   h = (h ^ rest) * 0x9E3779B97F4A7C15ull;
   return h ^ (h >> 32);
 }
