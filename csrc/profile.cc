@@ -33,8 +33,17 @@ State& state() {
   return instance;
 }
 
-// Events of this thread that wait until it has the interpreter lock.
+uint64_t recordings = 0;  // so far: the number of the one that is made
+
+// Events of this thread that wait until it has the interpreter lock, and the recording that they belong to.
 thread_local std::vector<ProfileEvent> waiting;
+thread_local uint64_t waiting_for = 0;
+
+// What waits from now on belongs to the recording that is made.
+void await() {
+  if (waiting_for != recordings) waiting.clear();
+  waiting_for = recordings;
+}
 
 int64_t nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -108,7 +117,8 @@ int64_t note_kernel(size_t instruction, int64_t start) {
 void start() {
   State& all = state();
   all = State();
-  waiting.clear();
+  ++recordings;
+  await();
   all.start_ticks = ticks();
   all.start_nanoseconds = nanoseconds();
   recording.store(true);
@@ -116,6 +126,7 @@ void start() {
 
 PyObject* stop() {
   recording.store(false);
+  await();
   take_over();
   State all = std::exchange(state(), State());
   const int64_t end_ticks = ticks(), end_nanoseconds = nanoseconds();
@@ -134,17 +145,19 @@ PyObject* stop() {
                        static_cast<long long>(end_nanoseconds));
 }
 
-Run::Run(Executable& executable, RunProvenance provenance) : before_(context), on_(is_on()), start_(0) {
-  if (!on_) return;
+Run::Run(Executable& executable, RunProvenance provenance) : before_(context), recording_(is_on() ? recordings : 0), start_(0) {
+  if (!recording_) return;
+  await();
   context = {record_of(executable, provenance, nullptr), ProfileEvent::kWhole, before_.depth};
   start_ = ticks();
 }
 
+// The recording may have ended meanwhile, and another one begun, in which the number of the run means something else.
 Run::~Run() {
-  if (!on_) return;
+  if (!recording_) return;
   note({start_, ticks(), context.run, ProfileEvent::kWhole, 0, 0, ProfileEvent::kRun, before_.depth});
   context = before_;
-  if (is_on()) {
+  if (is_on() && recording_ == recordings) {
     take_over();
   } else {
     waiting.clear();

@@ -77,7 +77,7 @@ class Run {
 
  private:
   const ProfileContext before_;
-  const bool on_;
+  const uint64_t recording_;  // its number, 0 for none
   int64_t start_;
 };
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import twofold as torch
 import twofold.static as tf
 from twofold import _core, nn
 from twofold.errors import ArgumentError
+from twofold.ir.op import REGISTRY
 from twofold.runtime.attribution import kernel_shares, program_shares, scheduled, stages_of, traced_graph
 from twofold.runtime.linking import Trace, compile_outlined
 
@@ -221,3 +223,28 @@ def test_table_names_the_rest() -> None:
     assert "more" in text and "python and recording" in text and "100.0%" in text
     with pytest.raises(ArgumentError, match="rows by 'file'"):
         p.table("file")
+
+
+def test_a_run_that_outlasts_a_profile_is_in_no_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    members = REGISTRY["members"]
+    found = members.host
+
+    def slow(*given: Any) -> Any:
+        begun.set()
+        assert may_end.wait(60)
+        return found(*given)
+
+    monkeypatch.setattr(members, "host", slow)
+    x = torch.arange(5)
+    thread = threading.Thread(target=lambda: torch.isin(x, torch.tensor([1])).tolist())
+    with torch.profile():
+        for k in range(8):
+            torch.ones(k + 1).tolist()
+        thread.start()
+        assert begun.wait(60)
+    with torch.profile() as later:
+        may_end.set()
+        thread.join()
+        torch.ones(3).exp().tolist()
+    assert {row.what for row in later.by_operation()} == {"ones", "exp"}
