@@ -35,6 +35,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.debug": {
         "twofold.debug.stepping": "run",
+        "twofold.debug.stops": "breakpoint",
         "twofold.debug.stories": "Story story",
         "twofold.debug.values": "value",
     },

@@ -95,3 +95,28 @@ def test_the_status_is_that_of_the_program(
 ) -> None:
     assert debugged("raise SystemExit(3)\n", ["c"], tmp_path, monkeypatch)[0] == 3
     assert "> " in capsys.readouterr().out
+
+
+STOPPING = """\
+import twofold as torch
+
+@torch.compile
+def scaled(x):
+    y = x * 2.0
+    breakpoint()
+    return y + 1.0
+
+for k in range(3):
+    print("result", scaled(torch.tensor([float(k)])).tolist())
+"""
+
+
+def test_a_breakpoint_of_the_program_stops_in_each_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)
+    status, path = debugged(STOPPING, ["c", *["p 'seen', y.tolist()", "c"] * 3], tmp_path, monkeypatch)
+    shown = capsys.readouterr().out
+    assert status == 0 and shown.count(f"> {path}(7)scaled()") == 3
+    for k in range(3):
+        assert f"('seen', [{2.0 * k}])" in shown and f"result [{2.0 * k + 1}]" in shown

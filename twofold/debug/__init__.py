@@ -6,6 +6,7 @@ from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
     from twofold.debug.stepping import run
+    from twofold.debug.stops import breakpoint
     from twofold.debug.stories import Story, story
     from twofold.debug.values import value
 

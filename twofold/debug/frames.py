@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from twofold.debug.activations import Activation, Item, build
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.names import Held, Scope, arguments_of
-from twofold.debug.recording import Call, Recording, Site
+from twofold.debug.recording import STOP, Call, Recording, Site
 from twofold.debug.source import (
     Position,
     function_of,
@@ -28,13 +28,14 @@ from twofold.debug.source import (
 )
 
 HELPER = "__twofold__"
+BREAKPOINT = "__breakpoint__"
 _NOWHERE = Position(1, 0, 1, 0, None, None)
 
 
 class Action(NamedTuple):
     """What a synthetic frame asks the interpreter for, and the variables that the frame has bound then."""
 
-    kind: str  # call, held, more, chosen
+    kind: str  # call, held, more, chosen, stopping
     payload: Any
     names: dict[str, int]
 
@@ -302,6 +303,10 @@ class _Writer:
             self.scope.made[expression] = returned
             return
         assert item.call is not None
+        if item.call.op is STOP:
+            stop = ast.Expr(ast.Call(ast.Name(BREAKPOINT, ast.Load()), [], []))
+            self._put(ast.If(self._do("stopping", None), [stop], []))
+            return
         if item.parts:
             self._parts(item, item.call)
         self._put(ast.Expr(self._do("call", item.call)))

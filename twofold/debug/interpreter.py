@@ -153,6 +153,10 @@ class Interpreter:
             return self._results_of(call)
         return computed(call, operands)
 
+    def _stopping(self, payload: None) -> bool:
+        """Whether a breakpoint stops: not on the way back to a step."""
+        return self.silent_until is None
+
     # Loops and branches
 
     def _more(self, call: Call) -> bool:

@@ -8,6 +8,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.frontend.breakpoints import breakpoints_as
 from twofold.ir.op import REGISTRY
 from twofold.runtime.closing import BODY_CALLS, BodyCalls
 
@@ -34,8 +35,14 @@ class _GivenOp:
     name = "given"
 
 
+class _StopOp:
+    name = "stop"
+
+
 GIVEN = _GivenOp()
 """Stands for the operation of a value that was there before: a feed, at the line of its placeholder."""
+STOP = _StopOp()
+"""Stands for the operation of a breakpoint of the program."""
 
 
 class Call:
@@ -119,8 +126,11 @@ class Recording:
 
         _rewrite(self.calls, below)
 
-    def begin_together(self) -> None:
-        """Have chains begin in one function, where some do not reach up to a module: they are cut off far above."""
+    def begin_together(self, stops: Sequence[Call]) -> None:
+        """Have chains begin in one function, where some do not reach up to a module: they are cut off far above.
+
+        The same is done to ``stops``, which are not among the calls yet.
+        """
         chains = [call.chain for call in _inside(self.calls) if call.chain]
         if not chains or all(chain[0].code.co_name == "<module>" for chain in chains):
             return
@@ -131,10 +141,19 @@ class Recording:
             return chain[shared[-1] :] if shared else chain
 
         _rewrite(self.calls, inner)
+        _rewrite(stops, inner)
 
-    def add_tape(self, tape: Iterable[tuple[Any, ...]]) -> None:
-        """Add what a thread ran."""
-        for leaves, entries, lines, results in tape:
+    def stop(self, location: int) -> Call:
+        """A call that stands for a breakpoint."""
+        return Call((None, None, STOP, ()), (), self.new_number(), (location, 0))
+
+    def add_tape(self, tape: Iterable[Any]) -> None:
+        """Add what a thread ran; a location stands for a breakpoint there."""
+        for ran in tape:
+            if isinstance(ran, int):
+                self.calls.append(self.stop(ran))
+                continue
+            leaves, entries, lines, results = ran
             numbers = [self.give(leaf) for leaf in leaves]
             made = self._calls(entries, lines, numbers)
             self.calls += made
@@ -215,8 +234,15 @@ def recorded() -> Iterator[list[Any]]:
     _core.flush()
     tape: list[Any] = []
     before = _core.set_tape(tape)
+
+    def stop() -> None:
+        location = _core.capture_location()
+        _core.flush()
+        tape.append(location)
+
     try:
-        yield tape
+        with breakpoints_as(stop):
+            yield tape
         _core.flush()
     finally:
         _core.set_tape(before)

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from twofold.debug.stepping import run
+from twofold.debug.stepping import run, untraced
 from twofold.frontend import function
+from twofold.frontend.breakpoints import stopping
 from twofold.static.session import BaseSession
 
 
@@ -27,7 +28,7 @@ def debug_script(script: str, arguments: Sequence[str]) -> int:
     with open(script, "rb") as file:
         code = compile(file.read(), os.path.abspath(script), "exec")
     debugger = pdb.Pdb(skip=["twofold", "twofold.*"])
-    with _as_main(script, arguments) as main, _stepping():
+    with _as_main(script, arguments) as main, _stepping(debugger):
         try:
             debugger.run(code, vars(main))
         except SystemExit as end:
@@ -54,13 +55,24 @@ def _as_main(script: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def _stepping() -> Iterator[None]:
-    """Inside, every run of a session is stepped through, and so is every function that is compiled inside."""
+def _stepping(debugger: pdb.Pdb) -> Iterator[None]:
+    """Inside, runs of sessions are stepped through, and so are functions that are compiled inside.
+
+    ``breakpoint()`` stops in the debugger that is there.
+    """
+
+    @untraced  # the debugger may be at work already
+    def stop() -> None:
+        if stopping():
+            debugger.set_trace(sys._getframe(1))
+
     BaseSession.stepped = True
     function.stepped = _steppable
+    before, sys.breakpointhook = sys.breakpointhook, stop
     try:
         yield
     finally:
+        sys.breakpointhook = before
         BaseSession.stepped = False
         function.stepped = None
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.debug.declared_stops import insert_stops
 from twofold.debug.recording import Recording
 from twofold.debug.stepping import BUDGET, Stepper
 from twofold.runtime.closing import as_tensor
@@ -13,8 +14,8 @@ from twofold.static.plan import Plan
 from twofold.static.string_table import decode
 
 
-def recording_of(plan: Plan, feeds: Sequence[Any]) -> tuple[Recording, list[int]]:
-    """What a plan computes for feeds, and the numbers of its results."""
+def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) -> tuple[Recording, list[int]]:
+    """What a plan computes for feeds, with breakpoints at locations, and the numbers of its results."""
     given = [as_tensor(value) for value in feeds]
     mark = _core.declaration_mark()
     inputs, outputs = plan.specialise(tuple(value.type_ for value in given))
@@ -24,13 +25,15 @@ def recording_of(plan: Plan, feeds: Sequence[Any]) -> tuple[Recording, list[int]
         number = recording.number_of(value)
         if number is not None:
             recording.place(number, _core.location_of(owner.outputs[index]))
-    recording.begin_together()
+    calls = [recording.stop(location) for location in stops]
+    recording.begin_together(calls)
+    insert_stops(recording.calls, calls)
     return recording, results
 
 
-def fetch(plan: Plan, feeds: Sequence[Any]) -> list[Any]:
+def fetch(plan: Plan, feeds: Sequence[Any], stops: Sequence[int]) -> list[Any]:
     """What ``plan.fetch`` gives for ``feeds``, computed call by call under the debugger."""
-    recording, results = recording_of(plan, feeds)
+    recording, results = recording_of(plan, feeds, stops)
     stepper = Stepper(recording, {}, BUDGET)
     stepper.run()
     found = [stepper.interpreter.values[number] for number in results]

@@ -11,7 +11,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from twofold import _core
-from twofold.debug.frames import Frames
+from twofold.debug.frames import BREAKPOINT, Frames
 from twofold.debug.interpreter import HELPER, Given, Interpreter, Rewind
 from twofold.debug.recording import Recording, chain_of, recorded
 from twofold.runtime.structure import flatten, unflatten
@@ -31,7 +31,13 @@ class Stepper:
         self.interpreter.on_arrival = _follow
         self.functions: dict[str, FunctionType] = self.frames.made()
         self._do = functools.partial(_core.call_untraced, self.interpreter.act)
-        helpers = {HELPER: self._do, "back": self._back, "goto": self._goto, "grad": self._grad}
+        helpers = {
+            HELPER: self._do,
+            BREAKPOINT: breakpoint,
+            "back": self._back,
+            "goto": self._goto,
+            "grad": self._grad,
+        }
         for space in self.frames.spaces():
             space.update(helpers)
 

@@ -8,11 +8,17 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError
+from twofold.frontend.breakpoints import breakpoints_as
 
 Tensor = _core.Tensor
 _MOST_DECLARATIONS = 64
 stepped: Callable[[Any], Any] | None = None
 """Under a debugger, what makes a compiled function one that is stepped through."""
+
+
+class _Stops(BaseException):
+    """Leaves a function that is declared: it has a breakpoint, which is for values."""
+
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -45,7 +51,8 @@ def compile(
     Plain define-by-run needs no annotation to be fast; this saves the recording as well, for functions called
     from tight loops. Differences from running the function: its Python code runs once for each combination of
     types, so it must not branch on values (that raises), and what it closes over is bound when it is declared.
-    When an argument requires grad, or is no tensor, the function runs as plain Python. Works as a decorator.
+    When an argument requires grad, or is no tensor, the function runs as plain Python, and so it does from then on
+    when it comes to a ``breakpoint()``. Works as a decorator.
 
     Args:
         model: The function.
@@ -74,15 +81,23 @@ def compile(
 
 def _declared(model: Callable[..., Any]) -> Any:
     """The callable that declares ``model`` for the types that it meets."""
-    declared = [0]
+    declared, stops = [0], [False]
+
+    def stop() -> None:
+        stops[0] = True
+        raise _Stops
 
     def declare(*args: Any, **kwargs: Any) -> Any:
         bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in args)
         gradient = _core.grad_enabled() and any(getattr(value, "requires_grad", False) for value in args)
-        if kwargs or not args or not bound or gradient or declared[0] >= _MOST_DECLARATIONS:
+        if kwargs or not args or not bound or gradient or stops[0] or declared[0] >= _MOST_DECLARATIONS:
             return model(*args, **kwargs)
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
-        result = model(*inputs)
+        try:
+            with breakpoints_as(stop):
+                result = model(*inputs)
+        except _Stops:
+            return model(*args)
         single = isinstance(result, Tensor)
         outputs = (result,) if single else tuple(result)
         for place, output in enumerate(outputs):

@@ -191,6 +191,7 @@ class Graph:
         self.variable_scopes: list[Any] = []
         self.variable_scope_counts: dict[str, int] = {}
         self.draw_count = 0
+        self.stops: list[int] = []  # locations of breakpoints
         _RECENT.append(self)
 
     @contextmanager

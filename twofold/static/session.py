@@ -9,6 +9,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
+from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
 from twofold.static.config import ConfigProto, traces_run
 from twofold.static.define import as_tensor
@@ -125,7 +126,7 @@ class BaseSession:
         self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
         self._last: tuple[Plan, tuple[Any, ...]] | None = None  # what ran last, and on what
-        self._step_through: Callable[[Plan, tuple[Any, ...]], list[Any]] | None = None
+        self._step_through: Callable[..., list[Any]] | None = None
         if config is not None:
             self._configure(config)
         if target:
@@ -194,8 +195,8 @@ class BaseSession:
         """
         if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
             return self._traced(fetches, feed_dict, run_metadata)
-        if debug or BaseSession.stepped:
-            return _core.call_untraced(self._stepped, fetches, feed_dict)
+        if debug or BaseSession.stepped or (self._graph.stops and stopping()):
+            return _core.call_untraced(self._stepped, self._prepare, fetches, feed_dict)
         if type(fetches) is list:
             key: Any = (tuple(map(id, fetches)), *map(id, feed_dict or ()))
         else:
@@ -240,10 +241,10 @@ class BaseSession:
         run_trace = import_module("twofold.static.run_trace")
         return run_trace.traced(lambda: self.run(fetches, feed_dict), self._graph.get_operations(), metadata)
 
-    def _stepped(self, fetches: Any, feed_dict: Any) -> Any:
+    def _stepped(self, run: Callable[..., Any], *arguments: Any) -> Any:
         self._step_through = import_module("twofold.debug.sessions").fetch
         try:
-            return self._prepare(fetches, feed_dict)
+            return run(*arguments)
         finally:
             self._step_through = None
 
@@ -344,6 +345,8 @@ class BaseSession:
         ...     print(first, session.partial_run(handle, y, {b: first}))
         3.0 9.0
         """
+        if self._step_through is None and (BaseSession.stepped or (self._graph.stops and stopping())):
+            return _core.call_untraced(self._stepped, self.partial_run, handle, fetches, feed_dict)
         partial = self._partial.get(handle)
         if partial is None:
             raise InvalidArgumentError(
@@ -433,7 +436,7 @@ class BaseSession:
             feeds = (*values, *tail)
             self._last = plan, feeds
             if self._step_through is not None:
-                return self._step_through(plan, feeds)
+                return self._step_through(plan, feeds, self._graph.stops if stopping() else ())
             return list(plan.fetch(feeds, plan.arrays))
         finally:
             self._graph.running -= 1

@@ -1,0 +1,158 @@
+"""``breakpoint()`` stops with values in every run: at once, in compiled functions, and in declared graphs."""
+
+from __future__ import annotations
+
+import builtins
+import pdb
+import sys
+from typing import Any
+
+import pytest
+
+import twofold as torch
+import twofold.debug as debug
+import twofold.static as tf
+from tests.debug.test_pdb import debugger, show
+
+
+def doubled(x: Any) -> Any:
+    y = x * 2.0
+    builtins.breakpoint()
+    return y + 1.0
+
+
+def noted(x: Any) -> Any:
+    y = x * 2.0
+    debug.breakpoint()
+    z = y + 1.0
+    return z * z
+
+
+def thrice(x: Any) -> Any:
+    for _ in range(3):
+        x = x + x
+        debug.breakpoint()
+    return x
+
+
+def nested(x: Any) -> Any:
+    for _ in range(3):
+        for _ in range(2):
+            x = x * 1.0
+        x = x + x
+        debug.breakpoint()
+    return x
+
+
+def looped(x: Any) -> Any:
+    def body(k: Any, h: Any) -> Any:
+        g = h * 2.0
+        debug.breakpoint()
+        return k + 1, g
+
+    return tf.while_loop(lambda k, h: k < 3, body, [tf.constant(0), x])[1]
+
+
+Y = show("y.tolist()")
+
+
+@pytest.fixture
+def stops(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a function under commands, without a debugger at the beginning; what they print, and where it stops."""
+
+    def run(commands: list[str], function: Any, *arguments: Any) -> tuple[Any, list[str], list[str]]:
+        made, output = debugger(commands)
+
+        def hook() -> None:
+            made.set_trace(sys._getframe(1))
+
+        monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)
+        monkeypatch.setattr(sys, "breakpointhook", hook)
+        before = sys.gettrace()
+        try:
+            result = function(*arguments)
+        finally:
+            sys.settrace(before)
+        text = output.getvalue().replace("(Pdb) ", "\n").splitlines()
+        printed = [line.strip("'\"").removeprefix("= ") for line in text if line[1:3] == "= "]
+        return result, printed, [line for line in text if line.startswith("> ")]
+
+    return run
+
+
+def test_at_once(stops: Any) -> None:
+    result, printed, places = stops([Y, "c"], doubled, torch.tensor([1.0, 2.0]))
+    assert printed == ["[2.0, 4.0]"] and result.tolist() == [3.0, 5.0]
+    assert places[0].startswith(f"> {__file__}({doubled.__code__.co_firstlineno + 3})doubled()")
+    _, printed, places = stops([Y, "c"], noted, torch.tensor([1.0, 2.0]))
+    assert printed == ["[2.0, 4.0]"] and places[0].endswith(")noted()")
+
+
+@pytest.mark.parametrize("function, last", [(doubled, [7.0, 13.0]), (noted, [49.0, 169.0])])
+def test_in_each_call_of_a_compiled_function(stops: Any, function: Any, last: list[float]) -> None:
+    compiled = torch.compile(function)
+    for scale in (1.0, 2.0, 3.0):
+        x = torch.tensor([1.0, 2.0]) * scale
+        result, printed, places = stops([Y, "c"], compiled, x)
+        assert printed == [str((x * 2.0).tolist())] and len(places) == 1
+    assert result.tolist() == last
+
+
+@pytest.mark.parametrize("function", [doubled, noted])
+def test_where_a_function_is_stepped_through(stops: Any, function: Any) -> None:
+    commands = [Y, "!y = y * 0", "c"]
+    result, printed, places = stops(commands, debug.run, function, torch.tensor([1.0, 2.0]))
+    assert printed == ["[2.0, 4.0]"] and result.tolist() == [1.0, 1.0] and len(places) == 1
+
+
+def test_in_each_run_of_a_session(stops: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        fetched = noted(x)
+        for value in (1.0, 2.0):
+            commands = [Y, "n", "n", show("z.tolist()"), "c"]
+            result, printed, places = stops(commands, session.run, fetched, {x: [value, 0.0]})
+            assert result.tolist() == [(2 * value + 1) ** 2, 1.0]
+            assert printed == [str([2 * value, 0.0]), str([2 * value + 1, 1.0])]
+            assert places[0].endswith(f"({noted.__code__.co_firstlineno + 3})noted()")
+
+
+def test_a_changed_value_is_used(stops: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        result, _, _ = stops(["!y = 9.0", "c"], session.run, noted(x), {x: 1.0})
+    assert result == 100.0
+
+
+@pytest.mark.parametrize("function, name", [(thrice, "x"), (nested, "x"), (looped, "g")])
+def test_in_each_iteration_of_a_loop(stops: Any, function: Any, name: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        fetched = function(x)
+        look = show(f"{name}.item()")
+        result, printed, places = stops([look, "c"] * 3, session.run, fetched, {x: 1.0})
+    assert printed == ["2.0", "4.0", "8.0"] and result == 8.0 and len(places) == 3
+
+
+def test_a_part_of_a_graph_without_it_runs_through(stops: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        other = tf.square(x)
+        noted(x)
+        assert stops([], session.run, other, {x: 3.0}) == (9.0, [], [])
+
+
+def test_turned_off(stops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: Any) -> None:
+        raise AssertionError("the debugger was asked for")
+
+    monkeypatch.setattr(pdb, "set_trace", never)
+    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)
+    monkeypatch.setenv("PYTHONBREAKPOINT", "0")
+    compiled = torch.compile(doubled)
+    for _ in range(3):
+        assert compiled(torch.tensor([1.0])).tolist() == [3.0]
+    assert debug.run(doubled, torch.tensor([1.0])).tolist() == [3.0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        assert session.run(noted(x), {x: 1.0}) == 9.0
