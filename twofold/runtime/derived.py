@@ -50,11 +50,13 @@ Pullbacks = dict[int, "Pullback | NotImplementedError"]
 """Calls by what they give: the cotangent of an input, by its number, or a shared value, numbered after the inputs."""
 
 
-def _cost(key: Any, found: Pullbacks) -> int:
-    return 1024 + sum(1024 + graph_bytes(one.graph) for one in found.values() if isinstance(one, Pullback))
+def _cost(key: Any, kept: tuple[Attributes, Pullbacks]) -> int:
+    made = [one for one in kept[1].values() if isinstance(one, Pullback)]
+    return 1024 + sum(1024 + graph_bytes(one.graph) for one in made)
 
 
-_pullbacks: Cache[Pullbacks] = Cache("pullbacks", 1, _cost)
+# With the attributes: some are objects, and a key has their addresses, which may mean no others meanwhile.
+_pullbacks: Cache[tuple[Attributes, Pullbacks]] = Cache("pullbacks", 1, _cost)
 
 
 def pullbacks_of(
@@ -73,12 +75,11 @@ def pullbacks_of(
     if not getattr(op, "differentiable", True):
         return {}
     key = op.name, _exactly(attrs), types, wanted
-    found = _pullbacks.get(key)
-    if found is None:
-        found = _pullbacks.keep(
-            key, _made_pullbacks(op, attrs, types, wanted, stable_graph(op, attrs, types))
-        )
-    return found
+    kept = _pullbacks.get(key)
+    if kept is None:
+        made = _made_pullbacks(op, attrs, types, wanted, stable_graph(op, attrs, types))
+        kept = _pullbacks.keep(key, (attrs, made))
+    return kept[1]
 
 
 def _made_pullbacks(
