@@ -47,6 +47,19 @@ class AnomalyError(TwofoldError, RuntimeError, FloatingPointError):
     """A value is NaN or infinite, and none was among those that it was computed of; see ``detect_anomaly``."""
 
 
+class VerificationError(TwofoldError, RuntimeError):
+    """A compiled program has other bits than its operations one by one; see ``twofold.debug.verify``.
+
+    ``compiled`` and ``alone`` are the two results of the call, ``index`` that of their first element that differs,
+    ``script`` the path of a script that shows it, or None.
+    """
+
+    compiled: Any
+    alone: Any
+    index: tuple[int, ...]
+    script: str | None
+
+
 class GradientError(TwofoldError, RuntimeError):
     """A gradient was asked for that does not exist."""
 

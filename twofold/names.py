@@ -38,6 +38,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.debug.stops": "breakpoint",
         "twofold.debug.stories": "Story story",
         "twofold.debug.values": "value",
+        "twofold.debug.verification": "verify",
     },
     "twofold.profiler": {
         "twofold.profiler.averages": "FunctionEvent FunctionEventAvg",

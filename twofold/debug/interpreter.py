@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -151,7 +152,7 @@ class Interpreter:
         operands = [self.values[number] for number in call.operands]
         if call.parts:
             return self._results_of(call)
-        return computed(call, operands)
+        return computed(call.op, call.attrs, operands)
 
     def _stopping(self, payload: None) -> bool:
         """Whether a breakpoint stops: not on the way back to a step."""
@@ -256,12 +257,12 @@ class Interpreter:
         return found[-1]
 
 
-def computed(call: Call, operands: list[Any]) -> Any:
+def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any]) -> Any:
     """What an operation gives for these operands, at once."""
     before = _core.set_eager(True)
     try:
         with _core.GradientMode(False):
-            result = _core.record(call.op, call.attrs, operands)
+            result = _core.record(op, attrs, operands)
             result._realise()
     finally:
         _core.set_eager(before)

@@ -111,5 +111,5 @@ def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
             needed.update(call.operands)
     values = {one: recording.given[one] for one in needed if one in recording.given}
     for call in reversed(calls):
-        values[call.result] = computed(call, [values[one] for one in call.operands])
+        values[call.result] = computed(call.op, call.attrs, [values[one] for one in call.operands])
     return values, len(calls)

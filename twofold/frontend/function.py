@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
@@ -45,6 +46,7 @@ def compile(
     mode: str | None = None,
     options: Any = None,
     disable: bool = False,
+    verify: bool = False,
 ) -> Any:
     """``model`` as a closed graph, declared anew for each combination of input dtypes and shapes.
 
@@ -62,9 +64,11 @@ def compile(
         mode: One of PyTorch's modes, which choose between times to compile and to run; there is one here.
         options: None: those of other compilers are not known here.
         disable: Return ``model`` itself.
+        verify: Compare the bits of each call with those of its operations one by one, see ``twofold.debug.verify``.
 
     Raises:
         ArgumentError: For another backend or mode, and for options.
+        VerificationError: From a call with ``verify`` whose results differ.
 
     >>> import twofold as torch
     >>> @torch.compile
@@ -75,12 +79,14 @@ def compile(
     """
     check_compile_options(backend, mode, options)
     if model is None:
-        return functools.partial(compile, backend=backend, disable=disable)
-    return model if disable or backend == "eager" else _declared(model)
+        return functools.partial(compile, backend=backend, disable=disable, verify=verify)
+    return model if disable or backend == "eager" else _declared(model, verify)
 
 
-def _declared(model: Callable[..., Any]) -> Any:
+def _declared(model: Callable[..., Any], verify: bool) -> Any:
     """The callable that declares ``model`` for the types that it meets."""
+    verification = import_module("twofold.debug.verification") if verify else None
+    plain = verification.verified(model) if verification else model
     declared, stops = [0], [False]
 
     def stop() -> None:
@@ -91,13 +97,14 @@ def _declared(model: Callable[..., Any]) -> Any:
         bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in args)
         gradient = _core.grad_enabled() and any(getattr(value, "requires_grad", False) for value in args)
         if kwargs or not args or not bound or gradient or stops[0] or declared[0] >= _MOST_DECLARATIONS:
-            return model(*args, **kwargs)
+            return plain(*args, **kwargs)
+        mark = _core.declaration_mark()
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
         try:
             with breakpoints_as(stop):
                 result = model(*inputs)
         except _Stops:
-            return model(*args)
+            return plain(*args)
         single = isinstance(result, Tensor)
         outputs = (result,) if single else tuple(result)
         for place, output in enumerate(outputs):
@@ -105,7 +112,9 @@ def _declared(model: Callable[..., Any]) -> Any:
                 raise TypeError(
                     f"compile: result {place} is a {type(output).__name__}, not a tensor. Return tensors."
                 )
-        function = _core.function(inputs, outputs, single, None)
+        function: Callable[..., Any] = _core.function(inputs, outputs, single, None)
+        if verification:
+            function = verification.verified_function(function, inputs, outputs, mark)
         made.declare(args, function)
         declared[0] += 1
         return function(*args)

@@ -126,7 +126,7 @@ class BaseSession:
         self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
         self._last: tuple[Plan, tuple[Any, ...]] | None = None  # what ran last, and on what
-        self._step_through: Callable[..., list[Any]] | None = None
+        self._step_through: Callable[[Plan, tuple[Any, ...]], list[Any]] | None = None
         if config is not None:
             self._configure(config)
         if target:
@@ -174,6 +174,7 @@ class BaseSession:
         options: Any = None,
         run_metadata: Any = None,
         debug: bool = False,
+        verify: bool = False,
     ) -> Any:
         """The values of ``fetches``: tensors, variables, operations (None), names; lists, tuples and dicts of them.
 
@@ -182,8 +183,7 @@ class BaseSession:
         it waits for. A fetched variable (itself, or through ``value()``, ``read_value()`` or ``tf.identity``) and a
         fetched update are the variable after the run, wherever they stand, as TensorFlow's reference variables are.
         With ``use_resource=True`` each is fetched as it was when it was read or written.
-        With ``debug`` a debugger steps through the run as through the program: see ``twofold.debug.run``.
-
+        For ``debug`` see ``twofold.debug.run``, for ``verify``, which compares bits, ``twofold.debug.verify``.
         Raises GraphError for a feed that does not fit, a variable without a value, a fetch from another graph, a closed
         session; InvalidArgumentError for a placeholder without a feed and a failed ``tf.Assert``.
 
@@ -195,8 +195,8 @@ class BaseSession:
         """
         if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
             return self._traced(fetches, feed_dict, run_metadata)
-        if debug or BaseSession.stepped or (self._graph.stops and stopping()):
-            return _core.call_untraced(self._stepped, self._prepare, fetches, feed_dict)
+        if debug or verify or BaseSession.stepped or (self._graph.stops and stopping()):
+            return self._looked_into(fetches, feed_dict, debug, verify)
         if type(fetches) is list:
             key: Any = (tuple(map(id, fetches)), *map(id, feed_dict or ()))
         else:
@@ -241,8 +241,20 @@ class BaseSession:
         run_trace = import_module("twofold.static.run_trace")
         return run_trace.traced(lambda: self.run(fetches, feed_dict), self._graph.get_operations(), metadata)
 
+    def _looked_into(self, fetches: Any, feed_dict: Any, debug: bool, verify: bool) -> Any:
+        if debug and verify:
+            raise ArgumentError(f"run: both debug and verify, at {here()}", "Choose one of them.")
+        if not verify:
+            return _core.call_untraced(self._stepped, self._prepare, fetches, feed_dict)
+        self._step_through = import_module("twofold.debug.sessions").verified_fetch
+        try:
+            return self._prepare(fetches, feed_dict)
+        finally:
+            self._step_through = None
+
     def _stepped(self, run: Callable[..., Any], *arguments: Any) -> Any:
-        self._step_through = import_module("twofold.debug.sessions").fetch
+        fetch = import_module("twofold.debug.sessions").fetch
+        self._step_through = lambda plan, feeds: fetch(plan, feeds, self._graph.stops if stopping() else ())
         try:
             return run(*arguments)
         finally:
@@ -436,7 +448,7 @@ class BaseSession:
             feeds = (*values, *tail)
             self._last = plan, feeds
             if self._step_through is not None:
-                return self._step_through(plan, feeds, self._graph.stops if stopping() else ())
+                return self._step_through(plan, feeds)
             return list(plan.fetch(feeds, plan.arrays))
         finally:
             self._graph.running -= 1
