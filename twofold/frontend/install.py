@@ -314,8 +314,13 @@ def _load_in_place(name: str) -> Any:
     return guarded(name, _in_place(_methods[name], kind == "shape"))
 
 
+def _tensor_html(tensor: Tensor) -> str:
+    return str(import_module("twofold.frontend.html").tensor_html(tensor))
+
+
 def install_methods() -> None:
-    """Give the tensor type its methods and operators, from the entries alone."""
+    """Give the tensor type its methods and operators, from the entries alone, and what notebooks show of it."""
+    Tensor._repr_html_ = _tensor_html  # type: ignore[attr-defined]
     for groups in index.FUNCTIONS.values():
         for group in groups.split():
             names = group.split(",")

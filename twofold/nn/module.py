@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, TypeVar
 
 from twofold import _core
@@ -544,6 +545,9 @@ class Module:
             return f"{self._get_name()}({own[0]})"
         lines = own + children
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{self._get_name()}()"
+
+    def _repr_html_(self) -> str:
+        return str(import_module("twofold.frontend.html").module_html(self))
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in {*dir(type(self)), *self.__dict__} if not name[0].isdigit())

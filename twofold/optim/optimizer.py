@@ -6,6 +6,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable
 from copy import deepcopy
+from importlib import import_module
 from typing import Any, ClassVar
 
 from twofold import _core
@@ -210,6 +211,10 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
+
+    def _repr_html_(self) -> str:
+        html = import_module("twofold.frontend.html")
+        return str(html.optimizer_html(type(self).__name__, self.param_groups))
 
 
 def _fitting(number: Callable[[Any], Any] | None, value: Any, param: Tensor) -> Any:

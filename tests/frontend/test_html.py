@@ -1,0 +1,71 @@
+"""What notebooks show: well-formed, bounded, with the values."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import twofold as torch
+import twofold.static as tf
+
+
+def shown(thing: Any) -> ElementTree.Element:
+    """What is shown, parsed; this raises for what is not well-formed."""
+    return ElementTree.fromstring(f"<page>{thing._repr_html_()}</page>")
+
+
+def cells(thing: Any, tag: str = "td") -> list[str]:
+    return [one.text or "" for one in shown(thing).iter(tag)]
+
+
+def text(thing: Any) -> str:
+    return "".join(shown(thing).itertext())
+
+
+def test_a_tensor_is_a_table() -> None:
+    x = torch.tensor([[1.0, 2.5], [-3.0, float("nan")]], requires_grad=True)
+    assert cells(x) == ["1", "2.5", "-3", "nan"]
+    assert "float32 [2, 2] requires grad" in text(x)
+    assert cells(torch.tensor(7)) == ["7"] and "int64 []" in text(torch.tensor(7))
+    assert cells(torch.tensor([True, False])) == ["True", "False"]
+    assert cells(torch.tensor([1.0 + 2.0j])) == ["1+2j"]
+
+
+def test_a_large_tensor_shows_its_corners() -> None:
+    x = torch.arange(3 * 100 * 50).reshape(3, 100, 50)
+    found = cells(x)
+    assert len(found) == 81 and found[0] == "0" and found[8] == "49" and found[-1] == str(100 * 50 - 1)
+    assert "[3, 100, 50]" in text(x) and "at [0]" in text(x) and len(x._repr_html_()) < 5000
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), (2, 0, 3)])
+def test_an_empty_tensor(shape: tuple[int, ...]) -> None:
+    x = torch.zeros(shape)
+    assert not any(one.strip("…") for one in cells(x)) and str(list(shape)) in text(x)
+
+
+def test_a_placeholder_has_no_values() -> None:
+    with tf.Graph().as_default():
+        found = tf.placeholder(tf.float32, [None, 2])._repr_html_()
+    assert "[?, 2]" in found and "not yet bound" in found
+
+
+def test_a_module_is_a_tree() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU()))
+    tree = shown(model)
+    assert len(list(tree.iter("details"))) == 2
+    assert "0: Linear(in_features=3, out_features=4, bias=True) 16 parameters" in text(model)
+    assert "1: Sequential" in text(model) and "0: ReLU" in text(model)
+    wide = torch.nn.ModuleList(torch.nn.ReLU() for _ in range(1000))
+    assert "801 more" in text(wide) and len(wide._repr_html_()) < 20000
+
+
+def test_an_optimiser_is_a_table() -> None:
+    first, second = torch.nn.Linear(3, 4), torch.nn.Linear(2, 1)
+    groups = [{"params": first.parameters()}, {"params": second.parameters(), "lr": 0.5}]
+    optimizer = torch.optim.SGD(groups, lr=0.25)
+    rows = [[one.text or "" for one in row] for row in shown(optimizer).iter("tr")]
+    assert ["parameters", "16", "3"] in rows and ["lr", "0.25", "0.5"] in rows
+    assert text(optimizer).startswith("SGD")
