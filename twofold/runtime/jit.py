@@ -180,7 +180,7 @@ class Jit:
         self._processor = processor
         target = processor or _core.host_cpu_identity()
         self.salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
-        self._kernels: Cache[Kernel] = Cache(name, 3, lambda key, kernel: kernel.nbytes)
+        self._kernels: Cache[Kernel] = Cache(name, 2, lambda key, kernel: kernel.nbytes)
         self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
         self._generator: _CodeGenerator | None = None
         self.made: list[bytes] | None = None  # objects compiled from here on, where somebody wants them
