@@ -48,7 +48,7 @@ nb::tuple describe_trace(const Trace& trace, const std::vector<Ref>& outputs) {
 
 nb::object set_tape(nb::object list) {
   PyObject* before = std::exchange(tape, list.is_none() ? nullptr : list.release().ptr());
-  set_whole_chains(tape != nullptr);
+  want_whole_chains((tape != nullptr) - (before != nullptr));
   return before ? nb::steal(before) : nb::none();
 }
 

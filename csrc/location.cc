@@ -265,7 +265,7 @@ Walk* met_last = &nowhere;
   return location;
 }
 
-bool whole_chains = false;
+int want_whole = 0;  // tools
 
 int line_of(uint32_t location) {
   int position = static_cast<int>(static_cast<uint32_t>(locations[location].site));
@@ -334,7 +334,7 @@ PyObject* columns_of(uint32_t location) {
 }  // namespace
 
 bool is_package_code(PyObject* code) { return number_of(code) == 0; }
-void set_whole_chains(bool whole) { whole_chains = whole; }
+void want_whole_chains(int more) { want_whole += more; }
 
 void set_package_directory(const char* directory) { package_directory() = directory; }
 
@@ -343,7 +343,7 @@ size_t location_count() { return locations.size(); }
 static uint32_t captured_location() {
   PyFrameObject* frame = PyEval_GetFrame();
   if (!frame) return 0;
-  if (whole_chains) [[unlikely]] return capture_deep(frame);
+  if (want_whole > 0) [[unlikely]] return capture_deep(frame);
   const Walk& kept = *met_last;  // which may be another one by the time that the frames have been looked at
   bool tried = code_in(frame) == kept.levels[0].code;
   if (tried && repeats(kept, frame)) [[likely]] return location_of(kept.start | position_in(frame), kept.caller);

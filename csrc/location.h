@@ -51,8 +51,8 @@ PyObject* location_frames(uint32_t location);
 PyObject* location_codes(uint32_t location);
 // Whether a code object belongs to the package. Needs the interpreter lock.
 bool is_package_code(PyObject* code);
-// Whether chains have no bound, for tools that show every call; of all threads.
-void set_whole_chains(bool whole);
+// So many more tools, or fewer, show every call: for them chains have no bound, in all threads.
+void want_whole_chains(int more);
 void set_package_directory(const char* directory);
 size_t location_count();
 

@@ -68,6 +68,21 @@ void start();
 // (records, events as bytes, events dropped, (ticks, nanoseconds) at the start, the same now); a new reference.
 PyObject* stop();
 
+// Around an instruction, whose own instructions are parts of it.
+class Inside {
+ public:
+  explicit Inside(bool timed) : timed_(timed) {
+    if (timed_) ++context.depth;
+  }
+  ~Inside() {
+    if (timed_) --context.depth;
+  }
+  Inside(const Inside&) = delete;
+
+ private:
+  const bool timed_;
+};
+
 // Around the run of an executable, under the interpreter lock at both ends.
 class Run {
  public:

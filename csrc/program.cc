@@ -133,20 +133,19 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
         default: pointers[i] = arena + slot[i].index; break;
       }
     }
-    if (timed) ++profile::context.depth;
-    if (instruction.host) {
-      call_host(instruction.host, pointers, instruction.slots);
-    } else if (instruction.nested) {
-      instruction.nested->run(pointers, interrupts);
-    } else {
-      const int64_t* numbers = params.data() + instruction.first_param;
-      int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
-      if (code) throw KernelError{instruction.label, code};
+    {
+      const profile::Inside inside(timed);
+      if (instruction.host) {
+        call_host(instruction.host, pointers, instruction.slots);
+      } else if (instruction.nested) {
+        instruction.nested->run(pointers, interrupts);
+      } else {
+        const int64_t* numbers = params.data() + instruction.first_param;
+        int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
+        if (code) throw KernelError{instruction.label, code};
+      }
     }
-    if (timed) {
-      --profile::context.depth;
-      time = profile::note_kernel(number, time);
-    }
+    if (timed) time = profile::note_kernel(number, time);
   }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core
+from twofold.debug.recording import Recording, recorded
 
 
 def test_a_thread_keeps_what_it_runs_with_its_lines_and_values() -> None:
@@ -83,3 +85,23 @@ def test_debuggers_on_monitoring_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert _core.pending() == 0
     tool[0] = None
     assert (z * 2).tolist() == [8, 8, 8]
+
+
+def test_chains_stay_whole_while_another_thread_records() -> None:
+    def deep(x: Any, count: int) -> Any:
+        return deep(x, count - 1) if count else torch.tanh(x)
+
+    def record() -> None:
+        with recorded():
+            torch.ones(2).tolist()
+
+    x = torch.ones(3)
+    x.tolist()
+    with recorded() as tape:
+        thread = threading.Thread(target=record)
+        thread.start()
+        thread.join()
+        deep(x, 30).tolist()
+    recording = Recording()
+    recording.add_tape(tape)
+    assert [sum(site.code is deep.__code__ for site in call.chain) for call in recording.calls] == [31]

@@ -248,3 +248,14 @@ def test_a_run_that_outlasts_a_profile_is_in_no_later_one(monkeypatch: pytest.Mo
         thread.join()
         torch.ones(3).exp().tolist()
     assert {row.what for row in later.by_operation()} == {"ones", "exp"}
+
+
+def test_what_runs_again_after_an_error_is_counted() -> None:
+    def program() -> Any:
+        place = torch.tensor([7])
+        return (torch.index_select(torch.ones(5, 4), 0, place) + torch.ones(4).tanh()).sum()
+
+    with tier("fused"), torch.profile() as p, pytest.raises(IndexError):
+        program().item()
+    kernels = [event for event in p.recording.timeline() if event.category == "kernel"]
+    assert kernels and all(event.depth == 0 for event in kernels)
