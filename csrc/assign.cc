@@ -8,6 +8,7 @@
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
+#include "purity.h"
 
 namespace twofold {
 
@@ -188,6 +189,7 @@ bool assign(PyTensor* tensor, ValueRef value, bool silent) {
   Recursion level(" in a write to a view of views");
   if (!level) return false;
   if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;
+  if (!is_symbolic(tensor->value) && Purity::is_broken()) return false;
   uint8_t from = value->type->dtype, to = tensor->value->type->dtype;
   bool numbers = from != kBool && to == kBool;
   if (numbers || (is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {

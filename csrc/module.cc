@@ -23,6 +23,7 @@
 #include "object.h"
 #include "profile.h"
 #include "process.h"
+#include "purity.h"
 #include "template.h"
 #include "tensor.h"
 #include "untraced.h"
@@ -457,6 +458,10 @@ void bind_functions(nb::module_& m) {
   m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));
   m.def("declaration_mark", &declaration_mark);
+  m.def("refuse_impure", [](nb::object refusal) {
+    PyObject* before = Purity::exchange(refusal.is_none() ? nullptr : refusal.release().ptr());
+    return before ? nb::steal(before) : nb::none();
+  }, nb::arg("refusal").none(), "Raise this where a declared function is about to use anything but its arguments; what was raised before.");
   m.def("one_of", &make_one_of);
   m.def("repeated", &make_repeated);
   m.def("portable_key", &portable_key);

@@ -9,6 +9,7 @@
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
+#include "purity.h"
 
 namespace twofold {
 
@@ -275,6 +276,7 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
     auto* tensor = reinterpret_cast<PyTensor*>(object);
     operand->value = current_value(tensor);
     operand->detached = tensor->detached;
+    if (operand->value && !is_symbolic(operand->value) && Purity::is_broken_by(operand->value)) return -1;
     if (tensor->view && operand->value && !operand->value->pending && !operand->value->shown) show(tensor);
     return operand->value ? 1 : -1;
   }
@@ -425,6 +427,7 @@ bool observe(PyTensor* tensor, const char* what) {
     Py_XDECREF(result);
     return false;
   }
+  if (Purity::is_broken()) return false;
   return realise(value);
 }
 

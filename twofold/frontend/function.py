@@ -10,15 +10,12 @@ from typing import Any
 from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.frontend.breakpoints import breakpoints_as
+from twofold.frontend.purity import Impure, arguments_only
 
 Tensor = _core.Tensor
 _MOST_DECLARATIONS = 64
 stepped: Callable[[Any], Any] | None = None
 """Under a debugger, what makes a compiled function one that is stepped through."""
-
-
-class _Stops(BaseException):
-    """Leaves a function that is declared: it has a breakpoint, which is for values."""
 
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -50,11 +47,11 @@ def compile(
 ) -> Any:
     """``model`` as a closed graph, declared anew for each combination of input dtypes and shapes.
 
-    Plain define-by-run needs no annotation to be fast; this saves the recording as well, for functions called
-    from tight loops. Differences from running the function: its Python code runs once for each combination of
-    types, so it must not branch on values (that raises), and what it closes over is bound when it is declared.
-    When an argument requires grad, or is no tensor, the function runs as plain Python, and so it does from then on
-    when it comes to a ``breakpoint()``. Works as a decorator.
+    Plain define-by-run needs no annotation to be fast; this saves the recording as well, for functions of their
+    arguments alone that are called from tight loops. Their Python code runs once for each combination of types, so it
+    must not branch on values (that raises). When an argument requires grad, or is no tensor, the function runs as
+    plain Python. So it does from then on when it uses anything but its arguments and numbers: parameters, modules,
+    tensors that it closes over or makes, random numbers, writes to tensors, a ``breakpoint()``. Works as a decorator.
 
     Args:
         model: The function.
@@ -90,8 +87,7 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
     declared, stops = [0], [False]
 
     def stop() -> None:
-        stops[0] = True
-        raise _Stops
+        raise Impure  # a breakpoint is for values
 
     def declare(*args: Any, **kwargs: Any) -> Any:
         bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in args)
@@ -101,12 +97,16 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
         mark = _core.declaration_mark()
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
         try:
-            with breakpoints_as(stop):
+            with breakpoints_as(stop), arguments_only():
                 result = model(*inputs)
-        except _Stops:
+        except Impure:
+            stops[0] = True
             return plain(*args)
         single = isinstance(result, Tensor)
         outputs = (result,) if single else tuple(result)
+        if any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs):
+            stops[0] = True
+            return plain(*args)
         for place, output in enumerate(outputs):
             if not isinstance(output, Tensor):
                 raise TypeError(

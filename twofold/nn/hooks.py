@@ -51,6 +51,7 @@ def add_hook(
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.forward`` between its hooks; what a hook returns, unless None, replaces what it saw."""
+    _core.not_by_types()  # what a module computes depends on its mode, too
     for hook, with_kwargs, _ in list(module._forward_pre_hooks.values()):
         if with_kwargs:
             found = hook(module, args, kwargs)

@@ -10,6 +10,7 @@ from twofold import _core
 from twofold.dtypes import as_dtype, bfloat16, float16, float32, float64
 from twofold.frontend.function import check_compile_options
 from twofold.frontend.options import check_device
+from twofold.frontend.purity import stateful
 from twofold.nn import state
 from twofold.nn.hooks import RemovableHandle, add_hook, call_with_hooks
 from twofold.nn.parameter import Buffer, Parameter, Registry
@@ -567,3 +568,6 @@ def _replace(parameter: Parameter, function: Callable[[Tensor], Tensor]) -> None
     parameter.data = changed
     if gradient is not None:
         parameter.grad = function(gradient)
+
+
+stateful.append(Module)

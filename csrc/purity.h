@@ -1,0 +1,32 @@
+// What a function that is declared once, to be run many times without its Python, must leave alone.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+
+#include "value.h"
+
+namespace twofold {
+
+// Such a function may use its arguments, numbers, and what it makes of these. Where it reads, writes or computes with
+// another tensor, or depends on anything else that the core knows of, `refusal` is raised instead.
+class Purity {
+ public:
+  // Sets the exception type, or null, of this thread; returns the one before. Owned references.
+  static PyObject* exchange(PyObject* refusal);
+  // Whether what is about to happen is not allowed; the Python error is set then.
+  static bool is_broken() { return refusal_ && raise(); }
+  // The same of computing with a bound value.
+  static bool is_broken_by(const Value* value) { return refusal_ && !is_made_inside(value) && raise(); }
+
+ private:
+  static bool raise();
+  static bool is_made_inside(const Value* value);
+
+  static inline thread_local PyObject* refusal_ = nullptr;
+  static inline thread_local uint64_t stamp_ = 0;   // of the trace at the beginning, and its entries then
+  static inline thread_local int64_t entries_ = 0;
+};
+
+}  // namespace twofold

@@ -1,0 +1,39 @@
+"""Functions that are declared once and run many times without their Python: they may use their arguments only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from twofold import _core
+
+_LOCK = threading.Lock()
+_declaring = [0]
+
+stateful: list[Any] = []
+"""Classes whose objects have a state beside their tensors; ``_hooked`` sends their calls to where that is said."""
+
+
+class Impure(BaseException):
+    """Leaves a function that reads, writes or computes with anything but its arguments."""
+
+
+@contextmanager
+def arguments_only() -> Iterator[None]:
+    """Inside, this thread may compute with declared tensors and numbers; raises Impure at anything else."""
+    before = _core.refuse_impure(Impure)
+    _count(1)
+    try:
+        yield
+    finally:
+        _count(-1)
+        _core.refuse_impure(before)
+
+
+def _count(more: int) -> None:
+    with _LOCK:
+        _declaring[0] += more
+        for kind in stateful:
+            kind._hooked = _declaring[0] > 0
