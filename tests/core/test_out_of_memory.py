@@ -21,10 +21,17 @@ def lift():
 WHAT_WAS_ASKED_FOR = (
     LIMITED
     + """
-torch.ones(2, 2).expand(3, 2, 2).contiguous().add(1).sum().item()  # the kernels, while there is memory
-torch.randn(4, 4).sum().item()
-limit(64)
 big = torch.ones(1, 1)
+for size in (2, 300, 400):  # the kernels, while there is memory
+    torch.randn(size, size).sum().item()
+    (big.expand(size, size) + 1).sum().item()
+    (torch.cat([torch.ones(size * size)] * 4) * 2).sum().item()
+    x = torch.ones(size, size)
+    for _ in range(30):
+        x = x + 1
+    x.sum().item()
+torch.wait_for_compiler()
+limit(64)
 for asked in (
     lambda: torch.randn(50000, 50000),
     lambda: big.expand(100000, 100000) + 1,
@@ -145,7 +152,7 @@ def test_the_message_tells_bytes_type_and_line() -> None:
     first, second, third, fourth, last = run(WHAT_WAS_ASKED_FOR, TWOFOLD_THREADS="1").splitlines()
 
     def line(text: str) -> str:
-        return f"at <string>:{1 + WHAT_WAS_ASKED_FOR[: WHAT_WAS_ASKED_FOR.index(text)].count(chr(10))}."
+        return f"at <string>:{1 + WHAT_WAS_ASKED_FOR[: WHAT_WAS_ASKED_FOR.rindex(text)].count(chr(10))}."
 
     assert "10000000000 bytes (9.3 GiB)" in first and f"float32[50000,50000], {line('50000, ')}" in first
     assert "40000000000 bytes (37.3 GiB)" in second and f"float32[100000,100000], {line('big.exp')}" in second
