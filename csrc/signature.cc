@@ -148,7 +148,7 @@ Memo& memo() {
   return table;
 }
 
-constexpr size_t kGraph = 4096;  // bytes of one in Python, roughly
+constexpr size_t kGraph = 1024;  // bytes of an op instance in Python, roughly: with its graph or, where plans were found, without
 
 CacheAccount& account = *new CacheAccount("signatures", 5);
 size_t pinned = 0;  // bytes above the budget that are in use: look again when much has been added
@@ -479,8 +479,12 @@ bool Movement::read(PyObject* tuple) {
 int moves_only(Signature* signature) {
   if (signature->moves < 0) {
     signature->moves = 0;
+    const bool kept = signature->graph;
     PyObject* graph = has_graph(signature) && hooks.movement_of ? graph_of(signature) : nullptr;
     if (graph) {
+      // a plan for symbolic sizes has the program, so that nothing else asks for the graph of each size
+      const Owned held(kept ? nullptr : std::exchange(signature->graph, nullptr));
+      if (held) charge_signatures(-static_cast<int64_t>(kGraph));
       const Owned found(PyObject_CallOneArg(hooks.movement_of, graph));
       auto made = std::make_unique<Movement>();
       if (!found || (found.object != Py_None && !made->read(found.object))) {
