@@ -92,6 +92,14 @@ nb::object run_size_program(nb::handle encoded, const std::vector<int64_t>& valu
   return nb::cast(results);
 }
 
+// Sets a mode by its name; the name of the one before. ValueError for a name that is not there.
+template <class Mode, size_t count>
+std::string exchanged(Mode& setting, const char* const (&names)[count], const std::string& name, const char* error) {
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  if (found == std::end(names)) throw nb::value_error(error);
+  return names[static_cast<size_t>(std::exchange(setting, static_cast<Mode>(found - std::begin(names))))];
+}
+
 void set_templates(const std::string& mode) {
   if (mode == "off") template_mode = Templates::kOff;
   else if (mode == "second_size") template_mode = Templates::kSecondSize;
@@ -488,19 +496,11 @@ void bind_functions(nb::module_& m) {
   });
   m.def("set_anomaly", [](const std::string& name) {
     static const char* const names[] = {"off", "everywhere", "backward"};
-    const auto before = static_cast<size_t>(settings.anomaly);
-    const auto found = std::find(std::begin(names), std::end(names), name);
-    if (found == std::end(names)) throw nb::value_error("results are looked over: off, everywhere or backward");
-    settings.anomaly = static_cast<Anomaly>(found - std::begin(names));
-    return std::string(names[before]);
+    return exchanged(settings.anomaly, names, name, "results are looked over: off, everywhere or backward");
   });
   m.def("set_batching", [](const std::string& name) {
     static const char* const names[] = {"off", "auto", "at_once"};
-    const auto before = static_cast<size_t>(settings.batching);
-    const auto found = std::find(std::begin(names), std::end(names), name);
-    if (found == std::end(names)) throw nb::value_error("batching is off, auto or at_once");
-    settings.batching = static_cast<Batching>(found - std::begin(names));
-    return std::string(names[before]);
+    return exchanged(settings.batching, names, name, "batching is off, auto or at_once");
   });
   m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 from twofold import _core
 from twofold.debug.exports import model_explorer, overlays, to_dot, write_json
 from twofold.debug.module_scopes import ModuleScopes
+from twofold.debug.nesting import tensors_in
 from twofold.debug.page import page
 from twofold.debug.picture import (
     Picture,
@@ -121,19 +122,6 @@ def draw(
     return made
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(getattr(value, "_tensor", None), Tensor):  # an expression of dynet
-        yield value._tensor
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _tensors(item)
-
-
 def recorded(
     thing: Any, inputs: Sequence[Any], backward: bool
 ) -> tuple[str, Recorded, Callable[[], list[Tensor]]]:
@@ -180,7 +168,7 @@ def _runnable(
 
         def call() -> list[Tensor]:
             with enable_grad():
-                return list(_tensors(thing(*inputs)))
+                return list(tensors_in(thing(*inputs)))
 
         forward: Callable[[], list[Tensor]] = call
         title = type(thing).__name__ if isinstance(thing, Module) else getattr(thing, "__name__", "function")
@@ -189,7 +177,7 @@ def _runnable(
             raise ArgumentError(
                 f"draw: inputs of {type(thing).__name__}, which is not called, at {here()}", "Leave them out."
             )
-        forward = lambda: list(_tensors(thing))
+        forward = lambda: list(tensors_in(thing))
         title = f"a {type(thing).__name__}"
         if not forward():
             raise ArgumentError(
@@ -223,7 +211,7 @@ def _with_gradients(outputs: list[Tensor]) -> list[Tensor]:
 
 def _names(thing: Any, inputs: Sequence[Any]) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
-    for number, one in enumerate(_tensors(list(inputs))):
+    for number, one in enumerate(tensors_in(list(inputs))):
         found[_core.value_key(one)] = (f"input {number}", "input")
     if isinstance(thing, Module):
         for name, one in thing.named_parameters():

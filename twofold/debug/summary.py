@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.autograd.graph import saved_tensors_hooks
 from twofold.debug.module_scopes import ModuleScopes
+from twofold.debug.nesting import tensors_in
 from twofold.errors import ArgumentError
 from twofold.frontend.gradients import enable_grad, no_grad
 from twofold.frontend.sampling import get_rng_state, set_rng_state
@@ -85,7 +86,7 @@ class _Calls:
         self._known = {one.data_ptr() for one in (*model.parameters(), *model.buffers())}
 
     def on_call(self, module: Module, path: str, result: Any) -> None:
-        shapes = tuple(tuple(one.shape) for one in _tensors(result))
+        shapes = tuple(tuple(one.shape) for one in tensors_in(result))
         self.first.setdefault(path, (module, shapes))
 
     def pack(self, tensor: Tensor) -> Tensor:
@@ -96,17 +97,6 @@ class _Calls:
             name = scope_name(_core.location_of(tensor))
             self.saved[name] = self.saved.get(name, 0) + tensor.type_.nbytes
         return tensor
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _tensors(item)
 
 
 def summary(model: Module, *inputs: Any, **keywords: Any) -> Summary:
@@ -143,7 +133,7 @@ def summary(model: Module, *inputs: Any, **keywords: Any) -> Summary:
     try:
         with ModuleScopes(calls.on_call), enable_grad(), saved_tensors_hooks(calls.pack, lambda kept: kept):
             result = model(*inputs, **keywords)
-            for one in _tensors(result):
+            for one in tensors_in(result):
                 one._realise()
     finally:
         recording = recorder.stop()

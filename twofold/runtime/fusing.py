@@ -136,12 +136,7 @@ def _plan_batch(
     family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
 ) -> None:
     found = template_batch(op, attrs, types, flags, count)
-    _core.add_batch_plan(family, None if found is None else found[0])
-    if "compile" in config.log:
-        from twofold.runtime.compile_log import log
-
-        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
-        log("compile", f"{op.name} of {', '.join(map(str, types))} for many calls at once: {kernels}")
+    _add_batch_plan(family, found, f"{op.name} of {', '.join(map(str, types))} for many calls at once")
 
 
 def plan_batch(
@@ -152,6 +147,15 @@ def plan_batch(
     In the background, if there is one. False if no plan comes now.
     """
     return _plan_for(family, partial(_plan_batch, family, op, attrs, types, flags, count), op.name)
+
+
+def _add_batch_plan(family: Any, found: tuple[Any, FlatProgram] | None, what: str) -> None:
+    _core.add_batch_plan(family, None if found is None else found[0])
+    if "compile" in config.log:
+        from twofold.runtime.compile_log import log
+
+        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
+        log("compile", f"{what}: {kernels}")
 
 
 def _plan_for(family: Any, work: Callable[[], object], name: str) -> bool:
@@ -170,12 +174,7 @@ def _plan_body(
     count: int,
 ) -> None:
     found = template_body(members, outputs, types, flags, count)
-    _core.add_batch_plan(family, None if found is None else found[0])
-    if "compile" in config.log:
-        from twofold.runtime.compile_log import log
-
-        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
-        log("compile", f"{len(members)} calls from {members[0][0].name} on, for many at once: {kernels}")
+    _add_batch_plan(family, found, f"{len(members)} calls from {members[0][0].name} on, for many at once")
 
 
 def plan_body(

@@ -97,8 +97,8 @@ def expand(
         made = OpInstance(op, attrs, types)
         saved = saved_plans().read(made.key)
         if saved is not None:
-            type, flags = saved
-            return OpInstance.of(op, attrs, types, flags=flags), type, differentiable
+            type, made._flags = saved
+            return made, type, differentiable
         type = made.graph.outputs[0].type
         check_limits(type)
     except TwofoldError as error:

@@ -109,8 +109,8 @@ class SavedPlans:
         return found if isinstance(found, dict) else {}
 
     def _forget(self) -> None:
-        """Leave the file to the parent."""
-        self._new.clear()
+        """Write none of the new plans: they are written, or a parent process writes them."""
+        self._new, self._new_bytes = {}, 0
 
     def key(self, *parts: Any) -> bytes | None:
         """The key of a plan for these operations and values; None where one of them has no written form."""
@@ -153,8 +153,7 @@ class SavedPlans:
         for key in self._used & plans.keys():
             plans[key] = plans.pop(key)
         plans.update(self._new)
-        self._new = {}
-        self._new_bytes = 0
+        self._forget()
         size = sum(map(len, plans.values()))
         for key in list(plans):
             if size <= self._most_bytes:
