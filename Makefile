@@ -20,7 +20,7 @@ test: lint
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --durations=10 --hypothesis-profile=ci
 
 explore: $(STAMP)
-	TWOFOLD_TEST_EXAMPLES=$(EXAMPLES) $(VENV)/bin/python -m pytest -n $(WORKERS) -x tests/ops/test_compiled_programs.py tests/schedule/test_same_bits.py
+	TWOFOLD_TEST_EXAMPLES=$(EXAMPLES) $(VENV)/bin/python -m pytest -n $(WORKERS) -x tests/ops/test_compiled_programs.py tests/compiler/schedule/test_same_bits.py
 
 # Small changes of the source that the tests must notice: make mutate [MUTATE="--seed 1 --count 300"]; takes hours.
 mutate: $(STAMP)

@@ -1,4 +1,4 @@
-"""Computes the coefficients of the elementary and special functions, and writes twofold/lower/math/tables.py.
+"""Computes the coefficients of the elementary and special functions, and writes twofold/compiler/lower/math/tables.py.
 
     python bench/coefficients.py          (needs mpmath)
 

@@ -180,7 +180,7 @@ def first(library: Any, name: str) -> str:
 
 def fusing(library: Any, name: str) -> str:
     """CPU milliseconds that fusing takes the program, and its compiler's process."""
-    from twofold.runtime import fusing as module
+    from twofold.compiler import fusing as module
 
     spent, elsewhere = [], []
     fuse, compile_there = module._fuse, module._process.compile
@@ -205,7 +205,7 @@ def fusing(library: Any, name: str) -> str:
 
 def beside(library: Any, name: str) -> str:
     """Median wall milliseconds of a step before the compiler works, and while it does."""
-    library._core.set_tier("first_sight")
+    library._core.set_tier("unfused")
     step = PROGRAMS[name](library)
 
     def milliseconds() -> float:
@@ -253,7 +253,7 @@ def report(measure: str, name: str, rounds: int, peer: str | None) -> None:
                 found = measured(sys.executable, "twofold", measure, name, TWOFOLD_CACHE_DIR=cache)
                 own.setdefault(state, []).append(found)
             if measure == "peak":
-                found = measured(sys.executable, "twofold", measure, name, TWOFOLD_TIER="first_sight")
+                found = measured(sys.executable, "twofold", measure, name, TWOFOLD_TIER="unfused")
                 own.setdefault("op by op", []).append(found)
         if peer and measure in ("first", "peak"):
             other.append(measured(peer, "torch", measure, name))

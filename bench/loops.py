@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy
 
+from twofold.compiler.compile import CompiledProgram, compile_graph
 from twofold.dtypes import float32
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.types import Shape, tensor_type
 from twofold.ops.base import ops
-from twofold.runtime.compile import CompiledProgram, compile_graph
 
 ROUNDS = 15
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

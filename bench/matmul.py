@@ -27,8 +27,8 @@ import numpy
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from twofold import dtypes
-from twofold.lower.gemm import MatmulProblem, Operand, plan_matmul
-from twofold.runtime.jit import compile_kernels
+from twofold.compiler.jit import compile_kernels
+from twofold.compiler.lower.gemm import MatmulProblem, Operand, plan_matmul
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 VECTOR = "<16 x float>"

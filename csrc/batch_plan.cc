@@ -130,7 +130,7 @@ class BatchPlanner {
     }
   }
 
-  bool is_call(uint32_t i) const { return same_[i] == static_cast<Ref>(i) && !is_part_[i] && !plan_->melted[i] && !is_inside(i); }
+  bool is_call(uint32_t i) const { return same_[i] == static_cast<Ref>(i) && !is_part_[i] && !plan_->merged[i] && !is_inside(i); }
 
   void count_uses() {
     of_entry_.assign(trace_.entries.size(), 0);
@@ -172,7 +172,7 @@ class BatchPlanner {
     key_.assign(n, 0);
     depth_.assign(n, 0);
     base_.resize(n);
-    plan_->melted.assign(n, 0);
+    plan_->merged.assign(n, 0);
     Shares shares(n);
     for (uint32_t i = 0; i < n; ++i) {
       base_[i] = static_cast<Ref>(i);
@@ -266,7 +266,7 @@ class BatchPlanner {
       for (uint32_t k = 0; k < entry.count; ++k) {
         const auto below = static_cast<uint32_t>(refs[k]);
         if (refs[k] < 0 || of_entry_[below] != 1 || stays[below] || !is_call(below) || !joins(below)) continue;
-        plan_->melted[below] = 1;
+        plan_->merged[below] = 1;
         Key& key = keys_[key_[below]];
         key.depths -= depth_[below];
         --key.count;
@@ -457,7 +457,7 @@ class BatchPlanner {
     for (uint32_t k = 0; k < count; ++k) {
       const Ref base = base_of(refs[k]);
       if (base < 0) continue;
-      if (plan_->melted[static_cast<size_t>(base)]) for_each_operand(static_cast<uint32_t>(base), visit);
+      if (plan_->merged[static_cast<size_t>(base)]) for_each_operand(static_cast<uint32_t>(base), visit);
       else visit(static_cast<uint32_t>(base));
     }
   }
@@ -576,7 +576,7 @@ bool BatchPlan::holds(void* const* leaves) const {
 
 size_t BatchPlan::memory() const {
   return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(first_ref) + memory_of(home) +
-         memory_of(at) + memory_of(moving) + memory_of(melted) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
+         memory_of(at) + memory_of(moving) + memory_of(merged) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
 }
 
 }  // namespace twofold

@@ -72,7 +72,7 @@ class BatchPlan {
   std::vector<int32_t> home;    // by entry: the launch whose results it lies among, or ~leaf
   std::vector<int64_t> at;      // by entry: where it begins there, in bytes
   std::vector<MovingPart> moving;  // in order: whose places are found when the plan runs
-  std::vector<uint8_t> melted;  // by entry: joined operands that only another call joins; they have no place of their own
+  std::vector<uint8_t> merged;  // by entry: joined operands that only another call joins; they have no place of their own
   std::vector<uint32_t> dead, first_dead;   // the launches whose results nobody reads after a launch, one launch after another
 
  private:

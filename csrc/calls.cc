@@ -50,9 +50,9 @@ struct Call {
   uint64_t mask;
 };
 
-class Climber {
+class CallTraversal {
  public:
-  Climber(bool recorded) : recorded_(recorded) {}
+  CallTraversal(bool recorded) : recorded_(recorded) {}
 
   void start(const ValueRef& value) { push(value); }
   bool run();
@@ -76,7 +76,7 @@ class Climber {
   std::unordered_set<uint64_t> seen_, starts_;
 };
 
-uint64_t Climber::push(const ValueRef& value) {
+uint64_t CallTraversal::push(const ValueRef& value) {
   Place place = place_of(value.get());
   uint64_t key = key_of(place);
   if (place.kind == Place::kLeaf && value->requires_grad && value->is_leaf && !value->declared) starts_.insert(key);
@@ -85,20 +85,20 @@ uint64_t Climber::push(const ValueRef& value) {
   return key;
 }
 
-void Climber::declared(const ValueRef& value, const Place& place) {
+void CallTraversal::declared(const ValueRef& value, const Place& place) {
   const Declared& source = *value->declared;
   Call call{place, value, source.operation, source.attributes, {}, source.inputs, source.input_types, source.gradient_mask};
   for (const Leaf& leaf : source.inputs) call.keys.push_back(leaf.value ? push(leaf.value) : 0);
   calls.push_back(std::move(call));
 }
 
-uint64_t Climber::input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value) {
+uint64_t CallTraversal::input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value) {
   if (!value || !entry.flows_to(i)) return 0;
   if (!value->requires_grad) starts_.insert(key_of(call.place));
   return push(value);
 }
 
-bool Climber::open_entry(size_t index) {
+bool CallTraversal::open_entry(size_t index) {
   Recorder& recorder = Recorder::current();
   Entry entry = recorder.entry(index);
   if (!entry.requires_grad()) return true;
@@ -115,7 +115,7 @@ bool Climber::open_entry(size_t index) {
   return true;
 }
 
-bool Climber::history_entry(const std::shared_ptr<History>& history, size_t index) {
+bool CallTraversal::history_entry(const std::shared_ptr<History>& history, size_t index) {
   const Trace& trace = history->trace->trace;
   const Entry& entry = trace.entries[index];
   if (!entry.requires_grad()) return true;
@@ -146,7 +146,7 @@ bool Climber::history_entry(const std::shared_ptr<History>& history, size_t inde
   return true;
 }
 
-bool Climber::run() {
+bool CallTraversal::run() {
   while (!stack_.empty()) {
     ValueRef value = std::move(stack_.back());
     stack_.pop_back();
@@ -211,12 +211,12 @@ PyObject* calls_above(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "O!p", &PyTuple_Type, &tensors, &recorded)) return nullptr;
   std::vector<ValueRef> values;
   if (!read_values(tensors, values)) return nullptr;
-  Climber climber(recorded);
-  for (const ValueRef& value : values) climber.start(value);
-  if (!climber.run()) return nullptr;
-  PyObject* list = PyList_New(static_cast<Py_ssize_t>(climber.calls.size()));
-  for (size_t i = 0; list && i < climber.calls.size(); ++i) {
-    PyObject* call = describe(climber.calls[i]);
+  CallTraversal traversal(recorded);
+  for (const ValueRef& value : values) traversal.start(value);
+  if (!traversal.run()) return nullptr;
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(traversal.calls.size()));
+  for (size_t i = 0; list && i < traversal.calls.size(); ++i) {
+    PyObject* call = describe(traversal.calls[i]);
     if (!call) {
       Py_DECREF(list);
       return nullptr;
@@ -232,12 +232,12 @@ PyObject* depends_outside(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "O!O!", &PyTuple_Type, &tensors, &PyTuple_Type, &targets)) return nullptr;
   std::vector<ValueRef> values, stops;
   if (!read_values(tensors, values) || !read_values(targets, stops)) return nullptr;
-  Climber climber(true);
+  CallTraversal traversal(true);
   std::unordered_set<uint64_t> keys;
   for (const ValueRef& stop : stops) keys.insert(key_of(place_of(stop.get())));
-  for (const ValueRef& value : values) climber.start(value);
-  if (!climber.run()) return nullptr;
-  return PyBool_FromLong(climber.starts_outside(keys));
+  for (const ValueRef& value : values) traversal.start(value);
+  if (!traversal.run()) return nullptr;
+  return PyBool_FromLong(traversal.starts_outside(keys));
 }
 
 // call_key(tensor) -> the key under which calls_above names this tensor's value

@@ -63,7 +63,7 @@ bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, co
   }
   for (size_t k = 0; k < cached.trace.entries.size(); ++k) lines.append(nb::make_tuple(provenance[k].location, provenance[k].forward));
   for (size_t j = 0; j < living.size(); ++j) {
-    Ref entry = j < cached.living ? cached.outputs[j] : cached.put_off[j - cached.living];
+    Ref entry = j < cached.living ? cached.outputs[j] : cached.deferred[j - cached.living];
     results.append(nb::make_tuple(entry, steal_checked(wrap(living[j]))));
   }
   nb::object segment = nb::make_tuple(values, describe_trace(cached.trace, cached.outputs)[1], lines, results);

@@ -250,7 +250,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, std::vecto
       ProgramRef program = fused_;
       if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts)) return false;
     } else if (!(tier == Tier::kAuto ? run_apart(inputs, outputs, provenance, interrupts)
-                                     : run_first_sight(inputs, outputs, provenance, interrupts))) {
+                                     : run_unfused(inputs, outputs, provenance, interrupts))) {
       return false;
     }
     if (tier != Tier::kAuto || !whole || alone == fused) return true;
@@ -284,7 +284,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     for (const Entry& entry : canonical.trace.entries) {
       const int moves = moves_only(entry.signature);
       if (moves < 0) return note_interrupted_compile(interrupts), false;
-      if (!moves && !program_of(entry.signature)) return run_first_sight(inputs, outputs, provenance, interrupts);  // which says why
+      if (!moves && !program_of(entry.signature)) return run_unfused(inputs, outputs, provenance, interrupts);  // which says why
     }
     if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;
@@ -295,7 +295,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     }
     comes_back_ = true;
   }
-  if (!plan) return run_first_sight(inputs, outputs, provenance, interrupts);
+  if (!plan) return run_unfused(inputs, outputs, provenance, interrupts);
   bool made = false;
   if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
   if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, outputs, interrupts); }, interrupts)) {
@@ -303,7 +303,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     return made;
   }
   outputs.clear();
-  return run_first_sight(inputs, outputs, provenance, interrupts);
+  return run_unfused(inputs, outputs, provenance, interrupts);
 }
 
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
@@ -338,10 +338,10 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   if (!fails_together(run, interrupts)) return true;
   outputs.clear();
   alone = true;
-  return run_first_sight(inputs, outputs, provenance, interrupts);
+  return run_unfused(inputs, outputs, provenance, interrupts);
 }
 
-void Executable::plan_first_sight() {
+void Executable::plan_unfused() {
   uses_.assign(canonical.trace.entries.size(), 0);
   for (Ref ref : canonical.trace.refs) {
     if (ref >= 0) ++uses_[static_cast<size_t>(ref)];
@@ -351,9 +351,9 @@ void Executable::plan_first_sight() {
   }
 }
 
-bool Executable::run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance,
+bool Executable::run_unfused(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance,
                                  Interrupts& interrupts) {
-  if (uses_.size() != canonical.trace.entries.size() || uses_.empty()) plan_first_sight();
+  if (uses_.size() != canonical.trace.entries.size() || uses_.empty()) plan_unfused();
   const Trace& trace = canonical.trace;
   std::vector<uint32_t> left = uses_;
   std::vector<BufferRef> values(trace.entries.size());

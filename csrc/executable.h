@@ -1,4 +1,4 @@
-// A canonical trace that can run: operation by operation at first sight, as one fused program when seen again.
+// A canonical trace that can run: operation by operation the first time, as one fused program when seen again.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 
 namespace twofold {
 
-enum class Tier : uint8_t { kAuto, kFirstSight, kFused };
+enum class Tier : uint8_t { kAuto, kUnfused, kFused };
 
-// kAtOnce runs every trace in batches that can be, and plans each launch at first sight, for tests.
+// kAtOnce runs every trace in batches that can be, and plans each launch when first met, for tests.
 enum class Batching : uint8_t { kOff, kAuto, kAtOnce };
 
 // Whether results are looked over for what is not finite: all, or what backward passes make, for NaN alone.
@@ -66,13 +66,13 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // The locations of the first and the last entry.
   std::pair<uint32_t, uint32_t> lines(RunProvenance provenance) const;
   bool log_batches(const BatchPlan& plan, RunProvenance provenance) const;
-  bool run_first_sight(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  bool run_unfused(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.
   bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool worth_fusing();
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
-  void plan_first_sight();
+  void plan_unfused();
 
   ProgramRef fused_;
   TierChoice choice_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tensor.h"
-#include "walker.h"
+#include "backward_pass.h"
 
 namespace twofold {
 namespace {
@@ -31,13 +31,13 @@ int reads_values(const GradientPlan& plan, size_t count) {
 
 }  // namespace
 
-bool Walker::requires_grad(Ref ref) const {
+bool BackwardPass::requires_grad(Ref ref) const {
   if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).requires_grad();
   const Leaf& leaf = recorder_.leaves()[static_cast<size_t>(~ref)];
   return leaf.value && leaf.value->requires_grad;
 }
 
-bool Walker::add(Ref* sum, Ref term, const Origin& origin) {
+bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
   if (*sum == kNoRef) {
     *sum = term;
     return true;
@@ -54,7 +54,7 @@ bool Walker::add(Ref* sum, Ref term, const Origin& origin) {
 }
 
 // Records an entry of the pass.
-bool Walker::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
+bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
   recorder_.record_known(signature, inputs, count, mask, {request_.location, origin.location}, out);
   if (crossed_) return true;
   forward_.resize(recorder_.size() - begin_, kNoRef);
@@ -62,14 +62,14 @@ bool Walker::record(Signature* signature, const Ref* inputs, size_t count, uint6
   return true;
 }
 
-Origin Walker::origin_of(const Scope& scope, Ref ref) const {
+Origin BackwardPass::origin_of(const Scope& scope, Ref ref) const {
   if (ref < 0) return {};
   size_t index = static_cast<size_t>(ref);
   if (scope.history) return {kNoRef, scope.history->provenance[index].origin()};
   return {ref, recorder_.provenance(index).origin()};
 }
 
-Scope& Walker::scope_of(const std::shared_ptr<History>& history) {
+Scope& BackwardPass::scope_of(const std::shared_ptr<History>& history) {
   crossed_ = true;
   Scope& scope = histories_[history->order];
   if (!scope.history) {
@@ -82,13 +82,13 @@ Scope& Walker::scope_of(const std::shared_ptr<History>& history) {
   return scope;
 }
 
-Walker::Sum& Walker::sum_of(const Place& place) {
+BackwardPass::Sum& BackwardPass::sum_of(const Place& place) {
   auto [found, fresh] = sum_of_.try_emplace(place.slot, sums_.size());
   if (fresh) sums_.push_back(Sum{place.slot, place.index, kNoRef, {}});
   return sums_[found->second];
 }
 
-bool Walker::find_leaf(Value* leaf, Ref target, Place* place) {
+bool BackwardPass::find_leaf(Value* leaf, Ref target, Place* place) {
   if (!leaf || !leaf->requires_grad) return true;
   if (leaf->is_leaf) {
     if (leaf->slot) *place = Place{nullptr, target, leaf->slot};
@@ -99,19 +99,19 @@ bool Walker::find_leaf(Value* leaf, Ref target, Place* place) {
   return true;
 }
 
-bool Walker::give(const Place& place, Ref cotangent) {
+bool BackwardPass::give(const Place& place, Ref cotangent) {
   if (place.slot) return add(&sum_of(place).cotangent, cotangent, {});
   if (!place.scope) return true;
   return add(&place.scope->cotangents[static_cast<size_t>(place.index)], cotangent, origin_of(*place.scope, place.index));
 }
 
-bool Walker::give(Scope& scope, Ref target, Ref cotangent) {
+bool BackwardPass::give(Scope& scope, Ref target, Ref cotangent) {
   Place place;
   return find_place(scope, target, &place) && give(place, cotangent);
 }
 
 // What a gradient reads as references of the open trace, and to which of them gradients flow.
-bool Walker::read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask) {
+bool BackwardPass::read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask) {
   refs.resize(gradient.used.size());
   *mask = 0;
   for (size_t i = 0; i < refs.size(); ++i) {
@@ -121,7 +121,7 @@ bool Walker::read_all(const Visit& visit, const Gradient& gradient, std::vector<
   return true;
 }
 
-bool Walker::read_one(const Visit& visit, int32_t slot, Ref* out) {
+bool BackwardPass::read_one(const Visit& visit, int32_t slot, Ref* out) {
   if (slot == -1) {
     *out = visit.scope.cotangents[visit.index];
     return true;
@@ -136,7 +136,7 @@ bool Walker::read_one(const Visit& visit, int32_t slot, Ref* out) {
 }
 
 // A value that several gradients of the call read, recorded when the first does.
-bool Walker::read_shared(const Visit& visit, size_t slot, Ref* out) {
+bool BackwardPass::read_shared(const Visit& visit, size_t slot, Ref* out) {
   const size_t number = slot - visit.entry.count;
   if (shared_.size() <= number) shared_.resize(number + 1, kNoRef);
   if (shared_[number] == kNoRef) {
@@ -152,7 +152,7 @@ bool Walker::read_shared(const Visit& visit, size_t slot, Ref* out) {
   return true;
 }
 
-bool Walker::cotangent_of(const Visit& visit, uint32_t k) {
+bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
   if (!gradient->signature) return true;
@@ -168,7 +168,7 @@ bool Walker::cotangent_of(const Visit& visit, uint32_t k) {
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
-bool Walker::capture(Scope& scope, size_t index) {
+bool BackwardPass::capture(Scope& scope, size_t index) {
   if (!scope.history) {
     Value* value = recorder_.live(static_cast<Ref>(index));
     if (value && value->slot && !value->is_leaf) give(Place{nullptr, static_cast<Ref>(index), value->slot}, scope.cotangents[index]);
@@ -184,11 +184,11 @@ bool Walker::capture(Scope& scope, size_t index) {
   return true;
 }
 
-bool Walker::is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k) {
+bool BackwardPass::is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k) {
   return entry.flows_to(k) && (scope.needed.empty() || leads_to_target(scope, inputs[k]));
 }
 
-bool Walker::visit(Scope& scope, size_t index) {
+bool BackwardPass::visit(Scope& scope, size_t index) {
   const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
   Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!entry.requires_grad()) return true;
@@ -223,7 +223,7 @@ bool Walker::visit(Scope& scope, size_t index) {
 }
 
 // What a pass for the gradients of some values only comes to: first all that stands above the roots ...
-void Walker::reach(const Value* value) {
+void BackwardPass::reach(const Value* value) {
   if (value->pending && value->owner == &recorder_) {
     open_.needed[static_cast<size_t>(value->index)] = 1;
   } else if (value->is_leaf) {
@@ -235,7 +235,7 @@ void Walker::reach(const Value* value) {
   }
 }
 
-void Walker::reach_inputs(Scope& scope) {
+void BackwardPass::reach_inputs(Scope& scope) {
   for (size_t i = scope.needed.size(); i-- > 0;) {
     const Entry& entry = scope.history ? scope.history->trace->trace.entries[i] : recorder_.entry(i);
     if (!scope.needed[i] || !entry.requires_grad()) continue;
@@ -249,16 +249,16 @@ void Walker::reach_inputs(Scope& scope) {
   }
 }
 
-bool Walker::is_at(const Value* target, const Scope& scope, Ref ref) const {
+bool BackwardPass::is_at(const Value* target, const Scope& scope, Ref ref) const {
   if (target->index != ref || target->is_leaf) return false;
   return scope.history ? target->history == scope.history : target->pending && target->owner == &recorder_;
 }
 
-bool Walker::is_target(const Scope& scope, Ref ref) const {
+bool BackwardPass::is_target(const Scope& scope, Ref ref) const {
   return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const Value* target) { return is_at(target, scope, ref); });
 }
 
-bool Walker::leads_to_target(Scope& scope, Ref ref) {
+bool BackwardPass::leads_to_target(Scope& scope, Ref ref) {
   if (ref >= 0) return scope.needed[static_cast<size_t>(ref)] || is_target(scope, ref);
   const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
   if (!leaf || !leaf->requires_grad) return false;
@@ -268,7 +268,7 @@ bool Walker::leads_to_target(Scope& scope, Ref ref) {
 }
 
 // ... then of that, what leads to one of the values.
-void Walker::keep_leading(Scope& scope) {
+void BackwardPass::keep_leading(Scope& scope) {
   for (size_t i = 0; i < scope.needed.size(); ++i) {
     const Entry& entry = scope.history ? scope.history->trace->trace.entries[i] : recorder_.entry(i);
     if (!scope.needed[i]) continue;
@@ -283,7 +283,7 @@ void Walker::keep_leading(Scope& scope) {
   }
 }
 
-bool Walker::mark_needed() {
+bool BackwardPass::mark_needed() {
   open_.needed.assign(recorder_.size(), 0);
   reach(request_.root);
   for (auto [root, seed] : request_.more) reach(root);
@@ -297,7 +297,7 @@ bool Walker::mark_needed() {
   return true;
 }
 
-bool Walker::walk(Scope& scope) {
+bool BackwardPass::walk(Scope& scope) {
   for (size_t i = scope.cotangents.size(); i-- > 0;) {
     if (!scope.terms.empty() && !settle(scope, i)) return false;
     if (scope.cotangents[i] != kNoRef && !visit(scope, i)) return false;
@@ -306,7 +306,7 @@ bool Walker::walk(Scope& scope) {
 }
 
 // The cotangent that a root starts with: the one given, or ones.
-bool Walker::seed(Value* root, Value* given, Ref* out) {
+bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
   if (given) {
     *out = given->pending ? given->index : recorder_.leaf_reference(given);
     return !PyErr_Occurred();
@@ -325,14 +325,14 @@ bool Walker::seed(Value* root, Value* given, Ref* out) {
   return signature && record(signature, nullptr, 0, 0, {}, out);
 }
 
-bool Walker::start(Value* root, Ref cotangent) {
+bool BackwardPass::start(Value* root, Ref cotangent) {
   Place place;
   if (root->pending) place = Place{&open_, root->index, nullptr};
   else if (!find_leaf(root, kNoRef, &place)) return false;
   return give(place, cotangent);
 }
 
-bool Walker::replay(std::vector<FoundGradient>* found, Ref seed) {
+bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
   const BackwardEvent* event;
   if (!recorder_.replay_backward(request_.root->index, seed, request_.retain, request_.create, request_.location, &event)) return false;
   for (auto [target, cotangent] : event->gradients) {
@@ -342,7 +342,7 @@ bool Walker::replay(std::vector<FoundGradient>* found, Ref seed) {
   return true;
 }
 
-bool Walker::run(std::vector<FoundGradient>* found) {
+bool BackwardPass::run(std::vector<FoundGradient>* found) {
   Value* root = request_.root;
   bool in_open = root->pending;
   Ref given = kNoRef;
@@ -400,7 +400,7 @@ bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vect
   if (!recorder.wait_until_free()) return false;
   if (recorder.has_hooks() && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);
-  return Walker(recorder, request).run(found);
+  return BackwardPass(recorder, request).run(found);
 }
 
 }  // namespace twofold

@@ -5,7 +5,7 @@
 
 #include "location.h"
 #include "tensor.h"
-#include "walker.h"
+#include "backward_pass.h"
 
 namespace twofold {
 
@@ -19,7 +19,7 @@ ValueRef own_value(PyObject* tensor) {
 }  // namespace
 
 // A reference of the scope's trace as one of the open trace.
-bool Walker::translate(Scope& scope, Ref ref, Ref* out) {
+bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
   if (!scope.history) {
     *out = ref;
     return true;
@@ -53,7 +53,7 @@ bool Walker::translate(Scope& scope, Ref ref, Ref* out) {
   return true;
 }
 
-bool Walker::written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const {
+bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const {
   const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
   uint32_t location = 0;
   Type* type = trace ? trace->type_of_ref(ref) : type_of(ref);
@@ -70,7 +70,7 @@ bool Walker::written_over(const Scope& scope, Ref ref, const Snapshot& snapshot)
 }
 
 // What a gradient reads, if it was written over: 1 where *out is what stands there now, 0 if nothing was, -1 with an error set.
-int Walker::read_now(Scope& scope, Ref ref, Ref* out) {
+int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   if (!scope.history) read_.push_back(ref);
   const Snapshot* snapshot = (scope.history ? scope.history->shown : recorder_.shown()).find(ref);
   if (!snapshot && ref < 0) {
@@ -102,20 +102,20 @@ int Walker::read_now(Scope& scope, Ref ref, Ref* out) {
   return 1;
 }
 
-bool Walker::read(Scope& scope, Ref ref, Ref* out) {
+bool BackwardPass::read(Scope& scope, Ref ref, Ref* out) {
   int state = read_now(scope, ref, out);
   return state < 0 ? false : state == 1 || translate(scope, ref, out);
 }
 
-Type* Walker::type_of(Ref ref) const { return recorder_.type_of(ref); }
+Type* BackwardPass::type_of(Ref ref) const { return recorder_.type_of(ref); }
 
-ValueRef Walker::value_of(Ref ref) {
+ValueRef BackwardPass::value_of(Ref ref) {
   if (ref >= 0) return recorder_.value_of_entry(ref, request_.create);
   return recorder_.leaves()[static_cast<size_t>(~ref)].value;
 }
 
 // All cotangents that are still to be used, as values, which outlast a run of the open trace.
-std::vector<Walker::HeldRef> Walker::hold(Scope& scope) {
+std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
   std::vector<HeldRef> held;
   auto hold_one = [&](Ref& ref) {
     if (ref == kNoRef) return;
@@ -143,7 +143,7 @@ std::vector<Walker::HeldRef> Walker::hold(Scope& scope) {
   return held;
 }
 
-bool Walker::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
+bool BackwardPass::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
   for (auto& [place, value, type, scalar] : held) {
     if (!value) {
       *place = recorder_.scalar_reference(type, scalar);
@@ -159,7 +159,7 @@ bool Walker::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
 }
 
 // What hooks kept of the values that the gradients of a call read, made tensors again.
-bool Walker::unpack(Visit& visit) {
+bool BackwardPass::unpack(Visit& visit) {
   const History& history = *visit.scope.history;
   uint64_t stamp = recorder_.stamp();
   auto held = hold(visit.scope);
@@ -201,7 +201,7 @@ bool Walker::unpack(Visit& visit) {
 
 // The hooks see a tensor and may do with it what programs do; asking for its value runs the trace that the
 // cotangents stand in. What they return takes the cotangent's place.
-bool Walker::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
+bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
   uint64_t stamp = recorder_.stamp();
   auto held = hold(scope);
   ValueRef before = value_of(scope.cotangents[index]);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tensor.h"
-#include "walker.h"
+#include "backward_pass.h"
 
 namespace twofold {
 
@@ -16,7 +16,7 @@ constexpr size_t kJoined = 16;  // inputs of one concatenation, so that no numbe
 }  // namespace
 
 // Where contributions to the cotangent of a reference go; nowhere if no gradient flows there. False with a Python error set.
-bool Walker::find_place(Scope& scope, Ref target, Place* place) {
+bool BackwardPass::find_place(Scope& scope, Ref target, Place* place) {
   if (target >= 0) {
     *place = Place{&scope, target, nullptr};
     return true;
@@ -26,10 +26,10 @@ bool Walker::find_place(Scope& scope, Ref target, Place* place) {
   return find_leaf(leaf.get(), target, place);
 }
 
-std::vector<Term>& Walker::terms_of(const Place& place) { return place.scope ? place.scope->terms[place.index] : sum_of(place).terms; }
+std::vector<Term>& BackwardPass::terms_of(const Place& place) { return place.scope ? place.scope->terms[place.index] : sum_of(place).terms; }
 
 // Keeps the gradient of an input as its factors.
-bool Walker::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {
+bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {
   Term term;
   term.call = visit.entry.signature;
   term.input = k;
@@ -48,7 +48,7 @@ bool Walker::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t
 }
 
 // Whether somebody asks for the cotangent of an entry: hooks, or those who keep it.
-bool Walker::is_captured(const Scope& scope, size_t index) const {
+bool BackwardPass::is_captured(const Scope& scope, size_t index) const {
   if (!scope.history) {
     const Value* value = recorder_.live(static_cast<Ref>(index));
     return value && value->slot && !value->is_leaf;
@@ -57,7 +57,7 @@ bool Walker::is_captured(const Scope& scope, size_t index) const {
 }
 
 // Gives products that the cotangent of a transposed matrix consists of to the matrix.
-bool Walker::pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms) {
+bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms) {
   const Entry& entry = scope.history ? scope.history->trace->trace.entries[index] : recorder_.entry(index);
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
   const Ref input = (scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
@@ -82,7 +82,7 @@ bool Walker::pass_through_transpose(Scope& scope, size_t index, std::vector<Term
 }
 
 // What has arrived at an entry is its cotangent from here on.
-bool Walker::settle(Scope& scope, size_t index) {
+bool BackwardPass::settle(Scope& scope, size_t index) {
   auto found = scope.terms.find(static_cast<Ref>(index));
   if (found == scope.terms.end()) return true;
   std::vector<Term> terms = std::move(found->second);
@@ -91,7 +91,7 @@ bool Walker::settle(Scope& scope, size_t index) {
   return add_terms(&scope.cotangents[index], std::move(terms));
 }
 
-bool Walker::settle_slots() {
+bool BackwardPass::settle_slots() {
   for (Sum& sum : sums_) {
     if (!add_terms(&sum.cotangent, std::move(sum.terms))) return false;
   }
@@ -99,7 +99,7 @@ bool Walker::settle_slots() {
 }
 
 // Adds the sum of terms: that of products, then that of rows of tables.
-bool Walker::add_terms(Ref* sum, std::vector<Term> terms) {
+bool BackwardPass::add_terms(Ref* sum, std::vector<Term> terms) {
   std::reverse(terms.begin(), terms.end());
   std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.order < b.order; });
   auto tables = std::stable_partition(terms.begin(), terms.end(), [](const Term& term) { return term.kind() == Form::kProduct; });
@@ -107,7 +107,7 @@ bool Walker::add_terms(Ref* sum, std::vector<Term> terms) {
 }
 
 // Of several terms of one kind, one call with the rows of all in the order of the trace.
-bool Walker::add_group(Ref* sum, const std::vector<Term>& terms) {
+bool BackwardPass::add_group(Ref* sum, const std::vector<Term>& terms) {
   if (terms.empty()) return true;
   Ref made;
   const Origin origin = terms.back().origin;
@@ -128,7 +128,7 @@ bool Walker::add_group(Ref* sum, const std::vector<Term>& terms) {
   return add(sum, made, origin);
 }
 
-bool Walker::record_alone(const Term& term, Ref* out) {
+bool BackwardPass::record_alone(const Term& term, Ref* out) {
   const Gradient& gradient = *term.gradient;
   std::vector<Ref> refs;
   uint64_t mask = 0;
@@ -140,7 +140,7 @@ bool Walker::record_alone(const Term& term, Ref* out) {
 }
 
 // The rows of all values as one matrix; the last `axes` axes are those of a row.
-bool Walker::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out) {
+bool BackwardPass::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out) {
   static Operation* const join = operation_of(hooks.join_rows);
   while (refs.size() > 1) {
     std::vector<Ref> joined;
@@ -157,7 +157,7 @@ bool Walker::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin
 }
 
 // Records a call of an operation whose attributes are numbers.
-bool Walker::call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin,
+bool BackwardPass::call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin,
                   Ref* out) {
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
   for (size_t i = 0; tuple && i < numbers.size(); ++i) {

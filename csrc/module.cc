@@ -67,7 +67,7 @@ const HookSlot kHooks[] = {
     {"view_strides", &hooks.view_strides},
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},
-    {"worth_delaying", &hooks.worth_delaying},
+    {"should_defer", &hooks.should_defer},
     {"movement_of", &hooks.movement_of},
     {"checks_values", &hooks.checks_values},
     {"dtype_class", &hooks.dtype_class},
@@ -333,9 +333,9 @@ nb::bytes portable_key(nb::handle capsule) {
 
 void set_tier(const std::string& name) {
   if (name == "auto") settings.tier = Tier::kAuto;
-  else if (name == "first_sight") settings.tier = Tier::kFirstSight;
+  else if (name == "unfused") settings.tier = Tier::kUnfused;
   else if (name == "fused") settings.tier = Tier::kFused;
-  else throw nb::value_error("tier is auto, first_sight or fused");
+  else throw nb::value_error("tier is auto, unfused or fused");
 }
 
 nb::dict statistics() {

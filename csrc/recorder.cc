@@ -99,7 +99,7 @@ Ref Recorder::new_leaf(Type* type, Leaf leaf) {
 }
 
 Ref Recorder::leaf_reference(Value* value) {
-  if (value->put_off) return take_up(value);
+  if (value->deferred) return rematerialise(value);
   if (value->stamp == stamp_) return ~value->leaf_number;
   if (value->buffer && value->buffer->shared_outside()) {
     // What is outside may change before this trace runs, and after: each use takes what is there now.

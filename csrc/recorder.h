@@ -33,8 +33,8 @@ struct CachedTrace {
   std::vector<uint8_t> used_up;        // entries with such a one above them, or such themselves
   std::vector<Ref> outputs;            // entries the executable returns: the living, the kept, and what only checks values
   size_t living = 0, kept = 0;         // how many of them live, and how many live or are kept
-  std::vector<Ref> put_off;            // living entries that are not computed, but kept as calls on what is
-  std::vector<uint8_t> needed_leaf;    // by leaf of this trace: what is put off reads it
+  std::vector<Ref> deferred;            // living entries that are not computed, but kept as calls on what is
+  std::vector<uint8_t> needed_leaf;    // by leaf of this trace: what is deferred reads it
   bool keeps_history = false;
   ExecutableRef executable;            // shared by all traces that are equal once dead entries are gone
   std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
@@ -73,10 +73,10 @@ class Recorder {
   Ref leaf_reference(Value* value);
   Ref scalar_reference(Type* type, uint64_t bits);
   ValueRef value_of_entry(Ref ref, bool requires_grad);
-  // Records the calls of a value that was put off; it is pending from then on.
-  Ref take_up(Value* value);
-  // As take_up, of a value that the next run computes whatever it costs.
-  bool demand(Value* value);
+  // Records the calls of a value that was deferred; it is pending from then on.
+  Ref rematerialise(Value* value);
+  // As rematerialise, of a value that the next run computes whatever it costs.
+  bool materialise(Value* value);
   void forget(const Value* value) {
     if (value->stamp != stamp_) return;
     live_[static_cast<size_t>(value->index)] = nullptr;
@@ -154,7 +154,7 @@ class Recorder {
   std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
   std::shared_ptr<CachedTrace> build_trace();
   bool plan_outputs(CachedTrace& cached) const;
-  bool plan_put_off(CachedTrace& cached, std::vector<char>& needed) const;
+  bool plan_deferred(CachedTrace& cached, std::vector<char>& needed) const;
   bool plan_checks(CachedTrace& cached) const;
   bool mark_kept(CachedTrace& cached, std::vector<char>& kept) const;
   void reset(std::shared_ptr<CachedTrace> prediction);
@@ -194,7 +194,7 @@ class GradientScope {
   const bool before_;
 };
 
-// Lets other threads go on for a moment; false with a Python error set.
+// Releases the GIL for a moment; false with a Python error set.
 bool rest_without_lock();
 // Replaces the value's memory by a private copy if somebody outside may write to it.
 ValueRef stable_value(Value* value);

@@ -6,7 +6,7 @@
 #include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
-#include "put_off.h"
+#include "deferred.h"
 #include "recorder.h"
 
 namespace twofold {
@@ -75,12 +75,12 @@ Signature* maker(const Trace& trace, size_t index) {
   return entry->signature;
 }
 
-// A result that is null belongs to a value that could not be computed. Behind what lives stands what is put off.
+// A result that is null belongs to a value that could not be computed. Behind what lives stands what is deferred.
 // False with a Python error set; then what has no result yet counts as not computed.
 bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
              std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance, std::vector<Watch> watched, Snapshots shown,
              std::shared_ptr<History>& history) try {
-  keep_put_off(*cached, living, results, leaves, provenance);
+  keep_deferred(*cached, living, results, leaves, provenance);
   if (cached->keeps_history) {
     history = std::make_shared<History>();
     history->order = ++next_history;
@@ -181,13 +181,13 @@ std::shared_ptr<CachedTrace> Recorder::build_trace() {
   return cached;
 }
 
-// The living entries, then the values that gradients through them, and what is put off, will read.
+// The living entries, then the values that gradients through them, and what is deferred, will read.
 bool Recorder::plan_outputs(CachedTrace& cached) const {
   size_t n = cached.trace.entries.size();
   std::vector<char> kept(n, 0);
-  if (!mark_kept(cached, kept) || !plan_put_off(cached, kept)) return false;
+  if (!mark_kept(cached, kept) || !plan_deferred(cached, kept)) return false;
   std::vector<char> later(n, 0);
-  for (Ref ref : cached.put_off) later[static_cast<size_t>(ref)] = 1;
+  for (Ref ref : cached.deferred) later[static_cast<size_t>(ref)] = 1;
   for (size_t i = 0; i < n; ++i) {
     if (cached.alive[i] && !later[i]) cached.outputs.push_back(static_cast<Ref>(i));
   }
@@ -204,7 +204,7 @@ bool Recorder::plan_checks(CachedTrace& cached) const {
   const Trace& trace = cached.trace;
   std::vector<char> computed(trace.entries.size(), 0);
   for (Ref ref : cached.outputs) computed[static_cast<size_t>(ref)] = 1;
-  for (Ref ref : cached.put_off) computed[static_cast<size_t>(ref)] = 1;
+  for (Ref ref : cached.deferred) computed[static_cast<size_t>(ref)] = 1;
   for (size_t i = trace.entries.size(); i-- > 0;) {
     const Entry& e = trace.entries[i];
     if (!computed[i]) {
@@ -296,7 +296,7 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
   std::copy(cached->alive.begin(), cached->alive.end(), alive_.begin());
   std::copy(cached->consumed.begin(), cached->consumed.end(), consumed_.begin());
   for (size_t j = 0; j < living.size(); ++j) {
-    Ref entry = j < cached->living ? cached->outputs[j] : cached->put_off[j - cached->living];
+    Ref entry = j < cached->living ? cached->outputs[j] : cached->deferred[j - cached->living];
     live_[static_cast<size_t>(entry)] = living[j].get();
     living[j]->stamp = stamp_;
   }
@@ -329,10 +329,10 @@ bool Recorder::flush() {
   spare_provenance_.resize(live_.size());
   std::vector<ValueRef> living;
   std::vector<BufferRef> results;
-  living.reserve(cached->living + cached->put_off.size());
+  living.reserve(cached->living + cached->deferred.size());
   results.reserve(cached->outputs.size());
   for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
-  for (Ref entry : cached->put_off) living.push_back(share(live_[static_cast<size_t>(entry)]));
+  for (Ref entry : cached->deferred) living.push_back(share(live_[static_cast<size_t>(entry)]));
   if (is_on_tape()) [[unlikely]] {
     Busy busy(*this);
     if (!keep_on_tape(*cached, leaves_, provenance_, living)) return false;
@@ -345,7 +345,7 @@ bool Recorder::flush() {
   if (last_) last_->next = cached;
   last_ = cached;
   reset(cached->next.lock());
-  if (!cached->executable && cached->put_off.empty()) return true;
+  if (!cached->executable && cached->deferred.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<History> history;
   if (!cached->executable || run_executable(*cached, leaves, old.entries, results, interrupts)) {
@@ -422,8 +422,8 @@ ValueRef stable_value(Value* value) {
 }
 
 bool realise(Value* value) {
-  while (value->pending || value->put_off) {
-    if (value->put_off && !Recorder::current().demand(value)) return false;
+  while (value->pending || value->deferred) {
+    if (value->deferred && !Recorder::current().materialise(value)) return false;
     Recorder* owner = value->owner;
     if (!owner->in_flight(value)) {
       if (!owner->flush()) return false;
@@ -447,7 +447,7 @@ bool realise(Value* value) {
 
 size_t CachedTrace::memory() const {
   size_t total = sizeof *this + trace.memory() + memory_of(alive) + memory_of(events) + memory_of(consumed) + memory_of(used_up);
-  total += memory_of(outputs) + memory_of(put_off) + memory_of(needed_leaf) + memory_of(leaf_source) + memory_of(entry_source);
+  total += memory_of(outputs) + memory_of(deferred) + memory_of(needed_leaf) + memory_of(leaf_source) + memory_of(entry_source);
   for (const BackwardEvent& event : events) {
     total += memory_of(event.gradients) + memory_of(event.reading) + memory_of(event.read) + memory_of(event.forward);
   }

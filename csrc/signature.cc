@@ -432,19 +432,19 @@ PyObject* graph_of(Signature* s) {
   return s->graph;
 }
 
-int worth_delaying(Signature* signature) {
-  if (signature->worth_delaying < 0) {
-    signature->worth_delaying = 0;
-    PyObject* graph = has_graph(signature) && hooks.worth_delaying ? graph_of(signature) : nullptr;
+int should_defer(Signature* signature) {
+  if (signature->should_defer < 0) {
+    signature->should_defer = 0;
+    PyObject* graph = has_graph(signature) && hooks.should_defer ? graph_of(signature) : nullptr;
     if (PyErr_Occurred()) return -1;
     if (graph) {
-      Owned found(PyObject_CallOneArg(hooks.worth_delaying, graph));
+      Owned found(PyObject_CallOneArg(hooks.should_defer, graph));
       int truth = found ? PyObject_IsTrue(found.object) : -1;
       if (truth < 0) return -1;
-      signature->worth_delaying = static_cast<int8_t>(truth);
+      signature->should_defer = static_cast<int8_t>(truth);
     }
   }
-  return signature->worth_delaying;
+  return signature->should_defer;
 }
 
 int checks_values(Signature* signature) {

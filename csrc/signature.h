@@ -1,5 +1,5 @@
 // Operations as the core sees them (a name and a Python object), their attributes, and the memo that gives
-// the result type, gradient and first-sight program of an operation on inputs of given types.
+// the result type, gradient and unfused program of an operation on inputs of given types.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Signature;
 using SignatureRef = Held<Signature>;
 struct Template;
 
-// How a gradient may be combined with others: kinds as in twofold.autodiff.factors.
+// How a gradient may be combined with others: kinds as in twofold.transforms.factors.
 struct Form {
   enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable };
   int32_t kind = kPlain;
@@ -102,7 +102,7 @@ struct Signature {
   std::shared_ptr<Template> plan;  // what it was made by; null if Python made it
   std::shared_ptr<const std::vector<int64_t>> values;  // the sizes that the plan is for
   bool differentiable = false;
-  int8_t worth_delaying = -1;  // -1 until Python has been asked
+  int8_t should_defer = -1;  // -1 until Python has been asked
   int8_t checks_values = -1;   // -1 until Python has been asked
   int8_t moves = -1;           // -1 until Python has been asked
   std::unique_ptr<const Movement> movement;
@@ -144,7 +144,7 @@ struct Hooks {
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
-  PyObject* worth_delaying = nullptr;   // (op instance) -> whether its inputs are kept rather than its result
+  PyObject* should_defer = nullptr;   // (op instance) -> whether its inputs are kept rather than its result
   PyObject* bad_value = nullptr;        // (op, attrs, operands, result, (location, backward), where, op differentiated or None) -> exception, or
                                         // None where the call was to give infinity
   PyObject* checks_values = nullptr;    // (op instance) -> whether it is computed even if nobody reads it, as it may fail
@@ -179,7 +179,7 @@ void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef 
 std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set
 // 1 where the inputs of a call are kept rather than its result, else 0; -1 with a Python error set.
-int worth_delaying(Signature* signature);
+int should_defer(Signature* signature);
 // 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.
 int checks_values(Signature* signature);
 // 1 where a call moves elements and nothing else: then it has a `movement`; -1 with a Python error set.
@@ -189,9 +189,9 @@ SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set
 // The closed graph of a call whose sizes are known, borrowed; null with a Python error set.
 PyObject* graph_of(Signature* signature);
-// What words the run-time errors of the first-sight program, borrowed; null with a Python error set.
+// What words the run-time errors of the unfused program, borrowed; null with a Python error set.
 PyObject* labels_of(Signature* signature);
-// The first-sight program; null with a Python error set.
+// The unfused program; null with a Python error set.
 Program* program_of(Signature* signature);
 // What a signature holds has come to take so many more bytes, or fewer.
 void charge_signatures(int64_t bytes);

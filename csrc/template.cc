@@ -68,7 +68,7 @@ SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attrib
   SignatureRef made = insert_signature(op, attributes, inputs, count);
   made->output = type_of(plan->dtype, shape, rank);
   made->differentiable = plan->differentiable;
-  made->worth_delaying = plan->worth_delaying;
+  made->should_defer = plan->should_defer;
   made->checks_values = plan->checks_values;
   made->plan = plan;
   made->values = std::move(values);
@@ -88,13 +88,13 @@ std::shared_ptr<Template> make_template(const Family& family, Operation* op, Att
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_of, op->python, attributes->tuple, types.object, mask.object, nullptr));
   if (!found || found.object == Py_None) return nullptr;
   PyObject *python, *result;
-  int dtype, differentiable, worth_delaying, checks_values;
-  if (!PyArg_ParseTuple(found.object, "OOippp", &python, &result, &dtype, &differentiable, &worth_delaying, &checks_values)) return nullptr;
+  int dtype, differentiable, should_defer, checks_values;
+  if (!PyArg_ParseTuple(found.object, "OOippp", &python, &result, &dtype, &differentiable, &should_defer, &checks_values)) return nullptr;
   auto plan = std::make_shared<Template>(Py_NewRef(python));
   if (!plan->result.read(result)) return nullptr;
   plan->dtype = static_cast<uint8_t>(dtype);
   plan->differentiable = differentiable && is_differentiable(plan->dtype);
-  plan->worth_delaying = static_cast<int8_t>(worth_delaying);
+  plan->should_defer = static_cast<int8_t>(should_defer);
   plan->checks_values = static_cast<int8_t>(checks_values);
   for (size_t k = 0; k < values.size(); ++k) {
     if (!family.varies[k]) plan->fixed.emplace_back(static_cast<uint32_t>(k), values[k]);
@@ -136,9 +136,9 @@ PyObject* tuple_of(const Values& values) {
 
 bool read_piece(GradientTemplate& gradients, PyObject* item) {
   PyObject *op, *attributes, *used, *python, *form;
-  int dtype, worth_delaying, checks_values;
+  int dtype, should_defer, checks_values;
   Py_ssize_t index, numbers;
-  if (!PyArg_ParseTuple(item, "nOOinOOppO", &index, &op, &attributes, &dtype, &numbers, &used, &python, &worth_delaying, &checks_values,
+  if (!PyArg_ParseTuple(item, "nOOinOOppO", &index, &op, &attributes, &dtype, &numbers, &used, &python, &should_defer, &checks_values,
                         &form)) {
     return false;
   }
@@ -151,7 +151,7 @@ bool read_piece(GradientTemplate& gradients, PyObject* item) {
   piece.made = std::make_shared<Template>(Py_NewRef(python));
   piece.made->dtype = static_cast<uint8_t>(dtype);
   piece.made->differentiable = is_differentiable(piece.made->dtype);
-  piece.made->worth_delaying = static_cast<int8_t>(worth_delaying);
+  piece.made->should_defer = static_cast<int8_t>(should_defer);
   piece.made->checks_values = static_cast<int8_t>(checks_values);
   gradients.pieces.push_back(std::move(piece));
   return true;

@@ -18,7 +18,7 @@ namespace twofold {
 // A program whose parameters, work and memory are expressions over sizes.
 class ProgramTemplate {
  public:
-  // From what Python planned, see twofold.runtime.templates; false with a Python error set.
+  // From what Python planned, see twofold.compiler.templates; false with a Python error set.
   bool read(PyObject* encoded);
   // The program for these sizes; null where a guard does not hold.
   ProgramRef instantiate(const int64_t* values) const;
@@ -72,12 +72,12 @@ struct Template {
   Template(const Template&) = delete;
   size_t memory() const;
 
-  PyObject* const python;  // twofold.runtime.templates.Template
+  PyObject* const python;  // twofold.compiler.templates.Template
   SizeProgram result;      // the shape
   std::vector<std::pair<uint32_t, int64_t>> fixed;  // numbers that are part of the plan, by position
   uint8_t dtype = 0;
   bool differentiable = false;
-  int8_t worth_delaying = 0, checks_values = 0;
+  int8_t should_defer = 0, checks_values = 0;
   std::unordered_map<uint64_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by what is wanted
   Plans<ProgramTemplate> programs;
 };
@@ -98,7 +98,7 @@ struct GradientTemplate {
 };
 
 enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce };
-extern Templates template_mode;  // kAtOnce makes everything symbolic at first sight, for tests
+extern Templates template_mode;  // kAtOnce makes everything symbolic when first met, for tests
 
 // The signature of a call by a template, one that Python makes now if it is time; null without an error if there is none.
 SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);

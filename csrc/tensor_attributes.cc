@@ -93,7 +93,7 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
     return -1;
   }
   if (wanted && flows(tensor)) return 0;
-  if (tensor->detached || (wanted && (value->pending || value->put_off))) {
+  if (tensor->detached || (wanted && (value->pending || value->deferred))) {
     // The handle becomes a leaf of its own; the value it shared keeps its flags.
     if (!realise(value)) return -1;
     ValueRef own(new_value(value->type));

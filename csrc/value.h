@@ -174,7 +174,7 @@ struct Declared {
 };
 
 // How to compute a value that was left out when its trace ran: calls on values that are there.
-struct PutOff {
+struct Deferred {
   struct Call {
     SignatureRef signature;
     Provenance provenance;
@@ -204,7 +204,7 @@ struct Value {
   GradientSlot* slot = nullptr;
   std::shared_ptr<History> history;
   std::unique_ptr<Declared> declared;
-  std::unique_ptr<PutOff> put_off;  // of a value that is neither pending nor in memory
+  std::unique_ptr<Deferred> deferred;  // of a value that is neither pending nor in memory
   std::unique_ptr<Snapshot> shown;  // where the handle is a view, or the value was written over
 };
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,10 @@ ORDER = [
     },
     {"ir"},
     {"ops"},
-    {"autodiff"},
-    {"passes"},
-    {"lower"},
-    {"schedule"},
+    {"transforms"},
+    {"compiler.lower"},
+    {"compiler.schedule"},
+    {"compiler"},
     {"runtime"},
     {"frontend"},
     {
@@ -74,22 +75,22 @@ RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 # What a program does not need to be imported, and what it may never need.
 LATE_IMPORTS = {
     ("frontend/gradients.py", "twofold.frontend.transforms"),
-    ("lower/loops.py", "twofold.lower.columns"),
-    ("lower/loops.py", "twofold.lower.tiles"),
-    ("lower/target.py", "llvmlite.binding"),
-    ("runtime/derived.py", "twofold.autodiff.batch"),
-    ("runtime/fusing.py", "twofold.runtime.compile_log"),
-    ("runtime/jit.py", "llvmlite.binding"),
-    ("runtime/templates.py", "twofold.runtime.compile_log"),
+    ("compiler/lower/loops.py", "twofold.compiler.lower.columns"),
+    ("compiler/lower/loops.py", "twofold.compiler.lower.tiles"),
+    ("compiler/lower/target.py", "llvmlite.binding"),
+    ("transforms/derived.py", "twofold.transforms.vmap"),
+    ("runtime/closures.py", "twofold.transforms.derived"),
+    ("compiler/fusing.py", "twofold.compiler.log"),
+    ("compiler/jit.py", "llvmlite.binding"),
+    ("compiler/templates.py", "twofold.compiler.log"),
     ("runtime/instances.py", "twofold.ir.unknown"),
-    ("runtime/instances.py", "twofold.passes.sparse_rows"),
-    ("runtime/instances.py", "twofold.runtime.compile"),
-    ("runtime/instances.py", "twofold.runtime.derived"),
-    ("runtime/tracing.py", "twofold.runtime"),
-    ("runtime/tracing.py", "twofold.runtime.derived"),
-    ("schedule/schedule.py", "twofold.lower.convolution"),
-    ("schedule/schedule.py", "twofold.lower.epilogue"),
-    ("schedule/schedule.py", "twofold.lower.gemm"),
+    ("runtime/instances.py", "twofold.transforms.sparse_rows"),
+    ("runtime/instances.py", "twofold.compiler.compile"),
+    ("runtime/instances.py", "twofold.transforms.derived"),
+    ("runtime/tracing.py", "twofold.compiler"),
+    ("compiler/schedule/schedule.py", "twofold.compiler.lower.convolution"),
+    ("compiler/schedule/schedule.py", "twofold.compiler.lower.epilogue"),
+    ("compiler/schedule/schedule.py", "twofold.compiler.lower.gemm"),
 }
 
 FILES = sorted(ROOT.rglob("*.py"))
@@ -102,7 +103,13 @@ def tree(path: Path) -> ast.AST:
 
 
 def part_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+    return ranked(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def ranked(parts: Sequence[str]) -> str:
+    """The part of the order that a module belongs to."""
+    inner = ".".join(parts[:2])
+    return inner if inner in RANK else parts[0]
 
 
 def imported_modules(node: ast.AST, path: Path) -> list[str]:
@@ -123,7 +130,7 @@ def imported_modules(node: ast.AST, path: Path) -> list[str]:
 
 def imported_parts(node: ast.AST, path: Path) -> list[str]:
     names = [module.split(".") for module in imported_modules(node, path)]
-    return [name[1] if len(name) > 1 else "" for name in names if name[0] == "twofold"]
+    return [ranked(name[1:]) if len(name) > 1 else "" for name in names if name[0] == "twofold"]
 
 
 @functools.cache

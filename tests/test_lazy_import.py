@@ -63,7 +63,7 @@ def test_a_small_program_needs_few_more() -> None:
     own, compiler = printed(
         "import sys, json, twofold as torch; x = torch.ones(3); (x * 2).sum().item();"
         "own = [name for name in sys.modules if name.split('.')[0] == 'twofold'];"
-        "print(json.dumps([own, 'twofold.lower.gemm' in own or 'twofold.lower.math.gamma' in own]))"
+        "print(json.dumps([own, 'twofold.compiler.lower.gemm' in own or 'twofold.compiler.lower.math.gamma' in own]))"
     )
     assert len(own) <= MOST_FOR_A_PROGRAM, own
     assert not compiler

@@ -103,7 +103,7 @@ def _check_names(names: dict[str, dict[str, list[str]]]) -> None:
 
 _ENTERING = {
     "twofold.ir.op": {"register"},
-    "twofold.lower.math.core": {"function", "wide"},
+    "twofold.compiler.lower.math.core": {"function", "wide"},
     "twofold.ops.base": {"public", "publish"},
 }
 _KINDS = {"source", "elementwise", "reduction", "view", "contraction", "custom", "host", "composite"}
@@ -193,7 +193,9 @@ def _record() -> dict[str, Any]:
             libraries[library].append(groups[function][0])
     ops = registry.values()
     math: dict[str, list[str]] = defaultdict(list)
-    for name, module in recorder.modules[id(importlib.import_module("twofold.lower.math").FUNCTIONS)].items():
+    for name, module in recorder.modules[
+        id(importlib.import_module("twofold.compiler.lower.math").FUNCTIONS)
+    ].items():
         math[module].append(name)
     return {
         "ENTRIES": entries,

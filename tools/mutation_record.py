@@ -28,7 +28,7 @@ KEPT = 12
 COMPILED = (
     "tests/ops/test_compiled.py",
     "tests/ops/test_compiled_gradients.py",
-    "tests/autodiff/test_batching.py",
+    "tests/transforms/test_batching.py",
     "tests/func/test_entries.py",
 )
 """Tests made from entries, each named after its own, that take long."""

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
         set_autocast_dtype,
         set_autocast_enabled,
     )
+    from twofold.compiler.fusing import wait_for_compiler
     from twofold.debug.anomaly import detect_anomaly
     from twofold.debug.draw import draw
     from twofold.debug.explain import explain
@@ -135,7 +136,6 @@ if TYPE_CHECKING:
     )
     from twofold.func import vmap
     from twofold.runtime.batching import no_batching
-    from twofold.runtime.fusing import wait_for_compiler
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
 

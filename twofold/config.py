@@ -13,7 +13,7 @@ from typing import Any
 
 from twofold import _core
 
-TIERS = ("auto", "first_sight", "fused")
+TIERS = ("auto", "unfused", "fused")
 
 
 class Config:

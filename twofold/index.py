@@ -6,7 +6,6 @@ functions by what computes for them on the host.
 """
 
 ENTRIES: dict[str, str] = {
-    "twofold.autodiff.batched": "batched_view batched_kernel batched_host",
     "twofold.ops.contraction.added_products": (
         "addmv addr baddbmm addbmm inner vecdot cross_product powers"
     ),
@@ -175,7 +174,8 @@ ENTRIES: dict[str, str] = {
         "general_cosine_window general_hamming_window hamming_window hann_window blackman_window "
         "nuttall_window bartlett_window cosine_window exponential_window gaussian_window kaiser_window"
     ),
-    "twofold.runtime.derived": "pullback each_sample",
+    "twofold.transforms.batched_operations": "batched_view batched_kernel batched_host",
+    "twofold.transforms.derived": "pullback each_sample",
 }
 FUNCTIONS: dict[str, str] = {
     "twofold.frontend.counting": (
@@ -462,22 +462,22 @@ LIBRARIES: dict[str, str] = {
     ),
 }
 MATH: dict[str, str] = {
-    "twofold.lower.math.bessel": (
+    "twofold.compiler.lower.math.bessel": (
         "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_j0 "
         "bessel_j1 bessel_y0 bessel_y1 airy_ai"
     ),
-    "twofold.lower.math.error": "erf erfc erfcx ndtr log_ndtr ndtri erfinv",
-    "twofold.lower.math.exponential": "exp expm1 sigmoid tanh exp2 sinh cosh",
-    "twofold.lower.math.gamma": "lgamma digamma zeta",
-    "twofold.lower.math.incomplete_gamma": "igamma igammac",
-    "twofold.lower.math.inverse_trigonometric": "atan atan2 asin acos",
-    "twofold.lower.math.logarithm": (
+    "twofold.compiler.lower.math.error": "erf erfc erfcx ndtr log_ndtr ndtri erfinv",
+    "twofold.compiler.lower.math.exponential": "exp expm1 sigmoid tanh exp2 sinh cosh",
+    "twofold.compiler.lower.math.gamma": "lgamma digamma zeta",
+    "twofold.compiler.lower.math.incomplete_gamma": "igamma igammac",
+    "twofold.compiler.lower.math.inverse_trigonometric": "atan atan2 asin acos",
+    "twofold.compiler.lower.math.logarithm": (
         "log log1p log2 log10 softplus logaddexp logaddexp2 asinh acosh atanh hypot pow"
     ),
-    "twofold.lower.math.polynomials": (
+    "twofold.compiler.lower.math.polynomials": (
         "chebyshev_t chebyshev_u chebyshev_v chebyshev_w hermite_h hermite_he laguerre_l legendre_p"
     ),
-    "twofold.lower.math.trigonometric": "sin cos tan",
+    "twofold.compiler.lower.math.trigonometric": "sin cos tan",
 }
 OPERATORS = (
     "matmul add subtract multiply divide floor_divide remainder pow negative positive abs equal not_equal "

@@ -11,6 +11,7 @@ NAMES: dict[str, dict[str, str]] = {
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
             "set_autocast_enabled"
         ),
+        "twofold.compiler.fusing": "wait_for_compiler",
         "twofold.debug.anomaly": "detect_anomaly",
         "twofold.debug.draw": "draw",
         "twofold.debug.explain": "explain",
@@ -29,7 +30,6 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.func": "vmap",
         "twofold.runtime.batching": "no_batching",
-        "twofold.runtime.fusing": "wait_for_compiler",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",
     },

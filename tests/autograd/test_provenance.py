@@ -105,7 +105,7 @@ def swept_elsewhere(y: torch.Tensor) -> None:
     y.sum().backward()  # elsewhere
 
 
-@pytest.mark.parametrize("tier", ["first_sight", "fused", "auto"])
+@pytest.mark.parametrize("tier", ["unfused", "fused", "auto"])
 @pytest.mark.parametrize("observed", [False, True])
 def test_an_error_in_a_backward_pass_names_both_lines_of_this_run(tier: str, observed: bool) -> None:
     x = torch.ones(3, requires_grad=True)
@@ -148,7 +148,7 @@ def test_an_error_in_the_gradient_of_a_gradient_names_the_forward_line() -> None
     assert f", at {line_in(picked, 'apply')}" in str(caught.value)
 
 
-PUT_OFF = (
+DEFERRED = (
     LIMITED
     + """
 weight = torch.ones(1 << 20, 4, requires_grad=True)
@@ -177,8 +177,8 @@ except MemoryError as error:
 )
 
 
-def test_a_gradient_that_was_put_off_keeps_both_lines() -> None:
-    text = run(PUT_OFF, TWOFOLD_THREADS="1")
-    lines = PUT_OFF.splitlines()
+def test_a_gradient_that_was_deferred_keeps_both_lines() -> None:
+    text = run(DEFERRED, TWOFOLD_THREADS="1")
+    lines = DEFERRED.splitlines()
     forward = next(k for k, line in enumerate(lines, 1) if line.startswith("def forward_elsewhere"))
     assert f", at <string>:{forward}, in the backward pass at <string>:{forward + 1}. " in text

@@ -15,7 +15,7 @@ from tests.core.in_child import run
 from tests.core.test_out_of_memory import LIMITED
 from twofold import _core
 
-TIERS = ["first_sight", "fused", "auto"]
+TIERS = ["unfused", "fused", "auto"]
 
 
 @pytest.fixture(params=TIERS)

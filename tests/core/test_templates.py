@@ -78,7 +78,7 @@ def step(n: int, width: int) -> list[Any]:
 
 
 def third_size() -> None:
-    with tier("first_sight"):
+    with tier("unfused"):
         for n in (33, 40, 47):
             step(n, 21)
         with without_python():
@@ -124,7 +124,7 @@ def test_new_signatures_by_template_have_the_bits_of_those_of_python() -> None:
         return ((x * scale).exp().sum(0) / x.abs().mean() - x[n // 2]).numpy().tobytes()
 
     sizes = list(range(20, 60, 3))
-    with tier("first_sight"):
+    with tier("unfused"):
         with mode("at_once"):
             found = [program(n, 0.5) for n in sizes]
         expected = [_reference(n, 0.5) for n in sizes]
@@ -141,7 +141,7 @@ def test_errors_of_new_sizes_are_worded_as_ever() -> None:
     def taken(n: int, index: int) -> Any:
         return torch.take(torch.arange(n).float(), torch.tensor([0, index])).numpy()
 
-    with tier("first_sight"):
+    with tier("unfused"):
         for n in (50, 60, 70):
             taken(n, n - 1)
         with pytest.raises(IndexError, match=r"index 80 .*80"):

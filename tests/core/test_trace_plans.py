@@ -76,7 +76,7 @@ def bits(values: list[Any]) -> list[bytes]:
 def test_the_bits_are_those_of_operations_run_one_by_one(name: str, templates: str) -> None:
     program = PROGRAMS[name]
     sizes = [4, 9, 16, 1, 2, 33, 4]
-    with mode("off"), tier("first_sight"):
+    with mode("off"), tier("unfused"):
         expected = [bits(program(n)) for n in sizes]
     with mode(templates), tier("fused"):
         for n, wanted in zip(sizes, expected):
@@ -99,7 +99,7 @@ def test_a_few_plans_serve_many_sizes() -> None:
 
 
 def a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes() -> None:
-    from twofold.runtime import templates
+    from twofold.compiler import templates
 
     def refuse(*_: Any) -> Any:
         raise NotImplementedError

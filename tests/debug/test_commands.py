@@ -10,7 +10,7 @@ import pytest
 
 import twofold as torch
 from twofold.__main__ import main
-from twofold.runtime.disk_cache import DiskCache
+from twofold.compiler.disk_cache import DiskCache
 
 PROGRAM = """
 import sys

@@ -218,7 +218,7 @@ def train(model: Any, x: Any) -> float:
     return loss.item()
 
 
-@pytest.mark.parametrize("tier", ["first_sight", "auto"])
+@pytest.mark.parametrize("tier", ["unfused", "auto"])
 @pytest.mark.parametrize(("build", "size", "wrong"), CASES, ids=[case[2] for case in CASES])
 def test_the_planted_line_is_named(
     build: Callable[[str], Any], size: tuple[int, ...], wrong: str, tier: str

@@ -17,10 +17,10 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from twofold import _core, nn
+from twofold.compiler.linking import Trace, compile_outlined
 from twofold.errors import ArgumentError
 from twofold.ir.op import REGISTRY
 from twofold.runtime.attribution import kernel_shares, program_shares, scheduled, stages_of, traced_graph
-from twofold.runtime.linking import Trace, compile_outlined
 
 HERE = Path(__file__).name
 
@@ -51,7 +51,7 @@ def operands() -> tuple[Any, Any]:
     return torch.randn(64, 48), torch.randn(48, 32).requires_grad_()
 
 
-@pytest.mark.parametrize("name", ["first_sight", "fused", "auto"])
+@pytest.mark.parametrize("name", ["unfused", "fused", "auto"])
 def test_rows_name_lines_and_directions(name: str) -> None:
     x, w = operands()
     with tier(name), torch.profile() as p:
@@ -67,7 +67,7 @@ def test_rows_name_lines_and_directions(name: str) -> None:
         assert (f"{HERE}:{line_of(program, offset)} in program", direction) in found
 
 
-@pytest.mark.parametrize("name", ["first_sight", "fused"])
+@pytest.mark.parametrize("name", ["unfused", "fused"])
 def test_rows_sum_to_the_kernels_and_parts_to_the_whole(name: str) -> None:
     x, w = operands()
     with tier(name), torch.profile() as p:

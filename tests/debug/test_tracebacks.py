@@ -16,7 +16,7 @@ import twofold.static as tf
 from twofold import _core
 
 
-@pytest.fixture(params=["first_sight", "fused", "auto"])
+@pytest.fixture(params=["unfused", "fused", "auto"])
 def tier(request: pytest.FixtureRequest) -> Iterator[str]:
     _core.set_tier(request.param)
     yield request.param

@@ -18,15 +18,15 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from twofold import _core, dynet, nn
+from twofold.compiler import fusing, linking, portable_trace
+from twofold.compiler.linking import Trace
 from twofold.debug import verification
 from twofold.debug.recording import recorded
 from twofold.errors import ArgumentError, VerificationError
 from twofold.ir.graph import Graph, rebuild
 from twofold.ir.node import make_node
 from twofold.ir.op import REGISTRY
-from twofold.runtime import fusing, linking, portable_trace
-from twofold.runtime.linking import Trace
-from twofold.runtime.tracing import graph_of_entry
+from twofold.transforms.derived import graph_of_entry
 
 Build = Callable[[], tuple[Any, Any]]
 

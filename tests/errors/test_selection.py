@@ -274,7 +274,7 @@ def test_text(name):
     assert message(error, action) == expected
 
 
-@pytest.mark.parametrize("tier", ["first_sight", "fused"])
+@pytest.mark.parametrize("tier", ["unfused", "fused"])
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_index_outside_is_named_with_the_line_in_every_tier(tier, index):
     torch._core.set_tier(tier)

@@ -28,7 +28,7 @@ def by_hand(function, h, xs, order):
     return h, torch.stack([ys[k] for k in sorted(ys)])
 
 
-@pytest.fixture(params=["first_sight", "fused"])
+@pytest.fixture(params=["unfused", "fused"])
 def tier(request):
     _core.flush()
     _core.set_tier(request.param)

@@ -145,7 +145,7 @@ OVERLAPS = {
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
-@pytest.mark.parametrize("tier", ["first_sight", "fused"])
+@pytest.mark.parametrize("tier", ["unfused", "fused"])
 def test_parts_of_itself_are_read_before_they_are_written(name, tier):
     torch._core.set_tier(tier)
     try:

@@ -48,7 +48,7 @@ def test_equal_compares_whole_tensors():
     assert torch.equal(x, torch.tensor([1.0, float("nan")])) is False
 
 
-@pytest.mark.parametrize("tier", ["first_sight", "fused"])
+@pytest.mark.parametrize("tier", ["unfused", "fused"])
 @pytest.mark.parametrize("target", [[0, 5, 1], [0, -1, 1], [7, 8, -100]])
 def test_a_target_that_is_no_class_is_an_error(tier, target):
     scores = torch.tensor(numpy.random.default_rng(1).normal(size=(3, 5)))

@@ -7,7 +7,7 @@ import pytest
 
 import twofold as torch
 from twofold import _core, func
-from twofold.runtime.linking import Trace
+from twofold.compiler.linking import Trace
 
 
 def arrays(*shapes):

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twofold import _core
+from twofold.compiler.lower.loopnest import typed_attributes
 from twofold.dtypes import float32
 from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import float_bits, index, is_symbolic, look_up, maximum, minimum, real
 from twofold.ir.types import tensor_type
-from twofold.lower.loopnest import typed_attributes
 
 SIZES = st.integers(0, 40)
 OPERATIONS: dict[str, Any] = {

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "schedule"))
 
-from random_graphs import graphs
-
+from tests.compiler.schedule.random_graphs import graphs
 from twofold.dtypes import bool_, float32
 from twofold.errors import GraphError
 from twofold.ir.bind import constant, input_node

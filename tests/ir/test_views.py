@@ -13,7 +13,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
 
 import samples as sampled
 
-from twofold.autodiff.reverse import closed_graph
 from twofold.ir.interpret import evaluate
 from twofold.ir.op import REGISTRY
 from twofold.ir.views import (
@@ -24,6 +23,7 @@ from twofold.ir.views import (
     is_matrix_transpose,
     is_reshape,
 )
+from twofold.transforms.reverse import closed_graph
 
 VIEWS = [name for name in sampled.operations_with_samples() if REGISTRY[name].kind == "view"]
 

@@ -46,7 +46,7 @@ def expected():
 
 
 @pytest.mark.parametrize("program", [dynamic, static], ids=["define-by-run", "define-then-run"])
-@pytest.mark.parametrize("tier", ["auto", "first_sight", "fused"])
+@pytest.mark.parametrize("tier", ["auto", "unfused", "fused"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_weights_are_equal_bit_for_bit(expected, program, tier, threads):
     assert train(program, tier, threads) == expected

@@ -57,7 +57,7 @@ def test_rows_are_added_in_the_order_of_the_calls(calls):
     words, kinds = zip(*calls, strict=True)
     updates, values = normal(1, len(words), 6), normal(2, ROWS, 6)
     expected = added(words, updates, values.shape).tobytes()
-    for tier in ("first_sight", "fused"):
+    for tier in ("unfused", "fused"):
         _core.set_tier(tier)
         try:
             assert gradient(words, kinds, updates, values).tobytes() == expected

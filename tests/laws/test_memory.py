@@ -18,16 +18,16 @@ import numpy
 import pytest
 
 import twofold.ops  # noqa: F401  (registers all operations)
-from twofold.autodiff.batch import batch_graph
+from twofold.compiler.compile import compile_graph
+from twofold.compiler.schedule.memory import plan
+from twofold.compiler.schedule.schedule import Schedule
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
-from twofold.passes.pipeline import run_passes
-from twofold.runtime.compile import compile_graph
-from twofold.runtime.derived import closed_graph
-from twofold.schedule.memory import plan
-from twofold.schedule.schedule import Schedule
+from twofold.transforms.derived import closed_graph
+from twofold.transforms.pipeline import run_passes
+from twofold.transforms.vmap import batch_graph
 
 ENOUGH = 1 << 22  # bytes of inputs and result: fixed costs no longer count
 ENOUGH_FOR_NUMPY = 1 << 17  # where Python runs for each sample

@@ -10,12 +10,12 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from tests.laws.test_same_bits import run_with
-from twofold.autodiff.reverse import closed_graph
+from twofold.compiler.lower.builder import LANES, Builder, Val
 from twofold.ir.op import REGISTRY
-from twofold.lower.builder import LANES, Builder, Val
+from twofold.transforms.reverse import closed_graph
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-WAYS = list(itertools.product(("first_sight", "fused"), (1, 2)))
+WAYS = list(itertools.product(("unfused", "fused"), (1, 2)))
 _INTEGERS = {2: numpy.uint16, 4: numpy.uint32, 8: numpy.uint64}
 _QUIET = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 _SIGN = {2: 1 << 15, 4: 1 << 31, 8: 1 << 63}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lower.processors import runnable
+from tests.compiler.lower.processors import runnable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ def here() -> dict[str, str]:
     return computed("")
 
 
-# one for each set of features; tests/lower/test_math.py has the others too
+# one for each set of features; tests/compiler/lower/test_math.py has the others too
 @pytest.mark.parametrize("processor", ["x86-64", "haswell"])
 def test_the_core_set_has_the_same_bits(processor: str, here: dict[str, str]) -> None:
     if not runnable(processor):

@@ -8,7 +8,7 @@ import pytest
 import twofold as torch
 from twofold import _core
 
-TIERS = ("first_sight", "fused")
+TIERS = ("unfused", "fused")
 
 
 def run_with(tier, threads, program):

@@ -1,7 +1,7 @@
 """Law 6: another size, another number, and no machine code is made."""
 
 import twofold as torch
-from twofold.runtime import jit
+from twofold.compiler import jit
 
 
 def test_new_sizes_and_scalars_reuse_machine_code(monkeypatch):
@@ -25,7 +25,7 @@ def test_new_sizes_and_scalars_reuse_machine_code(monkeypatch):
         raise AssertionError(f"machine code for a new size: {list(texts)}")
 
     monkeypatch.setattr(jit, "compile_kernels", refuse)
-    monkeypatch.setattr("twofold.runtime.compile.compile_kernels", refuse)
+    monkeypatch.setattr("twofold.compiler.compile.compile_kernels", refuse)
     for batch in (35, 40, 61):
         for rate in (0.5, 0.25):
             step(batch, rate)

@@ -82,9 +82,9 @@ def test_single_samples_and_parts_equal_the_whole_batch(program, seed):
     calls = [call for _, call in program]
     whole = numpy.concatenate([x.reshape(-1, INNER) for x in values])
     expected = by_run([whole], ["linear"])
-    for tier, threads in itertools.product(("first_sight", "fused"), (1, 2)):
+    for tier, threads in itertools.product(("unfused", "fused"), (1, 2)):
         assert run_with(tier, threads, lambda: by_run(values, calls)) == expected
-    assert run_with("first_sight", 1, lambda: by_run(values, calls, observed=True)) == expected
+    assert run_with("unfused", 1, lambda: by_run(values, calls, observed=True)) == expected
     assert declared(values, calls) == expected
 
 
@@ -305,7 +305,7 @@ def repeated(step, h, xs, reverse):
     return h, ys
 
 
-@pytest.mark.parametrize("tier", ["first_sight", "fused"])
+@pytest.mark.parametrize("tier", ["unfused", "fused"])
 @pytest.mark.parametrize("batch", [(), (4,)])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("loop", [scanned, repeated])

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
-from twofold.autodiff.check import numeric_vjp
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate
+from twofold.transforms.gradient_check import numeric_vjp
 
 STEP = 1e-6
 

@@ -14,14 +14,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from differences import vjp_by_differences
 
 import twofold.ops
-from twofold.autodiff.check import compare_gradients
-from twofold.autodiff.reverse import vjp_graph
 from twofold.dtypes import as_dtype
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Node
 from twofold.ir.types import tensor_type
+from twofold.transforms.gradient_check import compare_gradients
+from twofold.transforms.reverse import vjp_graph
 
 
 class Calls:

@@ -9,13 +9,13 @@ import numpy
 
 import twofold.ops  # noqa: F401  (registers all operations)
 from twofold import _core
-from twofold.autodiff.reverse import closed_graph
 from twofold.dtypes import DType, bfloat16, float16, float32, float64
 from twofold.errors import TwofoldError
 from twofold.ir.interpret import narrow, widen
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.samples import reals
+from twofold.transforms.reverse import closed_graph
 
 DTYPES = (float16, bfloat16, float32, float64)
 BITS = {float16: 11, bfloat16: 8, float32: 24, float64: 53}

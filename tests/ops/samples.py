@@ -8,13 +8,13 @@ from typing import Any
 import numpy
 
 import twofold.ops  # noqa: F401  (registers all operations)
-from twofold.autodiff.reverse import closed_graph
+from twofold.compiler.lower.expression import operation_cost
 from twofold.dtypes import complex128, float64
 from twofold.ir.interpret import evaluate, widen
 from twofold.ir.op import REGISTRY, Op
-from twofold.lower.expression import operation_cost
 from twofold.ops.base import Composite, Operation
 from twofold.ops.samples import Sample
+from twofold.transforms.reverse import closed_graph
 
 
 def cases() -> Iterator[tuple[Any, Sample]]:

@@ -18,7 +18,7 @@ import samples as sampled
 
 import twofold as torch
 from twofold import _core
-from twofold.autodiff.reverse import closed_graph
+from twofold.compiler.compile import compile_graph
 from twofold.dtypes import (
     ALL,
     DType,
@@ -39,7 +39,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, filled, ops
 from twofold.ops.samples import Sample
-from twofold.runtime.compile import compile_graph
+from twofold.transforms.reverse import closed_graph
 
 NAMES = sampled.operations_with_samples()
 ELEMENTWISE = [name for name in NAMES if REGISTRY[name].kind == "elementwise"]
@@ -78,7 +78,7 @@ def tensors(samples: Sequence[Sample]) -> list[list[torch.Tensor]]:
 Program = Callable[[Sample, Sequence[torch.Tensor]], list[torch.Tensor]]
 
 
-def define_by_run(program: Program, samples: Sequence[Sample], name: str = "first_sight") -> list[list[Any]]:
+def define_by_run(program: Program, samples: Sequence[Sample], name: str = "unfused") -> list[list[Any]]:
     """What ``program`` gives for each sample, recorded as it runs; arrays in storage form."""
     with tier(name):
         made = [program(sample, given) for sample, given in zip(samples, tensors(samples))]
@@ -235,7 +235,7 @@ def test_every_way_gives_the_same_bits_near_the_reference(name: str) -> None:
     check_bits(fused[0], plain, samples, "fused")
     check_bits(fused[1], alone, few, "fused among neighbours")
     if all(sample.arrays for sample in samples):
-        for way in ("first_sight", "fused"):
+        for way in ("unfused", "fused"):
             check_bits(declared(call(op), samples, way), plain, samples, f"declared, {way}")
             check_bits(declared(among_neighbours(op), few, way), alone, few, f"declared, {way}")
 
@@ -360,7 +360,7 @@ def test_python_numbers_as_operands(name: str) -> None:
     calls = list(scalar_calls(op))
     samples = [sample for sample, *_ in calls]
     found = []
-    for way in ("fused", "first_sight"):
+    for way in ("fused", "unfused"):
         with tier(way):
             made = [_core.record(op, sample.attrs, operands) for sample, operands, *_ in calls]
             found.append([[result._numpy().copy()] for result in made])

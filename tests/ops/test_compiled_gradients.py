@@ -18,8 +18,6 @@ from test_compiled import EPSILON, check_bits, tensor_of, tier
 
 import twofold as torch
 from twofold import _core
-from twofold.autodiff.check import compare_gradients
-from twofold.autodiff.reverse import closed_graph, vjp_graph, vjp_of
 from twofold.dtypes import DType, bfloat16, float32, float64
 from twofold.frontend.gradients import grad
 from twofold.ir.bind import input_node
@@ -28,6 +26,8 @@ from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
 from twofold.ops.samples import Sample
+from twofold.transforms.gradient_check import compare_gradients
+from twofold.transforms.reverse import closed_graph, vjp_graph, vjp_of
 
 NAMES = [
     name for name in sampled.operations_with_samples() if getattr(REGISTRY[name], "differentiable", True)
@@ -123,7 +123,7 @@ def test_gradient_against_the_interpreter(name: str) -> None:
     shares = [by_interpreter(op, sample, cotangent) for sample, cotangent in cases]
     # fused first: it compiles the kernels of all samples in one go
     fused = by_running(op, cases, shares, "fused")
-    plain = by_running(op, cases, shares, "first_sight")
+    plain = by_running(op, cases, shares, "unfused")
     for (sample, _), found, wanted in zip(cases, plain, shares):
         dtypes = (*sample.dtypes, sampled.result_type(op, sample).dtype)
         coarsest = max(EPSILON[dtype] for dtype in dtypes if dtype.kind == "f")
@@ -137,7 +137,7 @@ def test_gradient_against_the_interpreter(name: str) -> None:
         [numpy.zeros_like(sample.arrays[k]) if g is None else g for k, g in zip(floating(op, sample), part)]
         for sample, part in zip(samples, plain)
     ]
-    for way in ("first_sight", "fused"):
+    for way in ("unfused", "fused"):
         check_bits(by_declaring(op, cases, way), zeros, samples, f"declared, {way}")
     check_bits([[g for g in part if g is not None] for part in fused],
                [[g for g in part if g is not None] for part in plain], samples, "fused")  # fmt: skip
@@ -210,7 +210,7 @@ def test_second_gradient_against_differences(name: str) -> None:
     op: Any = REGISTRY[name]
     cases = second_cases(op)
     fused = second_by_running(op, cases, "fused")
-    plain = second_by_running(op, cases, "first_sight")
+    plain = second_by_running(op, cases, "unfused")
     for (sample, cotangent, direction, index, whole), some, others in zip(cases, plain, fused, strict=True):
         for k, one, other in zip(floating(op, sample), some, others, strict=True):
             where = (name, sample.attrs, sample.types, index, k)

@@ -131,7 +131,7 @@ def same(found: Sequence[Any], wanted: Sequence[Any]) -> list[int]:
 def test_any_program_has_the_same_bits_fused(steps: list[Step]) -> None:
     threads = _core.threads()
     try:
-        with tier("first_sight"):
+        with tier("unfused"):
             plain = run(steps)
     except (ArgumentError, IndexRangeError, LinAlgError):
         reject()  # an operand may lie outside what an operation takes, as the result of another
@@ -146,7 +146,7 @@ def test_any_program_has_the_same_bits_fused(steps: list[Step]) -> None:
 
 def both_tiers(program: Any) -> list[list[Any]]:
     found = []
-    for name in ("first_sight", "fused"):
+    for name in ("unfused", "fused"):
         with tier(name):
             found.append([value.detach()._numpy().copy() for value in program()])
     return found

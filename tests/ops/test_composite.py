@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from on_nodes import gradients, run, same
 from scipy import special
 
-from twofold.autodiff.reverse import closed_graph, vjp_of
 from twofold.dtypes import float32, float64, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
@@ -24,6 +23,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.ops.loss.class_losses import REDUCTIONS
+from twofold.transforms.reverse import closed_graph, vjp_of
 
 G = numpy.random.default_rng(4)
 X = G.normal(size=(4, 5))

@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import samples as sampled
 from differences import vjp_by_differences
 
-from twofold.autodiff.check import compare_gradients
-from twofold.autodiff.reverse import closed_graph, vjp_graph, vjp_of
 from twofold.dtypes import complex64, complex128, float32, float64
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.op import REGISTRY
+from twofold.transforms.gradient_check import compare_gradients
+from twofold.transforms.reverse import closed_graph, vjp_graph, vjp_of
 
 NAMES = sampled.operations_with_samples()
 DIFFERENTIABLE = (float64, complex128)

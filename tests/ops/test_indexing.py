@@ -13,11 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from on_nodes import Calls, gradients, run, same
 
-from twofold.autodiff.reverse import vjp_graph
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.interpret import evaluate
 from twofold.ops.base import ops
 from twofold.ops.indexing.keys import getitem, normalize_key, setitem
+from twofold.transforms.reverse import vjp_graph
 
 X = numpy.arange(120.0).reshape(2, 3, 4, 5)
 I = numpy.array([1, 0, -1])

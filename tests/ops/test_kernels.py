@@ -16,18 +16,18 @@ import itertools
 
 import samples as sampled  # noqa: F401  (registers all operations)
 
-from twofold.autodiff.reverse import closed_graph
+from twofold.compiler import jit
+from twofold.compiler.lower.builder import Builder
 from twofold.dtypes import as_dtype, bfloat16, bool_, float16, float32, float64, int8, int32, int64
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY
-from twofold.lower.builder import Builder
 from twofold.ops.convolution.window_loops import Windows
 from twofold.ops.kernels import index_error_code, index_of_error_code
 from twofold.ops.samples import Sample
 from twofold.ops.shape.joining import Block
-from twofold.runtime import jit
+from twofold.transforms.reverse import closed_graph
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 GUARD = 64

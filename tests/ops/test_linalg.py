@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from on_nodes import Calls, gradients, run, same
 
 import twofold as torch
-from twofold.autodiff.reverse import vjp_graph
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import ops
+from twofold.transforms.reverse import vjp_graph
 
 G = numpy.random.default_rng(0)
 

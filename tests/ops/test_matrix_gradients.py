@@ -10,18 +10,18 @@ import pytest
 
 import twofold as torch
 from twofold import _core
-from twofold.autodiff.check import compare_gradients, numeric_vjp
-from twofold.autodiff.reverse import closed_graph, vjp_graph
 from twofold.dtypes import float64
 from twofold.frontend.gradients import grad
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
+from twofold.transforms.gradient_check import compare_gradients, numeric_vjp
+from twofold.transforms.reverse import closed_graph, vjp_graph
 
 
 @pytest.fixture(autouse=True)
 def unfused() -> Iterator[None]:
     """Operations one by one: what is called again and again here need not be compiled as a whole."""
-    _core.set_tier("first_sight")
+    _core.set_tier("unfused")
     yield
     _core.set_tier("auto")
 

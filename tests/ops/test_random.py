@@ -8,11 +8,11 @@ import numpy
 import pytest
 
 import twofold.ops  # noqa: F401  (registers all operations)
-from twofold.autodiff.reverse import closed_graph
 from twofold.dtypes import bfloat16, bool_, float16, float32, float64, int64, uint64
 from twofold.ir.interpret import evaluate, widen
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
+from twofold.transforms.reverse import closed_graph
 
 
 def draw(name: str, attrs: Any, *values: float, key: int = 1, counter: int = 0) -> Any:

@@ -11,7 +11,6 @@ import pytest
 
 import twofold as torch
 from twofold import dtypes
-from twofold.autodiff.reverse import closed_graph, grad_graph, vjp_graph, vjp_of
 from twofold.dtypes import bool_, float16, float32, float64, int8, int32, int64, uint8
 from twofold.errors import AxisError, DTypeError, GradientError, ShapeError, TwofoldError
 from twofold.ir.bind import constant, input_node
@@ -21,6 +20,7 @@ from twofold.ir.node import topological
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.base import METHODS, ops
+from twofold.transforms.reverse import closed_graph, grad_graph, vjp_graph, vjp_of
 
 
 def node(dtype: Any = float32, *shape: int, index: int = 0) -> Any:

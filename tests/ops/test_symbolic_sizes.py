@@ -16,16 +16,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 import samples as sampled
 
 from twofold import _core
-from twofold.autodiff.batch import with_samples
+from twofold.compiler import templates
+from twofold.compiler.compile import compile_graph
 from twofold.dtypes import bool_, float32
 from twofold.errors import TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.ops.samples import Sample
-from twofold.runtime import templates
-from twofold.runtime.compile import compile_graph
-from twofold.runtime.derived import Pullback, pullbacks_of, stable_graph
+from twofold.transforms.derived import Pullback, pullbacks_of, stable_graph
+from twofold.transforms.vmap import with_samples
 
 NAMES = sampled.operations_with_samples()
 MOST = 4
@@ -207,7 +207,7 @@ import twofold
 from twofold import _core
 from twofold.ir.op import REGISTRY
 _core.set_templates({mode!r})
-_core.set_tier("first_sight")
+_core.set_tier("unfused")
 for name in sampled.operations_with_samples():
     digest = hashlib.sha256()
     small = [sample for sample in REGISTRY[name].samples() if all(array.size <= 4096 for array in sample.arrays)]

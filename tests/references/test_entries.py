@@ -11,10 +11,10 @@ from compare import assert_agree, assert_pairs
 from declare import ENTRIES, INTERNAL
 from samples import in_float64
 
-from twofold.autodiff.reverse import closed_graph
 from twofold.dtypes import bfloat16
 from twofold.ir.interpret import evaluate, widen
 from twofold.ir.op import REGISTRY
+from twofold.transforms.reverse import closed_graph
 
 assert every_one
 OF_RULE: dict[Any, list[str]] = {}

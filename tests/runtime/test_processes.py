@@ -160,7 +160,7 @@ assert seen == [2.0 * k for k in range(40)] * 2, seen
 SLOW_COMPILE = """
 import sys, time
 import twofold as torch
-from twofold.runtime import jit
+from twofold.compiler import jit
 
 emit = jit._CodeGenerator.emit
 x = torch.linspace(0, 1, 100)
@@ -227,7 +227,7 @@ def test_the_exit_does_not_wait_for_a_compile(tmp_path: Path) -> None:
     import sys
 
     from tests.core.in_child import ROOT
-    from twofold.runtime.disk_cache import DiskCache
+    from twofold.compiler.disk_cache import DiskCache
 
     start = time.monotonic()
     done = subprocess.run(

@@ -8,9 +8,9 @@ import numpy
 import pytest
 
 import twofold as torch
-from twofold.runtime import fusing
-from twofold.runtime.compile import FlatProgram
-from twofold.runtime.linking import Trace, compile_outlined
+from twofold.compiler import fusing
+from twofold.compiler.compile import FlatProgram
+from twofold.compiler.linking import Trace, compile_outlined
 
 
 def total(x: torch.Tensor, scale: float) -> float:

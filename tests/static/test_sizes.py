@@ -5,7 +5,7 @@ import pytest
 
 import twofold
 import twofold.static as tf
-from twofold.runtime import jit
+from twofold.compiler import jit
 
 
 def network(batch):

@@ -12,7 +12,7 @@ from twofold.frontend.gradients import no_grad
 from twofold.ops.base import apply
 from twofold.ops.control_flow.programs import interned
 from twofold.ops.control_flow.user_gradient import Pullback
-from twofold.runtime.closing import close
+from twofold.runtime.closures import close
 from twofold.runtime.tracing import here
 from twofold.utils._pytree import tree_map_only
 

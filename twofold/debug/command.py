@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from twofold import _core
+from twofold.compiler.disk_cache import DiskCache, default_directory
 from twofold.debug.draw import draw
 from twofold.debug.machine import machine
 from twofold.debug.profile import profile
 from twofold.debug.script import debug_script
 from twofold.debug.stories import story
 from twofold.errors import TwofoldError
-from twofold.runtime.disk_cache import DiskCache, default_directory
 
 
 def add_commands(commands: Any) -> None:

@@ -7,13 +7,19 @@ from html import escape
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.compiler.schedule.fused_expressions import Unit
+from twofold.compiler.schedule.fusion_groups import (
+    MOST_BUFFERS,
+    MOST_INSTRUCTIONS,
+    Cluster,
+    Clustering,
+    refine,
+)
+from twofold.compiler.schedule.schedule import Schedule
 from twofold.debug.draw import recorded
 from twofold.debug.machine import machine
 from twofold.debug.picture import Step
 from twofold.runtime.attribution import KernelShare, Part, kernel_shares, parts_of
-from twofold.schedule.clusters import MOST_BUFFERS, MOST_INSTRUCTIONS, Cluster, Clustering, refine
-from twofold.schedule.schedule import Schedule
-from twofold.schedule.units import Unit
 
 
 class Explained(NamedTuple):

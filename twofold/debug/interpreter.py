@@ -14,7 +14,7 @@ from twofold import _core
 from twofold.debug.frames import HELPER, Action, Frames
 from twofold.debug.recording import GIVEN, Call, Part, Recording
 from twofold.ops.base import FUNCTIONS
-from twofold.runtime.closing import as_tensor
+from twofold.runtime.closures import as_tensor
 
 Tensor = _core.Tensor
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.frontend.breakpoints import breakpoints_as
 from twofold.ir.op import REGISTRY
-from twofold.runtime.closing import BODY_CALLS, BodyCalls
+from twofold.runtime.closures import BODY_CALLS, BodyCalls
 
 Tensor = _core.Tensor
 

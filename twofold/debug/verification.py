@@ -18,7 +18,8 @@ from twofold.errors import VerificationError, at_operation
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.runtime.failures import place
-from twofold.runtime.tracing import described, graph_of_entry, parameter_names, public_name
+from twofold.runtime.tracing import described, parameter_names, public_name
+from twofold.transforms.derived import graph_of_entry
 
 Tensor = _core.Tensor
 _TIERS = {"fused": "as one program", "auto": "as it ran, in batches"}
@@ -174,7 +175,7 @@ class _Check:
         """What each call gives; None where that takes what must not be called again."""
         returned = dict(self.run.results)
         values: list[Any] = []
-        with _apart("first_sight"):
+        with _apart("unfused"):
             for number, entry in enumerate(self.run.entries):
                 operands = [values[ref] if ref >= 0 else self.run.inputs[~ref] for ref in entry[1]]
                 if any(ref >= 0 and values[ref] is None for ref in entry[1]):
@@ -336,7 +337,7 @@ def call(name: str, attributes: tuple[Any, ...], *operands: Any) -> Any:
 
 def show(program: Callable[[], Sequence[Any]], tier: str) -> None:
     """Print where a program has other bits on a tier than operation by operation; ends a script with status 1 if so."""
-    with _apart("first_sight"):
+    with _apart("unfused"):
         _core.set_eager(True)
         alone = program()
         for value in alone:

@@ -27,7 +27,7 @@ from twofold.ops.kernels import index_of_error_code
 from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
-from twofold.runtime.closing import inner_line
+from twofold.runtime.closures import inner_line
 from twofold.runtime.failures import place
 
 Tensor = _core.Tensor
@@ -171,13 +171,13 @@ _LATE_HOOKS = {
     "expand_gradients": "twofold.runtime.instances",
     "locate_error": "twofold.runtime.argument_errors",
     "movement_of": "twofold.runtime.movement",
-    "plan_batch": "twofold.runtime.fusing",
-    "plan_body": "twofold.runtime.fusing",
-    "plan_trace": "twofold.runtime.fusing",
-    "template_gradients": "twofold.runtime.templates",
-    "template_of": "twofold.runtime.templates",
-    "template_program": "twofold.runtime.templates",
-    "worth_delaying": "twofold.runtime.instances",
+    "plan_batch": "twofold.compiler.fusing",
+    "plan_body": "twofold.compiler.fusing",
+    "plan_trace": "twofold.compiler.fusing",
+    "template_gradients": "twofold.compiler.templates",
+    "template_of": "twofold.compiler.templates",
+    "template_program": "twofold.compiler.templates",
+    "should_defer": "twofold.runtime.instances",
 }
 """Hooks that are functions of the same name in modules which their first call imports."""
 
@@ -351,7 +351,7 @@ def install() -> None:
     for name, hook in _HOOKS.items():
         _core.set_hook(name, hook)
     if "batches" in config.log:
-        _core.set_hook("log_batches", _late("log_batches", "twofold.runtime.compile_log"))
+        _core.set_hook("log_batches", _late("log_batches", "twofold.compiler.log"))
     _core.set_package_directory(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
     _core.set_threads(config.threads)
     _core.set_tier(config.tier)

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.autodiff.factors import Kind
 from twofold.errors import GradientError
 from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
-from twofold.runtime.derived import EACH_SAMPLE, PULLBACK, Pullback, Pullbacks, pullbacks_of
+from twofold.transforms.derived import EACH_SAMPLE, PULLBACK, Pullback, Pullbacks, pullbacks_of
+from twofold.transforms.factors import Kind
 
 Tensor = _core.Tensor
 

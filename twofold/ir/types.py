@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from twofold.dtypes import BY_CODE, DType, Size
+from twofold.errors import ShapeError
 from twofold.ir.sizes import Symbol, identity
 
 Shape = tuple[int, ...]
@@ -80,3 +81,15 @@ def _interned(table: dict[Any, TensorType], key: Any, dtype: DType, shape: Shape
 def type_from_code(code: int, shape: Shape, weak: bool) -> TensorType:
     """The TensorType for a dtype's code, as the core stores it."""
     return tensor_type(BY_CODE[code], shape, weak)
+
+
+_MOST_AXES = 64  # of a NumPy array
+_MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
+
+
+def check_limits(type: TensorType) -> None:
+    """Raise ShapeError for a type with too many axes or bytes."""
+    if len(type.shape) > _MOST_AXES:
+        raise ShapeError(f"a result with {len(type.shape)} axes", f"Use at most {_MOST_AXES}.")
+    if type.nbytes > _MOST_BYTES:
+        raise ShapeError(f"a result of {type.nbytes / 2**40:.4g} TiB, {type}", "Make it smaller.")

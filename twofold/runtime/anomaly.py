@@ -18,11 +18,11 @@ from twofold.errors import AnomalyError, TwofoldError, at_operation
 from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
-from twofold.runtime.closing import as_tensor, inner_line
-from twofold.runtime.derived import PULLBACK, stable_graph
+from twofold.runtime.closures import as_tensor, inner_line
 from twofold.runtime.failures import place
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
+from twofold.transforms.derived import PULLBACK, stable_graph
 
 Tensor = _core.Tensor
 Array = Any

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.compiler.linking import Trace
+from twofold.compiler.lower.expression import operation_cost
+from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, Rewrites
 from twofold.ir.node import Node, topological
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, type_from_code
-from twofold.lower.expression import operation_cost
-from twofold.passes.pipeline import PASSES
-from twofold.runtime.linking import Trace
-from twofold.runtime.tracing import graph_of_entry
-from twofold.schedule.schedule import Instruction, Schedule
+from twofold.transforms.derived import graph_of_entry
+from twofold.transforms.pipeline import PASSES
 
 Origins = dict[int, frozenset[int]]
 """The entries of a trace that a node computes, by the number of the node."""

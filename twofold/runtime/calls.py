@@ -18,7 +18,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
 from twofold.ops.control_flow.programs import Branches, Rounds, interned
-from twofold.runtime.closing import as_tensor, close, in_round, note_calls, together
+from twofold.runtime.closures import as_tensor, close, in_round, note_calls, together
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from twofold.compiler.portable_program import PortableProgram
+from twofold.compiler.saved_plans import saved_plans
+from twofold.compiler.spans import spanned
 from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
-from twofold.ir.types import TensorType
-from twofold.runtime.portable_program import PortableProgram
-from twofold.runtime.saved_plans import saved_plans
-from twofold.runtime.spans import spanned
-from twofold.runtime.tracing import at_call, check_limits, parameter_names, public_name
+from twofold.ir.types import TensorType, check_limits
+from twofold.runtime.tracing import at_call, parameter_names, public_name
 
 if TYPE_CHECKING:
-    from twofold.autodiff.factors import Form
+    from twofold.transforms.factors import Form
 
 
 class OpInstance:
@@ -53,7 +53,7 @@ class OpInstance:
     def graph(self) -> Graph:
         """The closed primitive graph that the call computes."""
         if self._graph is None:
-            from twofold.runtime.derived import stable_graph
+            from twofold.transforms.derived import stable_graph
 
             self._graph = stable_graph(self.op, self.attrs, self.types)
         return self._graph
@@ -62,25 +62,14 @@ class OpInstance:
     def flags(self) -> tuple[bool, bool]:
         """Whether the result is kept as its call until it is read, and whether it is computed even if unread."""
         if self._flags is None:
+            from twofold.transforms.derived import graph_flags
+
             self._flags = graph_flags(self.op, self.graph)
         return self._flags
 
     def part(self, *names: Any) -> bytes | None:
         """The key of a plan that belongs to this call."""
         return None if self.key is None else saved_plans().key(self.key, *names)
-
-
-def graph_flags(op: Op, graph: Graph) -> tuple[bool, bool]:
-    """What ``OpInstance.flags`` says of a call of ``op`` that computes ``graph``.
-
-    The first is for a table with a few sums of rows. Wrong indices and values are always reported, but not where a
-    gradient reads indices again that the call above it has checked.
-    """
-    from twofold.passes.sparse_rows import is_sparse
-
-    sparse = is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
-    checks = not op.checked_above and any(node.op.checks for node in graph.nodes())
-    return sparse, checks
 
 
 @spanned("type rule")
@@ -123,7 +112,7 @@ def expand_gradients(
     saved = saved_plans().read(key)
     if saved is not None:
         return [_gradient(*one) for one in saved]
-    from twofold.runtime.derived import Pullback, pullbacks_of
+    from twofold.transforms.derived import Pullback, pullbacks_of
 
     found: list[Any] = []
     kept: list[Any] = []
@@ -156,13 +145,13 @@ def _gradient(
 
 @spanned("compile operation")
 def compile_signature(instance: OpInstance) -> Any:
-    """The first-sight program of one call."""
+    """The unfused program of one call."""
     key = instance.part("program")
     saved = saved_plans().read(key)
     if saved is not None:
         with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
             return saved.program()
-    from twofold.runtime.compile import compile_graph
+    from twofold.compiler.compile import compile_graph
 
     program = compile_graph(instance.graph)
     with contextlib.suppress(NotImplementedError):
@@ -170,7 +159,7 @@ def compile_signature(instance: OpInstance) -> Any:
     return program.program()
 
 
-def worth_delaying(instance: OpInstance) -> bool:
+def should_defer(instance: OpInstance) -> bool:
     """Whether a result that lives is kept as its call, as long as nobody reads it."""
     return instance.flags[0]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold import _core
+from twofold.compiler.spans import Span, Spans
 from twofold.errors import ArgumentError
 from twofold.runtime.attribution import (
     EntryCost,
@@ -19,7 +20,6 @@ from twofold.runtime.attribution import (
     program_shares,
 )
 from twofold.runtime.scopes import scope_name
-from twofold.runtime.spans import Span, Spans
 from twofold.runtime.tracing import here
 
 _EVENT = numpy.dtype(

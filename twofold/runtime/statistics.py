@@ -6,9 +6,9 @@ from dataclasses import astuple, dataclass, field, fields
 
 from twofold import _core
 from twofold.cache import Cache
-from twofold.runtime import jit
-from twofold.runtime.compile import SPENT
-from twofold.runtime.saved_plans import saved_plans
+from twofold.compiler import jit
+from twofold.compiler.compile import SPENT
+from twofold.compiler.saved_plans import saved_plans
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.errors import ShapeError, TwofoldError, at_operation, describe_operand
-from twofold.ir.graph import Graph
+from twofold.errors import TwofoldError, at_operation, describe_operand
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
-from twofold.ir.types import TensorType, type_from_code
+from twofold.ir.types import TensorType
 from twofold.runtime.failures import describe_call
-
-_MOST_AXES = 64  # of a NumPy array
-_MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
 
 
 def here() -> str:
@@ -71,33 +67,14 @@ def parameter_names(op: Op) -> Sequence[str]:
     return op.parameter_names() if hasattr(op, "parameter_names") else []
 
 
-def check_limits(type: TensorType) -> None:
-    """Raise ShapeError for a type with too many axes or bytes."""
-    if len(type.shape) > _MOST_AXES:
-        raise ShapeError(f"a result with {len(type.shape)} axes", f"Use at most {_MOST_AXES}.")
-    if type.nbytes > _MOST_BYTES:
-        raise ShapeError(f"a result of {type.nbytes / 2**40:.4g} TiB, {type}", "Make it smaller.")
-
-
 def specialise_error(op: Op, where: str) -> None:
     """Word the error of a declared operation whose sizes, known at last, do not fit."""
     raise RuntimeError(f"{op.name}, declared at {where}: the sizes that were fed do not fit")
 
 
-def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
-    """The closed graph of an entry that the core describes."""
-    instance, _, op, attrs, _, types = entry
-    if instance is not None:
-        graph: Graph = instance.graph
-        return graph
-    from twofold.runtime.derived import stable_graph
-
-    return stable_graph(op, attrs, [type_from_code(*type) for type in types])
-
-
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
     """Fuse a trace and hand the program to the core, see ``fusing``."""
-    from twofold.runtime import fusing
+    from twofold.compiler import fusing
 
     return fusing.compile_trace(executable, wait, first, last)
 

@@ -18,7 +18,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
 from twofold.ops.control_flow.programs import interned
 from twofold.ops.control_flow.user_gradient import Pullback
-from twofold.runtime.closing import close
+from twofold.runtime.closures import close
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, above, source_of, tensor_of, trace_body

@@ -13,7 +13,7 @@ from twofold.ir.types import TensorType
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
-from twofold.runtime.closing import close
+from twofold.runtime.closures import close
 from twofold.static.bodies import Body
 from twofold.static.graph import Graph, Operation
 from twofold.static.values import Source, read_of

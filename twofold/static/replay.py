@@ -20,7 +20,7 @@ from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, inval
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply
-from twofold.runtime.closing import varied
+from twofold.runtime.closures import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
 from twofold.static.graph import DERIVATIVES, Operation, describe, local

@@ -35,7 +35,7 @@ from twofold.ops.indexing.row_products import Cotangent, Share
 Backward = Callable[
     [Sequence[Node], Sequence["Node | None"], Sequence[Node], dict[int, Node]], list[Cotangent]
 ]
-"""``autodiff.reverse.collected``, which rules are given."""
+"""``transforms.reverse.collected``, which rules are given."""
 
 ROUNDS_TYPE = tensor_type(int64)
 _HANDLE = tensor_type(uint8, (0,))

@@ -1,0 +1,150 @@
+// One backward pass over traces.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "gradient.h"
+
+namespace twofold {
+
+// What an entry of the pass differentiates: a call of the open trace, or the location of one that has run.
+struct Origin {
+  Ref entry = kNoRef;
+  uint32_t location = 0;
+};
+
+// A contribution to a cotangent that two values of the open trace tell: the product of their rows, or rows (right) that are
+// added at numbers (left).
+struct Term {
+  SignatureRef call;  // whose gradient of this input it is
+  uint32_t input = 0;
+  const Gradient* gradient = nullptr;  // lives as long as the call
+  Ref left = kNoRef, right = kNoRef;
+  bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
+  std::pair<uint64_t, uint32_t> order;  // of the call in all traces
+  Origin origin;
+
+  int32_t kind() const { return gradient->form.kind; }
+};
+
+// One trace that the cotangents pass through: the open one, or one that has run.
+struct Scope {
+  std::shared_ptr<History> history;  // null for the open trace
+  std::vector<Ref> cotangents;       // by entry, references of the open trace
+  std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, what is to be added to its cotangent
+  std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
+  std::unordered_map<Ref, Ref> translated;
+};
+
+class BackwardPass {
+ public:
+  BackwardPass(Recorder& recorder, const BackwardRequest& request) : recorder_(recorder), request_(request) {}
+
+  bool run(std::vector<FoundGradient>* found);
+
+ private:
+  // Where contributions to a cotangent go: an entry of a scope, or a slot.
+  struct Place {
+    Scope* scope = nullptr;
+    Ref index = kNoRef;
+    GradientSlot* slot = nullptr;
+
+    bool reached() const { return scope || slot; }
+  };
+
+  // A reference that is still to be used: its value, or the scalar that it is.
+  struct HeldRef {
+    Ref* place;
+    ValueRef value;
+    Type* type;
+    uint64_t scalar;
+  };
+
+  // A call while its gradients are recorded.
+  struct Visit {
+    Scope& scope;
+    size_t index;
+    const Entry& entry;
+    const Ref* inputs;
+    const GradientPlan& plan;
+    std::vector<std::pair<int32_t, ValueRef>> unpacked = {};  // what hooks gave back, by what it is (see Gradient::used)
+  };
+
+  bool seed(Value* root, Value* given, Ref* out);
+  bool start(Value* root, Ref cotangent);
+  bool replay(std::vector<FoundGradient>* found, Ref seed);
+  bool walk(Scope& scope);
+  void reach(const Value* value);
+  void reach_inputs(Scope& scope);
+  bool is_at(const Value* target, const Scope& scope, Ref ref) const;
+  bool is_target(const Scope& scope, Ref ref) const;
+  bool leads_to_target(Scope& scope, Ref ref);
+  void keep_leading(Scope& scope);
+  bool mark_needed();
+  bool is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k);
+  bool visit(Scope& scope, size_t index);
+  bool cotangent_of(const Visit& visit, uint32_t k);
+  bool read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask);
+  bool read_one(const Visit& visit, int32_t slot, Ref* out);
+  bool read_shared(const Visit& visit, size_t slot, Ref* out);
+  bool translate(Scope& scope, Ref ref, Ref* out);
+  bool read(Scope& scope, Ref ref, Ref* out);
+  bool unpack(Visit& visit);
+  int read_now(Scope& scope, Ref ref, Ref* out);
+  bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
+  bool find_place(Scope& scope, Ref target, Place* place);
+  bool find_leaf(Value* leaf, Ref target, Place* place);
+  bool give(Scope& scope, Ref target, Ref cotangent);
+  bool give(const Place& place, Ref cotangent);
+  std::vector<Term>& terms_of(const Place& place);
+  bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs);
+  bool is_captured(const Scope& scope, size_t index) const;
+  bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
+  bool settle(Scope& scope, size_t index);
+  bool settle_slots();
+  bool add_terms(Ref* sum, std::vector<Term> terms);
+  bool add_group(Ref* sum, const std::vector<Term>& terms);
+  bool record_alone(const Term& term, Ref* out);
+  bool join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out);
+  bool call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
+  bool add(Ref* sum, Ref term, const Origin& origin);
+  bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
+  Origin origin_of(const Scope& scope, Ref ref) const;
+  bool requires_grad(Ref ref) const;
+  Scope& scope_of(const std::shared_ptr<History>& history);
+  bool capture(Scope& scope, size_t index);
+  Type* type_of(Ref ref) const;
+  ValueRef value_of(Ref ref);
+  bool call_hooks(Scope& scope, size_t index, GradientSlot* slot);
+  std::vector<HeldRef> hold(Scope& scope);
+  bool refer_again(Scope& scope, const std::vector<HeldRef>& held);
+
+  struct Sum {
+    GradientSlot* slot;
+    Ref target, cotangent;
+    std::vector<Term> terms;
+  };
+  Sum& sum_of(const Place& place);
+
+  Recorder& recorder_;
+  const BackwardRequest& request_;
+  Scope open_;
+  std::map<uint64_t, Scope, std::greater<>> histories_;
+  std::vector<Sum> sums_;
+  std::unordered_map<GradientSlot*, size_t> sum_of_;
+  std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
+  bool dead_end_ = false;                            // what stands above a root was used up and forgotten
+  std::vector<uint32_t> reading_;
+  std::vector<Ref> shared_;  // what gradients of the visited call share, by number behind its inputs; kNoRef until recorded
+  std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
+  uint32_t begin_ = 0;        // where the pass starts in the open trace
+  std::vector<Ref> read_;
+  bool crossed_ = false;
+};
+
+}  // namespace twofold

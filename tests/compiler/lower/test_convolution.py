@@ -1,0 +1,226 @@
+"""Convolutions against matrix products of the collected windows by a scalar triple loop, bit by bit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_gemm import execute, random_matrix, reference
+
+from twofold import dtypes
+from twofold.compiler.lower import convolution_kernel as kernel
+from twofold.compiler.lower import depthwise_kernel as depthwise
+from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
+from twofold.ops.convolution.window_sizes import ConvolutionProblem, Windows, patches
+
+FLOATS = [dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16]
+
+
+def problem(
+    batch: int, groups: int, channels: int, filters: int, image: Any, kernel: Any, result: Any, moves: Any
+) -> ConvolutionProblem:
+    return ConvolutionProblem(
+        batch, groups, channels, filters, image, kernel, result, Windows(*moves), dtypes.float32
+    )
+
+
+FIXED = [
+    # 3 by 3 with a border, several panels and a ragged end
+    problem(2, 1, 3, 5, (1, 9, 11), (1, 3, 3), (1, 9, 11), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    # more filters than a block of rows, more channels than a block of collected rows
+    problem(1, 1, 90, 200, (1, 5, 6), (1, 3, 3), (1, 3, 4), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # a kernel larger than a block of collected rows
+    problem(1, 1, 2, 3, (1, 1, 1300), (1, 1, 1030), (1, 1, 271), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # small images, so that panels hold several
+    problem(7, 2, 4, 6, (1, 3, 3), (1, 2, 2), (1, 3, 3), ((1, 1, 1), (0, 0, 1), (1, 1, 1))),
+    # strides of two and three, dilation, padding that cuts off
+    problem(2, 1, 3, 4, (1, 8, 40), (1, 3, 3), (1, 4, 20), ((1, 2, 2), (0, 1, 1), (1, 1, 1))),
+    problem(1, 1, 2, 4, (1, 9, 50), (1, 2, 3), (1, 2, 14), ((1, 3, 3), (0, -1, 2), (1, 2, 2))),
+    # windows that run backwards, as in transposed convolutions
+    problem(1, 1, 3, 4, (1, 6, 7), (1, 3, 2), (1, 8, 8), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    # three axes
+    problem(2, 1, 2, 3, (4, 5, 6), (2, 3, 2), (3, 3, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # one place
+    problem(3, 1, 5, 17, (1, 4, 5), (1, 1, 1), (1, 4, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
+    # each channel on its own: rows, one row, a wide row in pieces, backwards, strides
+    problem(2, 19, 1, 1, (1, 9, 18), (1, 3, 3), (1, 9, 18), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(2, 3, 1, 2, (1, 1, 90), (1, 1, 5), (1, 1, 90), ((1, 1, 1), (0, 0, 2), (1, 1, 1))),
+    problem(1, 2, 1, 1, (1, 3, 9000), (1, 3, 9), (1, 3, 9000), ((1, 1, 1), (0, 1, 4), (1, 1, 1))),
+    problem(1, 17, 1, 1, (1, 7, 9), (1, 3, 3), (1, 9, 11), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    problem(1, 4, 1, 1, (1, 9, 41), (1, 3, 3), (1, 5, 21), ((1, 2, 2), (0, 1, 1), (1, 1, 1))),
+    problem(1, 4, 1, 1, (1, 9, 41), (1, 5, 4), (1, 1, 11), ((1, 3, 3), (0, 1, 2), (1, 2, 3))),
+]
+
+
+def random_problem(seed: int) -> ConvolutionProblem:
+    g = numpy.random.default_rng(seed)
+
+    def draw(high: int, low: int = 1) -> tuple[int, int, int]:
+        return tuple(int(v) for v in g.integers(low, high, 3))  # type: ignore[return-value]
+
+    image, kernel, strides, dilations = draw(11), draw(4), draw(4), draw(3)
+    lows = draw(3, -1)
+    result = tuple(
+        max(1, (size + 2 * low - dilation * (k - 1) - 1) // stride + 1)
+        for size, low, dilation, k, stride in zip(image, lows, dilations, kernel, strides)
+    )
+    numbers = [int(v) for v in g.integers(1, 6, 4)]
+    if seed % 3 == 0:
+        image, kernel, result = ((1, *sizes[1:]) for sizes in (image, kernel, result))
+        lows, numbers[2:] = (0, *lows[1:]), [1, 1 + seed % 2]
+    return problem(*numbers, image, kernel, result, (strides, lows, dilations))
+
+
+PROBLEMS = FIXED + [random_problem(seed) for seed in range(30)]
+
+
+def collected(x: numpy.ndarray, p: ConvolutionProblem) -> numpy.ndarray:
+    """The windows as (batch, group, rows, columns)."""
+    seen = patches(x, p.windows, p.kernel, p.result)
+    return seen.reshape((p.batch, p.groups, p.channels * p.taps, p.places))
+
+
+def arrays_of(p: ConvolutionProblem, dtype: Any) -> tuple[Any, Any, Any]:
+    """Image, kernels and result, drawn at random, in storage form."""
+    shapes = (
+        (p.batch, p.groups * p.channels, *p.image),
+        (p.groups * p.filters, p.channels, *p.kernel),
+        (p.batch, p.groups * p.filters, *p.result),
+    )
+    drawn = [random_matrix(shape, dtype, seed) for seed, shape in enumerate(shapes)]
+    return drawn[0], drawn[1], drawn[2]
+
+
+def with_dtype(p: ConvolutionProblem, dtype: Any) -> ConvolutionProblem:
+    return ConvolutionProblem(
+        p.batch, p.groups, p.channels, p.filters, p.image, p.kernel, p.result, p.windows, dtype
+    )
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_forward(number: int, bits: int) -> None:
+    dtype = FLOATS[number % 4] if number >= len(FIXED) else dtypes.float32
+    p = with_dtype(PROBLEMS[number], dtype)
+    x, w, y = arrays_of(p, dtype)
+    y.view(numpy.uint8)[...] = 0xFF
+    execute(plan_convolution(p, vector_bits=bits), {"a": x, "b": w, "c": y}, cut=0.37)
+    kernels = w.reshape((p.groups, p.filters, -1))
+    seen = collected(x, p)
+    for n, group in numpy.ndindex(p.batch, p.groups):
+        wanted = reference(kernels[group], seen[n, group], dtype)
+        found = y.reshape((p.batch, p.groups, p.filters, p.places))[n, group]
+        numpy.testing.assert_array_equal(found.view(f"u{found.itemsize}"), wanted.view(f"u{wanted.itemsize}"))
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_weight(number: int, bits: int) -> None:
+    dtype = FLOATS[number % 4] if number >= len(FIXED) else dtypes.float32
+    p = with_dtype(PROBLEMS[number], dtype)
+    x, w, y = arrays_of(p, dtype)
+    w.view(numpy.uint8)[...] = 0xFF
+    execute(plan_convolution_weight(p, vector_bits=bits), {"a": x, "b": y, "c": w}, cut=0.37)
+    results = y.reshape((p.batch, p.groups, p.filters, p.places))
+    seen = collected(x, p)
+    for group in range(p.groups):
+        left = numpy.concatenate(list(results[:, group]), 1)
+        right = numpy.concatenate(list(seen[:, group]), 1)
+        wanted = reference(left, numpy.ascontiguousarray(right.T), dtype)
+        found = w.reshape((p.groups, p.filters, -1))[group]
+        numpy.testing.assert_array_equal(found.view(f"u{found.itemsize}"), wanted.view(f"u{wanted.itemsize}"))
+
+
+@pytest.mark.parametrize("number", range(0, len(PROBLEMS), 3))
+def test_integers(number: int) -> None:
+    p = with_dtype(PROBLEMS[number], dtypes.int32)
+    x, w, y = arrays_of(p, dtypes.int32)
+    execute(plan_convolution(p), {"a": x, "b": w, "c": y}, cut=0.5)
+    kernels = w.reshape((p.groups, p.filters, -1))
+    wanted = numpy.einsum("gok,ngkp->ngop", kernels, collected(x, p))
+    numpy.testing.assert_array_equal(y.reshape(wanted.shape), wanted)
+
+
+def test_an_image_alone_is_the_image_in_a_batch() -> None:
+    p = problem(9, 1, 6, 13, (1, 7, 7), (1, 3, 3), (1, 7, 7), ((1, 1, 1), (0, 1, 1), (1, 1, 1)))
+    x, w, y = arrays_of(p, dtypes.float32)
+    execute(plan_convolution(p), {"a": x, "b": w, "c": y})
+    alone = problem(1, 1, 6, 13, p.image, p.kernel, p.result, p.windows)
+    for n in range(9):
+        one = numpy.empty_like(y[:1])
+        execute(plan_convolution(alone), {"a": x[n : n + 1].copy(), "b": w, "c": one})
+        assert one.tobytes() == y[n].tobytes()
+
+
+def test_places_outside_the_image_are_zeros_that_are_multiplied() -> None:
+    p = problem(1, 1, 1, 1, (1, 1, 2), (1, 1, 3), (1, 1, 2), ((1, 1, 1), (0, 0, 1), (1, 1, 1)))
+    x, w, y = arrays_of(p, dtypes.float32)
+    w[...] = numpy.inf
+    execute(plan_convolution(p), {"a": abs(x), "b": w, "c": y})
+    assert numpy.isnan(y).all()
+
+
+BLOCKED = [
+    (kernel.PARAMS, [("columns", "column"), ("filters", "row")]),
+    (depthwise.PARAMS, [("result_height", "row"), ("result_width", "width")]),
+]
+WEIGHT_BLOCKED = [
+    (kernel.WEIGHT_PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
+    (depthwise.WEIGHT_PARAMS, [("result_height", "row"), ("result_width", "width")]),
+]
+
+
+def by_channel(plan: Any) -> bool:
+    return plan.calls[-1].text_key.startswith("depthwise")
+
+
+def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
+    """The numbers of the last call by their names, and how it is cut into blocks."""
+    names, axes = layouts[by_channel(plan)]
+    return dict(zip(names, plan.calls[-1].params, strict=True)), axes
+
+
+@pytest.mark.parametrize("number", [n for n, p in enumerate(PROBLEMS) if not (p.plain and p.groups == 1)])
+def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
+    p = PROBLEMS[number]
+    for plan, layouts in (
+        (plan_convolution(p), BLOCKED),
+        (plan_convolution_weight(p), WEIGHT_BLOCKED),
+    ):
+        found, axes = numbers_of(plan, layouts)
+        count = 1
+        for extent, name in axes:
+            size, blocks = found[f"block_{name}{'s' if name != 'width' else ''}"], found[f"{name}_blocks"]
+            assert (blocks - 1) * size < found[extent] <= blocks * size
+            count *= blocks
+        each = plan.calls[-1].work // p.groups
+        if layouts is BLOCKED:
+            assert each == count * (p.batch * p.filters if axes[0][0] == "result_height" else 1)
+        elif axes[0][0] == "filters":
+            assert each == count
+            panels = found["panels"]
+            assert not panels or (panels - 1) * 16 < p.filters
+            assert [len(plan.calls), len(plan.scratch_bytes)] == ([2, 1] if panels else [1, 0])
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("width", [130, 209, 450, 1000, 1999])
+def test_parts_of_wide_rows_are_whole_groups_of_chains(width: int, stride: int) -> None:
+    """Four sums of sixteen places are computed at a time, so parts of rows are multiples of 64 places."""
+    seen = 0
+    for height in (3, 9, 31, 61, 121, 301):
+        image, result = (1, height, width * stride + 2), (1, 1, width)
+        p = problem(1, 3, 1, 1, image, (1, height, 3), result, ((1, 1, stride), (0, 0, 0), (1, 1, 1)))
+        plan = plan_convolution(p)
+        if not by_channel(plan):
+            continue
+        part = numbers_of(plan, BLOCKED)[0]["block_width"]
+        assert part == width or part % 64 == 0 or part in (16, 32, 48)
+        seen += part != width
+    assert seen

@@ -1,0 +1,177 @@
+"""The process that compiles long traces: it starts late, ends with its parent, and is not needed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.core.in_child import run
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that an earlier process has left on disk would not be compiled again."""
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
+
+
+LONG = """
+import os, signal, sys, time
+import numpy
+import twofold as torch
+from twofold.compiler import fusing
+
+def long(count=120):
+    x = torch.linspace(-1, 1, 50)
+    for i in range(count):
+        x = torch.sin(x) + 0.25 if i % 3 else torch.tanh(x * 1.5)
+    return x.numpy().copy()
+
+def trained():
+    expected = long()
+    for _ in range(4):
+        assert numpy.array_equal(long(), expected)
+        torch.wait_for_compiler()
+"""
+
+COMPILES = (
+    LONG
+    + """
+assert not fusing._process.runs
+for _ in range(3):
+    (torch.ones(3) + 1).sum().item()
+torch.wait_for_compiler()
+assert not fusing._process.runs  # not for short ones
+before = torch.stats().fused
+fusing.compile_outlined = None  # none of it is compiled here
+trained()
+assert torch.stats().fused == before + 1
+process = fusing._process._process
+assert os.getsid(process.pid) != os.getsid(0)
+assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+print(process.pid)
+"""
+)
+
+KILLED = (
+    LONG
+    + """
+for _ in range(2):
+    long(130)
+torch.wait_for_compiler()
+fusing._process._process.send_signal(signal.SIGKILL)
+fusing._process._process.wait()
+trained()
+assert fusing._process.runs
+# while it works
+fusing._process._process.send_signal(signal.SIGSTOP)
+for _ in range(2):
+    y = long(140)
+fusing._process._process.send_signal(signal.SIGKILL)
+torch.wait_for_compiler()
+assert numpy.array_equal(long(140), y)
+"""
+)
+
+FORKED = (
+    LONG
+    + """
+trained()
+parents = fusing._process._process.pid
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        assert not fusing._process.runs
+        fusing._LONG = 1
+        x = torch.arange(7.0)
+        for _ in range(3):
+            (x * 3.0 - 1.0).exp().sum().item()
+            torch.wait_for_compiler()
+        assert fusing._process.runs and fusing._process._process.pid != parents
+        fusing._process.stop()
+        status = 0
+    finally:
+        os._exit(status)
+assert os.waitpid(child, 0)[1] == 0
+assert fusing._process.runs and fusing._process._process.pid == parents
+for _ in range(3):
+    (torch.ones(5) * 3.0 - 1.0).exp().cumsum(0).sum().item()
+    torch.wait_for_compiler()
+"""
+)
+
+WITHOUT = (
+    LONG
+    + """
+sys.executable = sys.argv[1]
+before = torch.stats().fused
+trained()
+assert torch.stats().fused == before + 1 and not fusing._process.runs
+"""
+)
+
+WHILE_IT_WORKS = (
+    LONG
+    + """
+for _ in range(2):
+    long()
+while not fusing._process.runs:
+    time.sleep(0.01)
+print(fusing._process._process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL) if sys.argv[1] == "killed" else sys.exit(3)
+"""
+)
+
+
+def ends(pid: int) -> bool:
+    """Whether a process is gone within a minute; one that nobody waits for counts as gone, too."""
+    for _ in range(600):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_long_trace_is_compiled_elsewhere_with_the_same_bits() -> None:
+    assert ends(int(run(COMPILES)))
+
+
+def test_a_process_that_is_killed_is_started_again_and_not_needed() -> None:
+    run(KILLED)
+
+
+def test_a_forked_child_has_one_of_its_own() -> None:
+    run(FORKED)
+
+
+def test_where_none_can_be_started_the_thread_compiles() -> None:
+    run(WITHOUT, "")
+    run(WITHOUT, "/nowhere/python")
+    run(WITHOUT, "/nowhere/an_application")
+
+
+def test_it_ends_with_its_parent_whatever_ends_that() -> None:
+    import subprocess
+    import sys
+
+    from tests.core.in_child import ROOT
+
+    for how in ("killed", "exit"):
+        done = subprocess.run(
+            [sys.executable, "-c", WHILE_IT_WORKS, how],
+            cwd=ROOT,
+            env=dict(os.environ),
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == (-signal.SIGKILL if how == "killed" else 3)
+        assert ends(int(done.stdout))

@@ -1,0 +1,173 @@
+"""Plans on disk: a second process plans nothing, with the same bits, and never takes a plan that is not its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import twofold
+from twofold.compiler import saved_plans
+from twofold.compiler.disk_cache import DiskCache
+from twofold.compiler.saved_plans import SavedPlans
+from twofold.dtypes import float32
+from twofold.ir.op import REGISTRY, Op
+from twofold.ir.types import tensor_type
+
+ROOT = Path(twofold.__file__).parents[1]
+
+PROGRAM = """
+import sys
+import twofold as torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
+optimizer = torch.optim.Adam(net.parameters(), 0.1)
+x = torch.linspace(-1, 1, 300).reshape(60, 5)
+for batch in map(int, sys.argv[1:]):
+    for _ in range(2):
+        optimizer.zero_grad()
+        rows = torch.softmax(net(x[:batch]), -1)[torch.arange(batch), torch.arange(batch) % 2]
+        loss = rows.reshape(-1, 1).expand(batch, 3).std() + torch.einsum("i,i->", rows, rows)
+        loss.backward()
+        optimizer.step()
+    print(loss.item().hex(), sum(p.sum().item() for p in net.parameters()).hex())
+print(torch.stats().plans, torch.stats().plans_found, file=sys.stderr)
+"""
+
+
+class Run(NamedTuple):
+    """What the program printed, and how many plans it made and found."""
+
+    printed: str
+    made: int
+    found: int
+
+
+def run(script: Path, cache: Path, *batches: int, **settings: str) -> Run:
+    """Run the program in a process of its own."""
+    script.write_text(PROGRAM)
+    environment = os.environ | {"TWOFOLD_CACHE_DIR": str(cache), "TWOFOLD_TIER": "unfused"} | settings
+    done = subprocess.run(
+        [sys.executable, str(script), *map(str, batches)],
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    made, found = done.stderr.split()[-2:]
+    return Run(done.stdout, int(made), int(found))
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("saved plans") / "program.py"
+
+
+@pytest.fixture(scope="module")
+def first(script: Path) -> Run:
+    """The run that fills the cache."""
+    return run(script, script.parent / "cache", 8, 20)
+
+
+@pytest.fixture
+def cache(first: Run, script: Path, tmp_path: Path) -> Path:
+    """The directory that the first run has left."""
+    return Path(shutil.copytree(script.parent / "cache", tmp_path / "cache"))
+
+
+def test_a_second_process_plans_nothing(first: Run, script: Path, cache: Path) -> None:
+    second = run(script, cache, 8, 20)
+    assert first.made > 20
+    assert second.made == 0 and second.found > 20
+    assert second.printed == first.printed
+    # what verifies makes its plans itself
+    assert run(script, cache, 8, TWOFOLD_VERIFY="1").found == 0
+
+
+def test_fused_programs_are_found_too(first: Run, script: Path, cache: Path) -> None:
+    filled = run(script, cache, 8, TWOFOLD_TIER="fused")
+    second = run(script, cache, 8, TWOFOLD_TIER="fused")
+    assert filled.made > 0 and second.made == 0
+    assert first.printed.startswith(filled.printed) and filled.printed == second.printed
+
+
+def test_what_was_not_planned_yet_is_planned_from_what_was_found(script: Path, cache: Path) -> None:
+    further = run(script, cache, 8, 20, 3, 60, 2)
+    for plans in cache.glob("plans-*"):
+        plans.unlink()
+    alone = run(script, cache, 8, 20, 3, 60, 2)
+    assert further.printed == alone.printed
+    assert further.found and further.made < alone.made
+
+
+def test_another_program_and_a_damaged_file_find_nothing(first: Run, script: Path, cache: Path) -> None:
+    assert run(script.with_name("other.py"), cache, 8).found == 0
+    for path in cache.glob("plans-*"):
+        path.write_bytes(path.read_bytes()[:-20])
+    assert run(script, cache, 8, 20) == first._replace(found=0)
+
+
+def test_plans_whose_kernels_are_gone(first: Run, script: Path, cache: Path) -> None:
+    for path in cache.iterdir():
+        if not path.name.startswith("plans-"):
+            path.unlink()
+    assert run(script, cache, 8, 20).printed == first.printed
+
+
+def kept(directory: Path, **limits: int) -> SavedPlans:
+    return SavedPlans(DiskCache(directory), "a program", **limits)
+
+
+def test_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans, types = kept(tmp_path), (tensor_type(float32, (2,)),)
+    op = REGISTRY["add"]
+    assert plans.key(op, (1,), types) == plans.key(op, (1,), types)
+    different = [
+        (op, (1,)),
+        (op, (1.0,)),
+        (op, (True,)),
+        (op, ("1",)),
+        (op, ((1,),)),
+        (REGISTRY["multiply"], (1,)),
+    ]
+    assert len({plans.key(*parts, types) for parts in different}) == len(different)
+    assert plans.key(op, (1,), (tensor_type(float32, (2,), True),)) != plans.key(op, (1,), types)
+
+    class Foreign(Op):
+        name = "an operation of the user"
+        kind = "host"
+
+    assert plans.key(Foreign(), (), types) is None
+    assert plans.key(op, (print,), types) is None
+    before = plans.key(op, (1,), types)
+    monkeypatch.setattr(saved_plans, "_fingerprint", lambda: b"other sources")
+    assert kept(tmp_path).key(op, (1,), types) != before
+
+
+def test_what_was_used_least_recently_is_left_out(tmp_path: Path) -> None:
+    first = kept(tmp_path)
+    keys = [first.key(number) for number in range(4)]
+    for key in keys[:3]:
+        first.keep(key, b"x" * 1000)
+    first.flush()
+    second = kept(tmp_path, most_bytes=3500)
+    assert second.read(keys[0]) == b"x" * 1000
+    second.keep(keys[3], b"y" * 1000)
+    second.flush()
+    third = kept(tmp_path)
+    assert [third.read(key) is not None for key in keys] == [True, False, True, True]
+    assert third.read(keys[3]) == b"y" * 1000
+
+
+def test_a_process_keeps_no_more_than_the_file_may_hold(tmp_path: Path) -> None:
+    plans = kept(tmp_path, most_bytes=4000)
+    keys = [plans.key(number) for number in range(20)]
+    for key in keys:
+        plans.keep(key, b"x" * 1000)
+    assert sum(plans.read(key) is not None for key in keys) <= 4

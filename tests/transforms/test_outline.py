@@ -1,0 +1,246 @@
+"""Long traces as calls of bodies: the bits of one operation after another, and as many plans as there are layers that
+differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import twofold as torch
+from tests.compiler.test_compile_log import logged
+from tests.core.test_templates import tier
+from twofold import _core, nn
+from twofold.compiler.linking import Trace, compile_outlined
+from twofold.transforms.outline import Entry, Kind, Outline, outline
+
+F = nn.functional
+WIDTH = 8
+
+
+def check_same_bits(compute: Callable[[], list[Any]]) -> Outline:
+    """Inlined, and outlined in windows of several lengths, against one operation after another."""
+
+    def found() -> list[bytes]:
+        results = compute()
+        _core.flush()
+        return [value.detach().numpy().tobytes() for value in results]
+
+    with tier("unfused"):
+        expected = found()
+    executable = _core.last_executable()
+    trace = Trace.of(_core.describe_executable(executable))
+    for least in (10**9, 12, 1):
+        _core.set_fused(executable, compile_outlined(trace, least).program(), 1)
+        with tier("fused"):
+            for _ in range(2):
+                assert found() == expected, least
+        assert _core.last_executable() is not None
+    return trace.outlined(1)
+
+
+Layer = Callable[[Any, Any, int, Any], Any]
+
+LAYERS: dict[str, Layer] = {
+    "own weight": lambda x, w, k, shared: torch.tanh(x @ w),
+    "shared weight": lambda x, w, k, shared: torch.relu(x @ shared) + x,
+    "a row by its number": lambda x, w, k, shared: x + w[k % WIDTH],
+    "a cut by its number": lambda x, w, k, shared: torch.roll(x, k, 1) * 0.5,
+    "views": lambda x, w, k, shared: (x.t().reshape(4, -1).t().reshape(x.shape)[:, :] * 1.5).contiguous(),
+    "rows": lambda x, w, k, shared: F.layer_norm(x, (WIDTH,)) * w[0],
+    "sums": lambda x, w, k, shared: torch.softmax(x - x.sum(0), 1) * 3,
+    "constants": lambda x, w, k, shared: torch.where(x > 0, x, torch.zeros(WIDTH)) + torch.ones(1),
+}
+
+
+def normal(*shape: int, seed: int = 0) -> Any:
+    generator = numpy.random.default_rng((*shape, seed))
+    return torch.from_numpy(generator.normal(size=shape).astype(numpy.float32))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    layers=st.lists(st.sampled_from(sorted(LAYERS)), min_size=1, max_size=3),
+    count=st.integers(2, 6),
+    kept=st.integers(0, 3),
+    skips=st.booleans(),
+    learns=st.booleans(),
+)
+def test_same_bits_inlined_and_outlined(layers, count, kept, skips, learns):
+    """Layers with numbers of their own, shared weights, results alive outside, and read by the next layer but one."""
+    data = normal(WIDTH, WIDTH)
+    weights = [normal(WIDTH, WIDTH, seed=1 + k).requires_grad_(learns) for k in range(count)]
+    shared = normal(WIDTH, WIDTH, seed=99).requires_grad_(learns)
+
+    def compute() -> list[Any]:
+        x, before, alive = data, data, []
+        for weight in (*weights, shared):
+            weight.grad = None
+        for k in range(count):
+            y = x
+            for name in layers:
+                y = LAYERS[name](y, weights[k], k, shared)
+            x, before = (y + before, x) if skips else (y, x)
+            if k % 4 == kept:
+                alive.append(x)
+        if learns and x.requires_grad:
+            x.sum().backward()
+        return [x, *alive, *[w.grad for w in (*weights, shared) if w.grad is not None]]
+
+    check_same_bits(compute)
+
+
+def test_values_that_are_returned_twice_or_as_they_came():
+    x = normal(3, 4)
+
+    def compute() -> list[Any]:
+        y = x
+        for _ in range(6):
+            y = torch.sin(y) * 2
+        return [y, y.reshape(4, 3), y.t(), y * 1, x.reshape(12), torch.sin(x), torch.zeros(2)]
+
+    check_same_bits(compute)
+
+
+def test_a_parameter_is_changed_in_place_only_after_its_last_read():
+    """Updates donate the memory of a parameter; one that a later body still reads is kept whole."""
+    parameters = [normal(16, 16, seed=k) for k in range(6)]
+
+    def compute() -> list[Any]:
+        new, total = [], torch.zeros(16, 16)
+        for parameter in parameters:
+            new.append(parameter - 0.5 * parameter.sin())
+        for parameter in parameters:
+            total = total + parameter @ total.cos()
+        return [total, *new]
+
+    before = [value.numpy().copy() for value in parameters]
+    check_same_bits(compute)
+    for value, old in zip(parameters, before, strict=True):
+        numpy.testing.assert_array_equal(value.numpy(), old)
+
+
+def trained(layers: int) -> Callable[[], list[Any]]:
+    """A step of a network of equal layers, whose parameters and their moments stay alive."""
+    torch.manual_seed(0)
+    blocks = [nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.GELU()) for _ in range(layers)]
+    net = nn.Sequential(*blocks, nn.Linear(WIDTH, 3))
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    x, y = normal(5, WIDTH), torch.arange(5) % 3
+
+    def step() -> list[Any]:
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return [loss]
+
+    return step
+
+
+def outlined_step(layers: int) -> Outline:
+    step = trained(layers)
+    with tier("unfused"):
+        for _ in range(3):
+            step()
+            _core.flush()
+    return Trace.of(_core.describe_executable(_core.last_executable())).outlined()
+
+
+def test_equal_layers_are_planned_once():
+    found = [outlined_step(layers) for layers in (40, 80, 120)]
+    assert all(len(outlined.bodies) < 10 for outlined in found)
+    assert all(sum(len(body.entries) for body in outlined.bodies) < 300 for outlined in found)
+    calls = [len(outlined.calls) for outlined in found]
+    assert calls == sorted(calls) and calls[2] > 2 * calls[0]
+
+
+def test_training_in_bodies_keeps_every_bit():
+    losses = {}
+    for name in ("unfused", "fused"):
+        step = trained(24)
+        with tier(name):
+            losses[name] = [step()[0].item() for _ in range(5)]
+    assert losses["unfused"] == losses["fused"]
+
+
+def fused_by(compute: Callable[[], Any]) -> int:
+    """How many more traces are fused once a function has run some times."""
+    before = torch.stats()
+    for _ in range(6):
+        compute()
+        torch.wait_for_compiler()
+    after = torch.stats()
+    assert after.batched_traces > before.batched_traces
+    return after.fused - before.fused
+
+
+def test_of_long_traces_in_batches_those_are_fused_that_repeat():
+    rows = [normal(1, 16, seed=k) for k in range(300)]
+    order = numpy.random.default_rng(0).integers(0, 6, 700)
+    functions = [torch.sin, torch.tanh, torch.relu, torch.exp, torch.abs, torch.sigmoid]
+
+    def layers() -> Any:
+        return sum(torch.tanh(row * 0.5) for row in rows).sum().item()
+
+    def mixed() -> Any:
+        return sum(functions[kind](rows[k % 300]) for k, kind in enumerate(order)).sum().item()
+
+    assert fused_by(layers) >= 1
+    assert fused_by(mixed) == 0
+
+
+def test_what_is_counted_and_told(tmp_path: Path):
+    program = """
+import twofold as torch
+torch.config.background_compile = False
+def chain():
+    x = torch.linspace(-1, 1, 50)
+    for i in range(200):
+        x = torch.cumsum(torch.sin(x), 0)
+    return x.sum().item()
+chain(), chain(), chain()
+found = torch.stats()
+assert found.fused == 1 and found.body_calls > 2 * found.bodies > 2, found
+"""
+    (line,) = logged(tmp_path, program)
+    assert " calls of " in line and " bodies " in line, line
+
+
+LOOP, HEAVY, SHOWN = 0, 1, 2
+KINDS = [Kind(4, False, True), Kind(4, False, False), Kind(4, True, True)]
+
+
+def test_short_traces_and_those_without_repetition_are_one_body():
+    entries = [Entry(LOOP, (~0,)), *[Entry(LOOP, (k,)) for k in range(100)]]
+    assert len(outline(entries[:60], KINDS, [59]).calls) == 1
+    assert len(outline(entries, KINDS, [100]).calls) > 1
+    other = [Entry(k, (k - 1,)) for k in range(200)]
+    assert len(outline(other, [Kind(4, False, True)] * 200, [199]).calls) == 1
+
+
+def test_what_only_shows_memory_is_made_again_where_it_is_read():
+    """The view is an argument of no body, and a result only where the trace returns it."""
+    entries = [Entry(HEAVY, (~0,)), Entry(SHOWN, (0,))]
+    for k in range(4):
+        entries.append(Entry(LOOP, (1, max(k + 1, 1))))
+    found = outline(entries, KINDS, [5], least=1)
+    assert all(1 not in call.arguments + call.results for call in found.calls)
+    found = outline(entries, KINDS, [5, 1], least=1)
+    assert [1 in call.results for call in found.calls].count(True) == 1
+
+
+def test_windows_are_cut_where_nothing_is_fused():
+    """A product reads what the loop before it made: the cut is between them, not behind the product."""
+    entries = [Entry(LOOP, (~0,))]
+    for _ in range(8):
+        entries.append(Entry(HEAVY, (len(entries) - 1, ~1)))
+        entries.append(Entry(LOOP, (len(entries) - 1,)))
+    found = outline(entries, KINDS, [len(entries) - 1], least=2)
+    (body,) = {call.body for call in found.calls if found.calls.count(call) and call.results[0] > 4}
+    assert [entry.kind for entry in found.bodies[body].entries] == [HEAVY, LOOP]

@@ -1,1 +1,0 @@
-"""Differentiation: graph to graph."""

@@ -1,0 +1,278 @@
+"""``compile_graph``: passes, schedule, machine code and memory plan of one closed graph, as one flat program."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold import _core
+from twofold.cache import Cache
+from twofold.compiler.jit import Kernel, compile_kernels
+from twofold.compiler.portable_program import Label
+from twofold.compiler.schedule.donation import donations
+from twofold.compiler.schedule.loop_nests import BufferKey
+from twofold.compiler.schedule.schedule import Instruction, Schedule
+from twofold.errors import TwofoldError
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.sizes import Symbol
+from twofold.ir.types import TensorType
+from twofold.transforms.pipeline import run_passes
+
+INPUT, OUTPUT, ARENA = 0, 1, 2
+"""Kinds of buffers."""
+
+_KEY_BYTES = 4096  # of what a text depends on, roughly
+
+_kernels: Cache[Kernel] = Cache("kernel keys", 1, lambda key, kernel: _KEY_BYTES + kernel.nbytes)
+"""Kernels by what their texts depend on, so that one met before costs no text at all."""
+
+
+class Spent:
+    """What planning and compiling took in this process."""
+
+    plans = 0
+    fused = 0
+    bodies = 0
+    calls = 0
+    plan_seconds = 0.0
+    kernel_seconds = 0.0
+
+
+SPENT = Spent()
+
+
+class Nested(NamedTuple):
+    """What an instruction runs in place of a kernel, and its compiled programs with their labels."""
+
+    run: Any
+    labels: list[Label]
+    nanoseconds: int
+
+
+class FlatProgram:
+    """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
+
+    ``host`` is a function, or what the core made of programs inside (``Nested.run``). The core places the buffers of
+    ``buffer_sizes`` bytes in the arena. ``bodies`` of them are planned, and called ``calls`` times.
+    """
+
+    bodies = calls = 1
+
+    def __init__(self, output_types: Sequence[TensorType], reuse_memory: bool) -> None:
+        self.output_types = tuple(output_types)
+        self.reuse_memory = reuse_memory
+        self.plan_seconds = self.kernel_seconds = 0.0
+        self.new_kernels = 0
+        self.buffer_sizes: list[int] = []
+        self.labels: list[Label] = []
+        self.instructions: list[tuple[Any, ...]] = []
+        self.further_work = 0  # of programs inside, in nanoseconds
+        self.donations: list[tuple[int, int]] = []
+
+    def arena(self) -> tuple[list[int], int]:
+        """Where the core places each buffer, and the bytes of the arena."""
+        used = [[number for kind, number in made[1] if kind == ARENA] for made in self.instructions]
+        found: tuple[list[int], int] = _core.plan_arena(used, self.buffer_sizes, self.reuse_memory)
+        return found
+
+    def program(self) -> Any:
+        """The program in the form that the core runs."""
+        sizes = [type.nbytes for type in self.output_types]
+        return _core.Program(
+            self.instructions,
+            sizes,
+            self.buffer_sizes,
+            self.reuse_memory,
+            self.labels,
+            self.further_work,
+            self.donations,
+        )
+
+
+class CompiledProgram(FlatProgram):
+    """The program of one schedule."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        schedule: Schedule,
+        kernels: dict[Any, Kernel],
+        nested: dict[int, Nested],
+        reuse_memory: bool,
+    ) -> None:
+        super().__init__([node.type for node in graph.outputs], reuse_memory)
+        self.schedule = schedule
+        self._buffers: dict[BufferKey, int] = {}
+        self.donations = [
+            (source, target)
+            for source, target in donations(schedule.instructions)
+            if graph.input_types[source].nbytes == graph.outputs[target].type.nbytes
+        ]
+        for number, instruction in enumerate(schedule.instructions):
+            buffers = tuple([self._slot(key) for key in instruction.buffers])
+            node = instruction.nodes[0]
+            self.labels.append(_label(node))
+            address = 0 if instruction.key is None else kernels[instruction.key]
+            host = None if instruction.host is None else _on_arrays(instruction)
+            if number in nested:
+                host = nested[number].run
+                self.further_work += nested[number].nanoseconds
+            work, grain = instruction.work, instruction.grain
+            self.instructions.append((address, buffers, instruction.params, work, grain, number, host))
+        for found in nested.values():
+            self.labels += found.labels
+
+    def _slot(self, key: BufferKey) -> tuple[int, int]:
+        kind, number = key
+        if kind == "input":
+            return INPUT, number
+        if kind == "output":
+            return OUTPUT, number
+        if key not in self._buffers:
+            self._buffers[key] = len(self.buffer_sizes)
+            self.buffer_sizes.append(self.schedule.sizes[key])
+        return ARENA, self._buffers[key]
+
+
+def _label(node: Node) -> Label:
+    return Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type)
+
+
+def _on_arrays(instruction: Instruction) -> Callable[..., None]:
+    """A host function that takes addresses, from one that takes and returns arrays."""
+    (node,) = instruction.nodes
+    label = _label(node)
+    types = [*label.input_types, label.output_type]
+    host = instruction.host
+    computes = node.type.dtype.is_differentiable and not node.op.keeps_nan
+
+    def call(*pointers: int) -> None:
+        arrays = [_array(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
+        try:
+            arrays[-1][...] = host(*arrays[:-1])
+        except TwofoldError as error:
+            error.label = label
+            raise
+        if computes:
+            _settle_nans(arrays[-1])
+
+    return call
+
+
+def _settle_nans(array: Any) -> None:
+    """Make every NaN the canonical one, as kernels do."""
+    parts = array.reshape(-1)
+    if array.dtype.kind == "c":
+        parts = parts.view(array.real.dtype)
+    found = numpy.isnan(parts)
+    if found.any():
+        parts[found] = numpy.nan
+
+
+def _array(pointer: int, type: TensorType) -> Any:
+    """Memory seen as an array, without a copy."""
+    if not type.size:
+        return numpy.empty(type.shape, type.dtype.numpy)
+    memory: Any = (ctypes.c_char * type.nbytes).from_address(pointer)
+    return numpy.frombuffer(memory, type.dtype.numpy).reshape(type.shape)
+
+
+def without_symbols(key: Any) -> Any:
+    """A key with the number that each symbol in it stands for, on which the plan then depends."""
+    if isinstance(key, tuple):
+        return tuple([without_symbols(part) for part in key])
+    return int(key) if isinstance(key, Symbol) else key
+
+
+def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) -> CompiledProgram:
+    """The program that computes ``graph``; all kernels that are new are compiled in one go.
+
+    ``fuse=False`` gives every node a kernel of its own: slow, with the same bits. Raises RuntimeError if LLVM
+    rejects a kernel.
+    """
+    (program,) = compile_graphs([graph], fuse, reuse_memory)
+    return program
+
+
+def compile_graphs(
+    graphs: Sequence[Graph], fuse: bool = True, reuse_memory: bool = True
+) -> list[CompiledProgram]:
+    """The programs of several graphs, see ``compile_graph``; new kernels of all are compiled in one go."""
+    start = time.perf_counter()
+    schedules = [Schedule(run_passes(graph), fuse) for graph in graphs]
+    kernels: dict[Any, Kernel] = {}
+    missing: dict[Any, Instruction] = {}
+    new = [_find_kernels(schedule, kernels, missing) for schedule in schedules]
+    kernel_seconds = 0.0
+    if missing:
+        texts = {}
+        for number, instruction in enumerate(missing.values()):
+            assert instruction.text is not None
+            texts[str(number)] = instruction.text()
+        before = time.perf_counter()
+        found = compile_kernels(texts)
+        kernel_seconds = time.perf_counter() - before
+        for number, key in enumerate(missing):
+            kernels[key] = _kernels.keep(key, found[str(number)])
+    plan_seconds = time.perf_counter() - start - kernel_seconds
+    programs = []
+    for graph, schedule, count in zip(graphs, schedules, new):
+        program = CompiledProgram(graph, schedule, kernels, _compile_nested(schedule), reuse_memory)
+        program.new_kernels = count
+        program.kernel_seconds = kernel_seconds / len(graphs)
+        program.plan_seconds = plan_seconds / len(graphs)
+        programs.append(program)
+    SPENT.plans += len(graphs)
+    SPENT.plan_seconds += plan_seconds
+    SPENT.kernel_seconds += kernel_seconds
+    return programs
+
+
+def _find_kernels(schedule: Schedule, kernels: dict[Any, Kernel], missing: dict[Any, Instruction]) -> int:
+    """Note kernels of a schedule that are known, and what needs one that is not; how many these are."""
+    before = len(missing)
+    for instruction in schedule.instructions:
+        key = instruction.key = without_symbols(instruction.key)
+        if key is None or key in kernels or key in missing:
+            continue
+        known = _kernels.get(key)
+        if known is None:
+            missing[key] = instruction
+        else:
+            kernels[key] = known
+    return len(missing) - before
+
+
+_LONG = 1_000_000
+"""Nanoseconds that a run of unknown length is taken for: long enough to let other threads go on."""
+
+
+def _compile_nested(schedule: Schedule) -> dict[int, Nested]:
+    """The programs inside instructions, by number of the instruction; scratch memory gets its size."""
+    found: dict[int, Nested] = {}
+    labels = len(schedule.instructions)
+    for number, instruction in enumerate(schedule.instructions):
+        node = instruction.nodes[0]
+        if node.op.kind != "program":
+            continue
+        op: Any = node.op
+        programs = [compile_graph(graph) for graph in op.graphs(node.attrs)]
+        places, own = [], []
+        for program in programs:
+            places.append(labels)
+            labels += len(program.labels)
+            own += program.labels
+        types = [value.type for value in node.inputs]
+        run = op.nested(node.attrs, types, [program.program() for program in programs], places, _program_of)
+        schedule.sizes[instruction.buffers[-1]] = getattr(run, "scratch_bytes", 0)
+        found[number] = Nested(run, own, _LONG)
+    return found
+
+
+def _program_of(graph: Graph) -> Any:
+    return compile_graph(graph).program()

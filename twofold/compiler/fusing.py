@@ -1,0 +1,200 @@
+"""Fusing of traces: at once, or in a thread of its own while operations run one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from twofold import _core
+from twofold.compiler.background import Background
+from twofold.compiler.compile import SPENT, FlatProgram
+from twofold.compiler.linking import Trace, compile_outlined
+from twofold.compiler.portable_program import PortableProgram
+from twofold.compiler.portable_trace import PortableTrace
+from twofold.compiler.process import CompileProcess
+from twofold.compiler.saved_plans import saved_plans
+from twofold.compiler.spans import Spans, spanned
+from twofold.compiler.templates import Member, template_batch, template_body, template_trace
+from twofold.config import config
+from twofold.ir.node import Attributes
+from twofold.ir.op import Op
+from twofold.ir.types import TensorType
+
+_LONG = 200
+"""Operations in a trace from which on a process to compile it pays: fewer take less time than starting that."""
+
+_process = CompileProcess()
+
+
+@spanned("compile trace")
+def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
+    start = time.thread_time_ns()
+    trace = PortableTrace.of(executable)
+    request = trace.request()
+    key = trace.key(request)
+    saved = saved_plans().read(key)
+    if saved is not None:
+        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+            _core.set_fused(executable, saved.program(), time.thread_time_ns() - start)
+            _note(executable, place, saved.found(), waited)
+            return
+    if request is not None and not waited and (_process.runs or len(trace.entries) >= _LONG):
+        elsewhere = _process.compile(request)
+        if elsewhere is not None:
+            _core.set_fused(executable, elsewhere.program, elsewhere.nanoseconds)
+            saved_plans().keep(key, elsewhere.portable)
+            _note(executable, place, elsewhere.portable, waited)
+            return
+    program = compile_outlined(Trace.of(_core.describe_executable(executable)))
+    with contextlib.suppress(NotImplementedError):
+        saved_plans().keep(key, PortableProgram.of(program))
+    made = program.program()
+    _core.set_fused(executable, made, time.thread_time_ns() - start)
+    _note(executable, place, program, waited)
+
+
+@spanned("plan trace for all sizes")
+def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], waited: bool) -> bool:
+    """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
+    found = None
+    try:
+        found = template_trace(_core.describe_executable(executable), varies)
+    finally:
+        _core.add_trace_plan(executable, None if found is None else found[0])
+    if found is not None:
+        _note(executable, place, found[1], waited)
+    return found is not None
+
+
+def _note(
+    executable: Any, place: tuple[int, int], program: FlatProgram | PortableProgram, waited: bool
+) -> None:
+    SPENT.fused += 1
+    SPENT.bodies += program.bodies
+    SPENT.calls += program.calls
+    if "compile" in config.log or Spans.compiled is not None:
+        from twofold.compiler.log import log_compile
+
+        log_compile(executable, place, program, waited)
+
+
+def _in_background(work: Callable[[], object], again: Callable[[], None], place: Callable[[], str]) -> None:
+    try:
+        work()
+    except MemoryError:
+        again()  # there may be memory later; until then operations run one by one
+    except BaseException as error:
+        if "compile" in config.log:
+            from twofold.compiler.log import log
+
+            log("compile", f"{place()}: failed, operations run one by one: {error!r}")
+        raise
+
+
+def _place_of(place: tuple[int, int]) -> str:
+    from twofold.compiler.log import place_of
+
+    return place_of(*place)
+
+
+_background = Background(lambda item: _in_background(*item), "twofold-compile")
+
+
+def _submit(executable: Any, place: tuple[int, int], work: Callable[[], object]) -> bool:
+    return _background.submit((work, partial(_core.ask_again, executable), partial(_place_of, place)))
+
+
+def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
+    """Fuse a trace and hand the program to the core; in the background unless ``wait``.
+
+    ``first`` and ``last`` are the locations of its first and last entry in this run. False if that is not possible
+    now.
+    """
+    place = first, last
+    if wait or not config.background_compile:
+        _fuse(executable, place, True)
+        return True
+    return _submit(executable, place, partial(_fuse, executable, place, False))
+
+
+def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int, last: int) -> bool:
+    """Plan a trace for symbols in place of the numbers that vary, in the background unless ``wait``.
+
+    False if no plan comes.
+    """
+    place = first, last
+    if wait or not config.background_compile:
+        return _plan(executable, varies, place, True)
+    return _submit(executable, place, partial(_plan, executable, varies, place, False))
+
+
+@spanned("plan batch")
+def _plan_batch(
+    family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
+) -> None:
+    found = template_batch(op, attrs, types, flags, count)
+    _add_batch_plan(family, found, f"{op.name} of {', '.join(map(str, types))} for many calls at once")
+
+
+def plan_batch(
+    family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
+) -> bool:
+    """Plan calls of one operation as one over a new leading axis of those operands that ``flags`` name.
+
+    In the background, if there is one. False if no plan comes now.
+    """
+    return _plan_for(family, partial(_plan_batch, family, op, attrs, types, flags, count), op.name)
+
+
+def _add_batch_plan(family: Any, found: tuple[Any, FlatProgram] | None, what: str) -> None:
+    _core.add_batch_plan(family, None if found is None else found[0])
+    if "compile" in config.log:
+        from twofold.compiler.log import log
+
+        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
+        log("compile", f"{what}: {kernels}")
+
+
+def _plan_for(family: Any, work: Callable[[], object], name: str) -> bool:
+    if config.background_compile:
+        return _background.submit((work, partial(_core.ask_again_for_batch, family), lambda: name))
+    work()
+    return True
+
+
+def _plan_body(
+    family: Any,
+    members: list[Member],
+    outputs: list[int],
+    types: tuple[TensorType, ...],
+    flags: tuple[bool, ...],
+    count: int,
+) -> None:
+    found = template_body(members, outputs, types, flags, count)
+    _add_batch_plan(family, found, f"{len(members)} calls from {members[0][0].name} on, for many at once")
+
+
+def plan_body(
+    family: Any,
+    members: list[Member],
+    outputs: list[int],
+    types: tuple[TensorType, ...],
+    flags: tuple[bool, ...],
+    count: int,
+) -> bool:
+    """As ``plan_batch``, for a few calls on each other's results, see ``twofold.compiler.templates.template_body``."""
+    work = partial(_plan_body, family, members, outputs, types, flags, count)
+    return _plan_for(family, work, members[0][0].name)
+
+
+def wait_for_compiler() -> None:
+    """Block until every trace that was handed to the background compiler is fused; raise what failed.
+
+    >>> import twofold as torch
+    >>> x = torch.ones(3) + 1
+    >>> torch.wait_for_compiler()
+    """
+    _background.wait()

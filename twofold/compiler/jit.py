@@ -1,0 +1,404 @@
+"""Kernels from LLVM IR text to addresses, through memory, disk and, at last, the code generator.
+
+A kernel is known by the hash of its text with the function's own name left out, so equal kernels are compiled
+once whatever they are called. Several kernels missing at once are compiled as one object, which saves the
+fixed cost of a run of the code generator; on disk each kernel has an index file that names its object file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import mmap
+import os
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from twofold import _core
+from twofold.cache import Cache
+from twofold.compiler.disk_cache import DiskCache, default_directory
+from twofold.config import config
+
+_CODE_VERSION = "1"
+_DEFINE = "define i64 @"
+_BATCH = 32
+_LIBRARY_MEMORY = 384 << 20
+_LEAST_MEMORY = 64 << 20
+_MEMORY_PER_CHARACTER = 400
+_OBJECT_KEY = re.compile(rb"[0-9a-f]{64}")
+
+_KERNEL_BYTES = 512  # of the names of a kernel, beside its code
+
+
+class _Code:
+    """Machine code of one object: the addresses of its kernels by key. It is unmapped with its ``owner``."""
+
+    __slots__ = ("__weakref__", "addresses", "nbytes", "owner")
+
+    def __init__(self, addresses: dict[str, int], owner: Any, nbytes: int) -> None:
+        self.addresses = addresses
+        self.owner = owner
+        self.nbytes = nbytes
+
+
+class Kernel(int):
+    """The address of a kernel, which stays mapped as long as this object, or a program that has it, lives."""
+
+    _code: _Code
+    key: str
+    """The hash of its text."""
+
+    @classmethod
+    def of(cls, code: _Code, key: str) -> Kernel:
+        """The kernel of ``code`` that is known by ``key``."""
+        made = cls(code.addresses[key])
+        made._code = code
+        made.key = key
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its code, roughly: its share of the object."""
+        return self._code.nbytes // len(self._code.addresses) + _KERNEL_BYTES
+
+
+def _llvm_identity() -> str:
+    """What tells versions of llvmlite apart, without importing it, which takes 50 ms."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("Twofold needs the package llvmlite, which is not installed.")
+    with open(os.path.join(next(iter(spec.submodule_search_locations)), "_version.py"), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class _AtWork:
+    """While a thread is inside the code generator, the end of the process must not tear that down."""
+
+    def __enter__(self) -> None:
+        _core.at_work(True)
+
+    def __exit__(self, *error: object) -> None:
+        _core.at_work(False)
+
+
+class _CodeGenerator:
+    """The LLVM target machine; made on the first miss, used under the compiler's lock."""
+
+    def __init__(self, processor: str | None = None) -> None:
+        _check_memory(_LIBRARY_MEMORY)
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._llvm = llvm
+        self._processor = processor
+        self._triple = llvm.get_process_triple()
+        self._machine = self._make_machine()
+        self._linker: Any = None
+        self._linked = 0
+
+    def _make_machine(self) -> Any:
+        # opt=0 aborts the process on wide vectors; the default code model makes every constant a 64-bit move
+        return self._llvm.Target.from_triple(self._triple).create_target_machine(
+            cpu=self._processor or self._llvm.get_host_cpu_name(),
+            features="" if self._processor else self._llvm.get_host_cpu_features().flatten(),
+            opt=2,
+            jit=True,
+            reloc="pic",
+            codemodel="small",
+        )
+
+    def emit(self, texts: Mapping[str, str]) -> bytes:
+        """One object file that defines a function for each text, under the mapping's names.
+
+        Raises RuntimeError for text that is not valid, MemoryError where too little memory is left.
+        """
+        _check_memory(_LEAST_MEMORY + _MEMORY_PER_CHARACTER * sum(map(len, texts.values())))
+        whole = None
+        for symbol, text in texts.items():
+            module = self._llvm.parse_assembly(_renamed(text, symbol))
+            module.triple = self._triple
+            # an invalid module would abort the process inside the code generator
+            module.verify()
+            if whole is None:
+                whole = module
+            else:
+                whole.link_in(module)
+        return bytes(self._machine.emit_object(whole))
+
+    def link(self, image: bytes, symbols: list[str]) -> tuple[dict[str, int], Any]:
+        """Addresses through LLVM's own linker, where the small loader knows the machine or the object not.
+
+        The code goes with the other result.
+        """
+        if self._linker is None:
+            self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
+        library = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for symbol in symbols:
+            library = library.export_symbol(symbol)
+        # a name may be used only once, even after its code is gone
+        self._linked += 1
+        tracker = library.link(self._linker, f"kernels{self._linked}")
+        return {symbol: int(tracker[symbol]) for symbol in symbols}, (tracker, self._linker)
+
+
+def _check_memory(wanted: int) -> None:
+    """Raises MemoryError unless so many bytes are to be had: LLVM ends the process where it gets none."""
+    try:
+        mmap.mmap(-1, wanted).close()
+    except OSError:
+        raise MemoryError(
+            f"out of memory: {wanted} bytes ({wanted >> 20} MiB) to compile kernels. Free tensors first."
+        ) from None
+
+
+def _renamed(text: str, symbol: str) -> str:
+    """``text`` with the kernel named ``symbol``; the kernel is the only definition and never calls itself."""
+    before, found, rest = text.partition(_DEFINE)
+    if not found:
+        raise ValueError(f"a kernel's text needs a line that starts with {_DEFINE!r}")
+    return before + _DEFINE + symbol + rest[rest.index("(") :]
+
+
+class Jit:
+    """Finds or makes the machine code of kernels; usable from several threads.
+
+    ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own; ``name`` that of
+    the cache of its kernels.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        processor: str | None = None,
+        name: str = "kernels of another jit",
+    ) -> None:
+        self.disk = DiskCache(default_directory() if directory is None else directory)
+        self._processor = processor
+        target = processor or _core.host_cpu_identity()
+        self.salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
+        self._kernels: Cache[Kernel] = Cache(name, 2, lambda key, kernel: kernel.nbytes)
+        self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
+        self._generator: _CodeGenerator | None = None
+        self.made: list[bytes] | None = None  # objects compiled from here on, where somebody wants them
+        self.compiled = self.disk_hits = self.disk_misses = 0
+        self.renew_locks()
+
+    def hold(self) -> None:
+        """Wait for the compile in progress, and let no other begin until ``let_go``."""
+        self._held = self._lock.acquire()
+
+    def let_go(self) -> None:
+        """End what ``hold`` began."""
+        if self._held:
+            self._held = False
+            self._lock.release()
+
+    def renew_locks(self) -> None:
+        """Start with free locks, as in a child process."""
+        self._lock = threading.RLock()
+        self._held = False
+        # loading has a lock of its own, so that a warm start never waits for a compile in the background
+        self._load_lock = threading.Lock()
+
+    def _key(self, text: str) -> str:
+        hashed = hashlib.sha256(self.salt)
+        hashed.update(_renamed(text, "").encode())
+        return hashed.hexdigest()
+
+    def cached_only(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
+        """Those kernels that need no compiling."""
+        found = {}
+        for name, text in texts.items():
+            kernel = self._find(self._key(text))
+            if kernel is not None:
+                found[name] = kernel
+        return found
+
+    def compile_kernels(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
+        """Each kernel, by the caller's name for it.
+
+        Raises RuntimeError if LLVM rejects a text.
+        """
+        keys = {name: self._key(text) for name, text in texts.items()}
+        found = {key: self._find(key) for key in keys.values()}
+        missing = {key: texts[name] for name, key in keys.items() if found[key] is None}
+        if missing:
+            with self._lock:
+                # another thread may have compiled some of them in the meantime
+                found |= {key: self._kernels.get(key) for key in missing}
+                todo = [key for key in missing if found[key] is None]
+                for start in range(0, len(todo), _BATCH):
+                    found |= self._compile({key: missing[key] for key in todo[start : start + _BATCH]})
+        return {name: kernel for name, key in keys.items() if (kernel := found[key]) is not None}
+
+    def counts(self) -> JitCounts:
+        """What it has done so far."""
+        return JitCounts(self._kernels.numbers()[0], self.compiled, self.disk_hits, self.disk_misses)
+
+    def _find(self, key: str) -> Kernel | None:
+        kernel = self._kernels.get(key)
+        if kernel is not None:
+            return kernel
+        index = self.disk.read(key)
+        if index is None:
+            self.disk_misses += 1
+            return None
+        code = self._object(index.decode()) if _OBJECT_KEY.fullmatch(index) else None
+        if code is None or key not in code.addresses:
+            # the index names no object, or one that was dropped from the cache or does not load
+            self.disk.delete(key)
+            self.disk_misses += 1
+            return None
+        self.disk_hits += 1
+        return self._kernels.keep(key, Kernel.of(code, key))
+
+    def _object(self, object_key: str) -> _Code | None:
+        """The code of an object on disk; None if there is no such object or it does not load."""
+        with self._load_lock:
+            known = self._objects.get(object_key)
+            if known is None:
+                payload = self.disk.read(object_key)
+                if payload is None:
+                    return None
+                keys, _, image = payload.partition(b"\n")
+                try:
+                    known = self._load(image, keys.decode().split(","))
+                except (RuntimeError, LookupError, ValueError):
+                    self.disk.delete(object_key)
+                    return None
+                self._objects[object_key] = known
+            return known
+
+    def _load(self, image: bytes, keys: list[str]) -> _Code:
+        owner: Any
+        try:
+            owner = _core.LoadedObject(image)
+        except RuntimeError:
+            with self._lock, _AtWork():
+                linked, owner = self._code_generator().link(image, [_symbol(key) for key in keys])
+            return _Code({key: linked[_symbol(key)] for key in keys}, owner, len(image))
+        return _Code({key: owner.address(_symbol(key)) for key in keys}, owner, len(image))
+
+    def adopt(self, payload: bytes) -> None:
+        """Take in an object that the jit of another process has put in its ``made``, and has kept on disk."""
+        keys, _, image = payload.partition(b"\n")
+        names = keys.decode().split(",")
+        code = self._load(image, names)
+        self._objects[hashlib.sha256(self.salt + payload).hexdigest()] = code
+        self.compiled += len(names)
+        for key in names:
+            self._kernels.replace(key, Kernel.of(code, key))
+
+    def known(self, key: str) -> Kernel:
+        """A kernel by the hash of its text; LookupError unless memory or disk holds it."""
+        found = self._find(key)
+        if found is None:
+            raise LookupError(f"no kernel {key}")
+        return found
+
+    def _code_generator(self) -> _CodeGenerator:
+        if self._generator is None:
+            self._generator = _CodeGenerator(self._processor)
+        return self._generator
+
+    def _compile(self, texts: dict[str, str]) -> dict[str, Kernel]:
+        with _AtWork():
+            image = self._code_generator().emit({_symbol(key): text for key, text in texts.items()})
+        keys = list(texts)
+        code = self._load(image, keys)
+        self.compiled += len(keys)
+        payload = ",".join(keys).encode() + b"\n" + image
+        object_key = hashlib.sha256(self.salt + payload).hexdigest()
+        self._objects[object_key] = code
+        made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
+        if self.made is not None:
+            self.made.append(payload)
+        # an index never names an object that is not there yet
+        self.disk.write(object_key, payload)
+        for key in keys:
+            self.disk.write(key, object_key.encode())
+        return made
+
+
+def _symbol(key: str) -> str:
+    """The symbol of a kernel inside its object (a symbol may not start with a digit)."""
+    return f"k{key}"
+
+
+class _Shared:
+    """The jit of this process, made at first use."""
+
+    jit: Jit | None = None
+    lock = threading.Lock()
+
+
+def shared() -> Jit:
+    """The jit of this process."""
+    if _Shared.jit is None:
+        with _Shared.lock:
+            if _Shared.jit is None:
+                _Shared.jit = Jit(processor=config.target_cpu, name="machine code")
+    return _Shared.jit
+
+
+class JitCounts(NamedTuple):
+    """Kernels: in memory, compiled by LLVM, found on disk, looked for there in vain."""
+
+    known: int
+    compiled: int
+    disk_hits: int
+    disk_misses: int
+
+
+def counts() -> JitCounts:
+    """Of this process so far.
+
+    >>> counts().compiled >= 0
+    True
+    """
+    jit = _Shared.jit
+    return JitCounts(0, 0, 0, 0) if jit is None else jit.counts()
+
+
+def compile_kernels(texts: Mapping[str, str]) -> dict[str, Kernel]:
+    """Each kernel, by the caller's name for it, compiled where needed.
+
+    Raises RuntimeError if LLVM rejects a text, ValueError if a text defines no kernel.
+
+    >>> from twofold.compiler.lower.builder import Builder
+    >>> list(compile_kernels({"nothing": Builder().finish()}))
+    ['nothing']
+    """
+    return shared().compile_kernels(texts)
+
+
+def cached_only(texts: Mapping[str, str]) -> dict[str, Kernel]:
+    """Those kernels that memory or disk holds; compiles nothing."""
+    return shared().cached_only(texts)
+
+
+def _before_fork() -> None:
+    """No fork in the middle of a compile: the child would inherit the code generator as it is just then."""
+    if _Shared.jit is not None:
+        _Shared.jit.hold()
+
+
+def _after_fork_in_parent() -> None:
+    if _Shared.jit is not None:
+        _Shared.jit.let_go()
+
+
+def _after_fork_in_child() -> None:
+    """A lock that another thread held while the process was forked would stay locked in the child."""
+    _Shared.lock = threading.Lock()
+    if _Shared.jit is not None:
+        _Shared.jit.renew_locks()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

@@ -1,0 +1,244 @@
+"""Loops of nests that reduce leading axes: sixteen columns at a time, each with the sixteen lanes of its sum.
+
+The lanes of a column's sum lie in memory, one vector of columns per lane, so the order of additions is that
+of a sum along a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from twofold.compiler.lower.addresses import decompose, divide, once
+from twofold.compiler.lower.expression import Expression, Place, weight
+from twofold.compiler.lower.loopnest import BLOCK, block_length
+from twofold.compiler.lower.reducing import Accumulators, Plan, combiner
+from twofold.compiler.lower.values import LANES, Val
+from twofold.compiler.lower.wide_columns import WideColumns
+from twofold.dtypes import int64
+
+_LIGHT = 6
+
+Pointers = Sequence["Val | None"]
+Body = Callable[[Val, Pointers, Sequence[Val]], "list[Val]"]
+
+
+class ColumnEmitter:
+    """Emits the phases of sixteen columns."""
+
+    def __init__(self, code: Expression, plan: Plan) -> None:
+        self.code = code
+        self.b = code.b
+        self.plan = plan
+        self.split = len(code.nest.outer)
+        self.inner = len(code.nest.inner)
+        self.memory: dict[tuple[int, int, int], Val] = {}
+
+    def block(
+        self, pointers: Pointers, uniform: dict[int, Val], column: Val, mask: Val, low: Val, high: Val
+    ) -> None:
+        """All phases over elements [low, high) of the columns from ``column`` on whose mask is set."""
+        code, plan, nest = self.code, self.plan, self.code.nest
+        self.pointers, self.column, self.mask = pointers, column, mask
+        self.low, self.high = low, high
+        self.values = dict(uniform)
+        at_columns = Place(column, LANES, mask, pointers, self.values)
+        self.done: set[int] = set()
+        for phase in range(plan.count):
+            code.evaluate(plan.rows[phase], at_columns)
+            if plan.reductions[phase] or plan.stores[phase]:
+                self._phase(phase)
+                self.done.update(plan.elements[phase])
+        for number, store in enumerate(nest.stores):
+            if store.row:
+                code.store(number, at_columns)
+
+    def _phase(self, phase: int) -> None:
+        code, nest, plan = self.code, self.code.nest, self.plan
+        steps = plan.reductions[phase]
+        accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps])
+        self.memory.update(self._memory(phase, accumulators))
+
+        def body(element: Val, pointers: Pointers, held: Sequence[Val]) -> list[Val]:
+            place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
+            self._evaluate(phase, place)
+            for number in plan.stores[phase]:
+                code.store(number, place)
+            values = [code.widened(place.values[nest.steps[number].args[0]]) for number in steps]
+            return self._add(phase, accumulators, element, values, held)
+
+        totals, pairs = self._blocks(
+            phase, nest.depth, accumulators, self.low, self.high, body, accumulators.fresh_indexed()
+        )
+        results = accumulators.in_order(totals, pairs[1::2])
+        self.values.update(zip(steps, results, strict=True))
+
+    def _evaluate(self, phase: int, place: Place) -> None:
+        """The values at one element of each column; what an earlier phase kept is loaded."""
+        for number in self.plan.elements[phase]:
+            how = self.code.nest.kept.get(number)
+            if number in self.done and how is not None:
+                place.values[number] = self.code.reload(how, place)
+            else:
+                self.code.evaluate([number], place)
+
+    def _memory(self, phase: int, accumulators: Accumulators) -> dict[tuple[int, int, int], Val]:
+        depth = max(self.code.nest.depth, 0)
+        return {
+            (phase, level, number): self.b.alloca(node.inputs[0].type.dtype.compute, LANES * LANES)
+            for level in range(depth + 1)
+            for number, node in enumerate(accumulators.ordered)
+        }
+
+    def _add(
+        self, phase: int, accumulators: Accumulators, element: Val, values: Sequence[Val], held: Sequence[Val]
+    ) -> list[Val]:
+        ordered = [v for node, v in zip(accumulators.nodes, values) if combiner(node)]
+        self._join(phase, 0, accumulators, element, ordered)
+        indexed = Accumulators(self.b, accumulators.indexed)
+        others = [v for node, v in zip(accumulators.nodes, values) if not combiner(node)]
+        return indexed.add(held, others, self.b.splat(element), None)
+
+    def _join(
+        self, phase: int, level: int, accumulators: Accumulators, element: Val, values: Sequence[Val]
+    ) -> None:
+        """Add a vector of columns to the lane of each sum that ``element`` falls on."""
+        b = self.b
+        lane = b.mul(b.and_(element, LANES - 1), LANES)
+        for number, (node, value) in enumerate(zip(accumulators.ordered, values, strict=True)):
+            memory = self.memory[phase, level, number]
+            wide = b.splat(value)
+            assert wide.dtype is not None
+            before = b.load(memory, lane, wide.dtype, LANES)
+            b.store(memory, lane, b.combine(combiner(node), before, wide), settle=False)
+
+    def _blocks(
+        self, phase: int, depth: int, accumulators: Accumulators, low: Val, high: Val, body: Body,
+        pairs: Sequence[Val],
+    ) -> tuple[list[Val], list[Val]]:  # fmt: skip
+        """Totals of the ordered reductions over elements [low, high) of each column, and the carried pairs."""
+        b = self.b
+        if depth == 0 or not accumulators.ordered:
+            if self._is_light(phase, accumulators):
+                low = self._sixteen_rows(phase, accumulators, low, high)
+            else:
+                self._clear(phase, 0, accumulators)
+            after = self._elements(low, high, pairs, body)
+            return self._tree(phase, 0, accumulators), after
+        self._clear(phase, depth, accumulators)
+        length = block_length(depth)
+        count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
+        loop = b.loop(0, count, carry=list(pairs))
+        with loop as (block, held):
+            start = b.add(low, b.mul(block, length))
+            stop = b.minimum(b.add(start, length), high)
+            totals, after = self._blocks(phase, depth - 1, accumulators, start, stop, body, held)
+            self._join(phase, depth, accumulators, block, totals)
+            b.loop_next(after)
+        return self._tree(phase, depth, accumulators), loop.results
+
+    def _is_light(self, phase: int, accumulators: Accumulators) -> bool:
+        """Whether all lanes of the one sum fit into registers and its expression may be repeated for each."""
+        steps = [self.code.nest.steps[number] for number in self.plan.elements[phase]]
+        alone = len(accumulators.nodes) == len(accumulators.ordered) == 1 and not self.plan.stores[phase]
+        return alone and self.inner == 1 and weight(steps) <= _LIGHT
+
+    def _sixteen_rows(self, phase: int, accumulators: Accumulators, low: Val, high: Val) -> Val:
+        """Add whole groups of sixteen elements with the lanes in registers; gives where the rest begins."""
+        b, code, nest = self.b, self.code, self.code.nest
+        (node,) = accumulators.ordered
+        (number,) = self.plan.reductions[phase]
+        last = self.split
+        whole = b.add(low, b.and_(b.sub(high, low), -LANES))
+        loop = b.loop(low, whole, LANES, carry=accumulators.fresh() * LANES)
+        with loop as (element, held):
+            sums = []
+            for lane in range(LANES):
+                pointers = self._moved(self.pointers, [last], [b.add(element, lane)])
+                place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
+                self._evaluate(phase, place)
+                value = b.splat(code.widened(place.values[nest.steps[number].args[0]]))
+                sums.append(b.combine(combiner(node), held[lane], value))
+            b.loop_next(sums)
+        for lane, total in enumerate(loop.results):
+            b.store(self.memory[phase, 0, 0], lane * LANES, total, settle=False)
+        return whole
+
+    def _clear(self, phase: int, level: int, accumulators: Accumulators) -> None:
+        b = self.b
+        if accumulators.ordered:
+            with b.loop(0, LANES * LANES, LANES) as lane:
+                for number, start in enumerate(accumulators.fresh()):
+                    b.store(self.memory[phase, level, number], lane, start)
+
+    def _tree(self, phase: int, level: int, accumulators: Accumulators) -> list[Val]:
+        b, totals = self.b, []
+        for number, node in enumerate(accumulators.ordered):
+            memory, dtype = self.memory[phase, level, number], node.inputs[0].type.dtype.compute
+            lanes = [b.load(memory, lane * LANES, dtype, LANES) for lane in range(LANES)]
+            while len(lanes) > 1:
+                half = len(lanes) // 2
+                lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]
+            totals.append(lanes[0])
+        return totals
+
+    def _elements(self, low: Val, high: Val, carry: Sequence[Val], body: Body) -> list[Val]:
+        """Every element [low, high) of the columns, in order."""
+        b, code, last = self.b, self.code, self.split + self.inner - 1
+        if self.inner == 1:
+            loop = b.loop(low, high, carry=list(carry))
+            with loop as (element, held):
+                b.loop_next(body(element, self._moved(self.pointers, [last], [element]), held))
+            return loop.results
+        length = code.size(last)
+        first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
+        loop = b.loop(first, end, carry=list(carry))
+        with loop as (segment, held):
+            origin = b.mul(segment, length)
+            axes = range(self.split, last)
+            at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
+            start = b.maximum(b.sub(low, origin), 0)
+            run = b.loop(start, b.minimum(b.sub(high, origin), length), carry=list(held))
+            with run as (i, inside):
+                b.loop_next(body(b.add(origin, i), self._moved(at_segment, [last], [i]), inside))
+            b.loop_next(run.results)
+        return loop.results
+
+    def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
+        b, result = self.b, []
+        for number, pointer in enumerate(pointers):
+            access = self.code.accesses[number]
+            if pointer is not None and any(access.strides[axis] for axis in axes):
+                where = self.code.moved(number, b.const(0, int64), axes, coordinates)
+                pointer = b.add(pointer, where) if access.slot < 0 else b.offset(pointer, where, access.dtype)
+            result.append(pointer)
+        return result
+
+
+def emit_columns(code: Expression) -> None:
+    """A nest of the form ``columns`` or ``strips``: a work item is sixteen adjacent columns, or a block of them."""
+    b, nest = code.b, code.nest
+    uniform, starts = once(code)
+    emitter, wide = ColumnEmitter(code, Plan(nest)), WideColumns(code)
+    axis = len(nest.outer) - 1
+    width = code.size(axis)
+    groups = b.shr(b.add(width, nest.width - 1), nest.width.bit_length() - 1)
+    reduced = code.size(axis + 1)
+    for inner in range(axis + 2, axis + 1 + len(nest.inner)):
+        reduced = b.mul(reduced, code.size(inner))
+    with b.loop(b.begin, b.end) as item:
+        row = divide(b, item, groups)
+        column = b.mul(b.sub(item, b.mul(row, groups)), nest.width)
+        coordinates = decompose(code, row, range(axis))
+        pointers: list[Val | None] = [
+            code.pointer(number, code.moved(number, where, range(axis), coordinates))
+            for number, where in enumerate(starts)
+        ]
+        low, high = b.const(0, int64), reduced
+        if nest.form == "strips":
+            # the axis before the columns numbers the blocks
+            low = b.mul(coordinates[-1], BLOCK)
+            high = b.minimum(b.add(low, BLOCK), reduced)
+        if nest.width > LANES:
+            wide.block(pointers, uniform, column, b.minimum(b.add(column, nest.width), width), low, high)
+        else:
+            emitter.block(pointers, uniform, column, b.lane_mask(b.sub(width, column)), low, high)

@@ -1,0 +1,308 @@
+"""Plans of convolutions: which generated kernels compute them, on which numbers.
+
+As with matrix products, the bits of an element depend on nothing that is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from twofold import dtypes
+from twofold.compiler.lower import convolution_kernel as kernel
+from twofold.compiler.lower import depthwise_kernel as depthwise
+from twofold.compiler.lower import target
+from twofold.compiler.lower.builder import LANES
+from twofold.compiler.lower.convolution_kernel import Kinds
+from twofold.compiler.lower.gemm import (
+    GRAIN_CYCLES,
+    Epilogue,
+    KernelCall,
+    MatmulPlan,
+    MatmulProblem,
+    Operand,
+    Planner,
+    known_text,
+    plan_matmul,
+    up,
+)
+from twofold.compiler.lower.gemm_tile import TALL
+from twofold.ops.convolution.window_sizes import ConvolutionProblem
+
+__all__ = ["plan_convolution", "plan_convolution_weight"]
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_MOST_PANELS = 4
+_FEW_FILTERS = 2
+_TURN_ROWS = 4
+_NEAR_BYTES = 24 * 1024
+"""What stays in the first level cache."""
+_ENOUGH_ITEMS = 4
+
+
+def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
+    """The run-time numbers that say what is computed."""
+    axes = ("depth", "height", "width")
+    found = {
+        "images": problem.batch,
+        "groups": problem.groups,
+        "channels": problem.channels,
+        "filters": problem.filters,
+        "taps": problem.taps,
+        "places": problem.places,
+        "columns": problem.batch * problem.places,
+        "c_batch": problem.groups * problem.filters * problem.places,
+        "c_row": problem.places,
+        "weight_row": problem.channels * problem.taps,
+    }
+    moves = problem.windows
+    kinds = {
+        "": problem.image, "kernel_": problem.kernel, "result_": problem.result,
+        "stride_": moves.strides, "low_": moves.lows, "dilation_": moves.dilations,
+    }  # fmt: skip
+    for prefix, values in kinds.items():
+        found |= {prefix + axis: value for axis, value in zip(axes, values, strict=True)}
+    return found
+
+
+def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
+    compute = problem.dtype.compute
+    stride = problem.windows.strides[2] if problem.result[2] > 1 else 1
+    tile = TALL[vector_bits or target.vector_bits()][compute.itemsize]
+    return Kinds(compute, problem.dtype, tile, next((known for known in (1, 2) if known == stride), 0))
+
+
+def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
+    """Channels and kernel places of a block of at most ``most`` rows."""
+    if problem.taps > most:
+        return 1, most
+    blocks = -(-problem.channels // (most // problem.taps))
+    return -(-problem.channels // blocks), problem.taps
+
+
+def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
+    """The product that a convolution with one place and no groups is: kernels times images."""
+    m, n, k = problem.filters, problem.places, problem.channels
+    return MatmulProblem(
+        problem.batch, m, n, k, Operand(0, k, 1), Operand(k * n, n, 1), Operand(m * n, n, 1), problem.dtype
+    )
+
+
+def plan_convolution(
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None = None,
+    epilogue_params: Sequence[int] = (),
+    vector_bits: int | None = None,
+) -> MatmulPlan:
+    """The kernel calls that compute a convolution; "a" is the image, "b" the kernels, "c" the result.
+
+    ``epilogue`` and its numbers are as in `plan_matmul`, with the image as batch, the filter as row and the
+    place of the result as column.
+    """
+    if problem.plain and problem.groups == 1 and problem.dtype.kind == "f":
+        plan = plan_matmul(_as_matmul(problem), epilogue, epilogue_params, vector_bits)
+        exchanged = {"a": "b", "b": "a"}
+        for call in plan.calls:
+            call.buffers = tuple(exchanged.get(role, role) for role in call.buffers)
+        return plan
+    numbers = _numbers(problem)
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    stored = () if epilogue is not None else ("c",)
+    if problem.dtype.kind != "f":
+        plain = problem.dtype, problem.dtype.compute, epilogue
+        key, text = known_text(kernel.plain_key(*plain), lambda: kernel.plain_text(*plain))
+        params = (*epilogue_params, *(numbers.get(name, 0) for name in kernel.PARAMS))
+        work = problem.batch * problem.groups * problem.filters * problem.result[0] * problem.result[1]
+        call = KernelCall(key, "convolution", text, (*roles, "a", "b", *stored), params, work, 1)
+        return MatmulPlan([call], [])
+    kinds = _kinds(problem, vector_bits)
+    block = _lines(problem, kinds, 1) if _by_channel(problem) else None
+    if block is not None:
+        return _depthwise(problem, epilogue, epilogue_params, kinds, block)
+    return _tiled(problem, epilogue, epilogue_params, kinds)
+
+
+def _by_channel(problem: ConvolutionProblem) -> bool:
+    """Whether so few filters share a channel, and so few channels a filter, that matrix products gain nothing."""
+    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1
+    return flat and problem.channels == 1 and problem.filters <= _FEW_FILTERS and not problem.windows.lows[0]
+
+
+class _Lines(NamedTuple):
+    """A block of the result of one channel: rows, places of a row, and how far apart copied lines lie."""
+
+    rows: int
+    width: int
+    line: int
+
+
+def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | None:
+    """The block for which a copy of what its windows see fits, ``depth`` elements a place; None if none does.
+
+    Either all places of some rows, or some places of one row.
+    """
+    room = kernel.PACKED_BYTES // kinds.compute.itemsize // depth - 2 * LANES
+    (_, stride_y, stride_x), _, (_, dilation_y, dilation_x) = problem.windows
+    (_, size_y, size_x), (_, rows, width) = problem.kernel, problem.result
+    more = (size_y - 1) * abs(dilation_y) + 1
+
+    def length(width: int) -> int:
+        # sums of 16 places are computed, and lines copied, in whole vectors
+        return up((up(width, LANES) - 1) * stride_x + (size_x - 1) * abs(dilation_x) + 1, LANES) + LANES
+
+    extra = 0 if depth > 1 else _TURN_ROWS - 1
+    most = room // length(width)
+    if most >= more + extra * stride_y:
+        few = max(more + extra * stride_y, min(most, _NEAR_BYTES // kinds.compute.itemsize // length(width)))
+        fitting = (few - more) // stride_y + 1 - extra
+        return _Lines(min(rows, max(1, fitting)), width, length(width))
+    narrow = width
+    while narrow > LANES and more * length(narrow) > room:
+        narrow = up(narrow // 2, 4 * LANES if narrow > 8 * LANES else LANES)
+    return _Lines(1, narrow, length(narrow)) if more * length(narrow) <= room else None
+
+
+def _block_numbers(problem: ConvolutionProblem, block: _Lines) -> dict[str, int]:
+    return _numbers(problem) | {
+        "block_rows": block.rows,
+        "row_blocks": -(-problem.result[1] // block.rows),
+        "block_width": block.width,
+        "width_blocks": -(-problem.result[2] // block.width),
+        "line": block.line,
+    }
+
+
+def _depthwise(
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None,
+    epilogue_params: Sequence[int],
+    kinds: Kinds,
+    block: _Lines,
+) -> MatmulPlan:
+    """The call of a convolution of each channel on its own."""
+    numbers = _block_numbers(problem, block)
+    numbers |= (
+        {"chain_rows": 1, "chain_width": 0} if block.rows > 1 else {"chain_rows": 0, "chain_width": LANES}
+    )
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    buffers = (*roles, "a", "b", *(() if epilogue else ("c",)))
+    key, text = known_text(
+        depthwise.forward_key(kinds, epilogue), lambda: depthwise.forward_text(kinds, epilogue)
+    )
+    params = (*epilogue_params, *(numbers[name] for name in depthwise.PARAMS))
+    planes = problem.batch * problem.groups * problem.filters
+    work = planes * numbers["row_blocks"] * numbers["width_blocks"]
+    grain = max(1, GRAIN_CYCLES * 8 // (block.rows * block.width * (problem.taps + 4)))
+    return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
+
+
+def _tiled(
+    problem: ConvolutionProblem, epilogue: Epilogue | None, epilogue_params: Sequence[int], kinds: Kinds
+) -> MatmulPlan:
+    """The calls of a convolution of floats."""
+    numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
+    length = numbers["weight_row"]
+    whole = Operand(0, length, 1)
+    planner = Planner(
+        MatmulProblem(1, problem.groups * problem.filters, 1, length, whole, whole, whole, problem.dtype),
+        None,
+        (),
+    )
+    weight = "b"
+    if problem.dtype in _HALVES:
+        left, weight = planner.widen_left(whole, "b", (problem.groups * problem.filters, length))
+        numbers["weight_row"] = left.row
+    panels = min(_MOST_PANELS, -(-numbers["columns"] // width))
+    while panels > 1 and problem.groups * -(-numbers["columns"] // (panels * width)) < _ENOUGH_ITEMS:
+        panels -= 1
+    columns = panels * width
+    most_rows = kernel.SUM_BYTES // size // (_MOST_PANELS * width)
+    row_blocks = -(-problem.filters // most_rows)
+    rows = min(most_rows, up(-(-problem.filters // row_blocks), 4))
+    channels, taps = _rows_of(problem, kernel.PACKED_BYTES // size // (columns + kernel.SLACK))
+    numbers |= {
+        "block_columns": columns,
+        "column_blocks": -(-numbers["columns"] // columns),
+        "block_rows": rows,
+        "row_blocks": -(-problem.filters // rows),
+        "block_channels": channels,
+        "block_taps": taps,
+    }
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
+    key, text = known_text(kernel.forward_key(kinds, epilogue), lambda: kernel.forward_text(kinds, epilogue))
+    params = (*epilogue_params, *(numbers[name] for name in kernel.PARAMS))
+    work = problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
+    grain = max(1, GRAIN_CYCLES * LANES // (rows * columns * (length + 8)))
+    planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+    return planner.plan
+
+
+def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None = None) -> MatmulPlan:
+    """The kernel calls that sum images "a" times results "b" over all places to kernels "c"."""
+    kinds = _kinds(problem, vector_bits)
+    block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
+    if block is not None and problem.taps * LANES * kinds.compute.itemsize <= kernel.SUM_BYTES:
+        return _depthwise_weight(problem, kinds, block)
+    numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
+    columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
+    filters = min(_MOST_PANELS, -(-problem.filters // width)) * width
+    most = min(
+        kernel.SUM_BYTES // size // (_MOST_PANELS * width),
+        kernel.PACKED_BYTES // size // (kernel.RESULT_COLUMNS + kernel.SLACK),
+    )
+    channels, taps = _rows_of(problem, most // LANES * LANES)
+    channel_blocks, tap_blocks = -(-problem.channels // channels), -(-problem.taps // taps)
+    while (
+        filters > width
+        and problem.groups * channel_blocks * tap_blocks * -(-problem.filters // filters) < _ENOUGH_ITEMS
+    ):
+        filters -= width
+    numbers |= {
+        "block_columns": columns,
+        "block_filters": filters,
+        "filter_blocks": -(-problem.filters // filters),
+        "block_channels": channels,
+        "block_taps": taps,
+        "channel_blocks": channel_blocks,
+        "tap_blocks": tap_blocks,
+    }
+    calls, scratch = _turned_before(problem, kinds, numbers)
+    key, text = known_text(kernel.weight_key(kinds), lambda: kernel.weight_text(kinds))
+    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
+    work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
+    grain = max(1, GRAIN_CYCLES * LANES // (channels * taps * filters * (numbers["columns"] + 8)))
+    buffers = ("a", "b", "c", "scratch0" if scratch else "b")
+    calls.append(KernelCall(key, "convolution_weight", text, buffers, params, work, grain))
+    return MatmulPlan(calls, scratch)
+
+
+def _turned_before(
+    problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
+) -> tuple[list[KernelCall], list[int]]:
+    """The call that turns the results once, where several work items read them, and its scratch.
+
+    Sets ``panels`` of ``numbers``. Few filters would leave most of a panel empty, so these are turned each time.
+    """
+    width, blocks = kinds.tile.width, -(-numbers["columns"] // numbers["block_columns"])
+    readers = numbers["channel_blocks"] * numbers["tap_blocks"]
+    panels = -(-problem.filters // width) if readers > 1 and 2 * problem.filters >= width else 0
+    numbers["panels"] = panels
+    if not panels:
+        return [], []
+    each = (numbers["block_columns"] + kernel.SLACK) * width
+    key, text = known_text(kernel.turn_key(kinds), lambda: kernel.turn_text(kinds))
+    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
+    work = problem.groups * panels * blocks
+    grain = max(1, GRAIN_CYCLES * LANES // (each * 24))
+    call = KernelCall(key, "pack", text, ("b", "b", "scratch0"), params, work, grain)
+    return [call], [work * each * kinds.compute.itemsize]
+
+
+def _depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, block: _Lines) -> MatmulPlan:
+    """The call that sums over all places for each channel on its own."""
+    numbers = _block_numbers(problem, block)
+    key, text = known_text(depthwise.weight_key(kinds), lambda: depthwise.weight_text(kinds))
+    params = tuple(numbers[name] for name in depthwise.WEIGHT_PARAMS)
+    work = -(-problem.groups * problem.filters // LANES)
+    return MatmulPlan([KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, 1)], [])

@@ -1,0 +1,425 @@
+"""The kernels of convolutions: matrix products whose one operand is collected from an image piece by piece.
+
+A row of the collected matrix is one place of the kernel in one channel, a column one place of the result in one
+image of the batch. No more of it exists at a time than fits on the stack beside the sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twofold.compiler.lower.builder import LANES, Val
+from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
+from twofold.compiler.lower.gemm_tile import Tile, fma_declaration, tile_functions
+from twofold.dtypes import DType
+
+PACKED_BYTES = 128 * 1024
+"""Room for collected rows."""
+
+SUM_BYTES = 96 * 1024
+"""Room for the sums of a work item."""
+
+SLACK = LANES
+"""Elements between collected rows: whole vectors are stored over the end of a row."""
+
+IMAGE = [
+    "images", "groups", "channels", "filters", "depth", "height", "width", "kernel_depth", "kernel_height",
+    "kernel_width", "result_depth", "result_height", "result_width", "stride_depth", "stride_height",
+    "stride_width", "low_depth", "low_height", "low_width", "dilation_depth", "dilation_height",
+    "dilation_width", "taps", "places", "columns",
+]  # fmt: skip
+"""The run-time numbers that say what is computed; channels and filters are those of one group."""
+
+PARAMS = [
+    *IMAGE, "c_batch", "c_row", "weight_row", "block_columns", "column_blocks", "block_rows", "row_blocks",
+    "block_channels", "block_taps",
+]  # fmt: skip
+"""The run-time numbers of the product with the kernels, after those of its epilogue."""
+
+WEIGHT_PARAMS = [
+    *IMAGE, "block_columns", "block_filters", "filter_blocks", "block_channels", "block_taps",
+    "channel_blocks", "tap_blocks", "panels",
+]  # fmt: skip
+"""The run-time numbers of the product with the results; ``panels`` is 0 if these were not turned before."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What the machine code depends on beside the epilogue; ``stride`` is 1, 2 or 0 for any other."""
+
+    compute: DType
+    stored: DType
+    tile: Tile
+    stride: int
+
+    @property
+    def key(self) -> str:
+        """Names the text."""
+        tile = f"{self.tile.height}x{self.tile.vectors}x{self.tile.lanes}"
+        return f"{self.compute.name} {self.stored.name} {tile} stride {self.stride}"
+
+
+class Block:
+    """A part of the collected matrix: channels and kernel places of its rows, and its columns, as (first, end)."""
+
+    __slots__ = ("channels", "columns", "group", "taps")
+
+    def __init__(
+        self, group: Val, channels: tuple[Val, Val], taps: tuple[Val, Val], columns: tuple[Val, Val]
+    ) -> None:
+        self.group = group
+        self.channels = channels
+        self.taps = taps
+        self.columns = columns
+
+
+class Writer:
+    """What both kernels share."""
+
+    def __init__(self, kinds: Kinds, names: list[str], epilogue: Epilogue | None = None) -> None:
+        self.kinds = kinds
+        self.b = b = KernelBuilder("convolution")
+        self.first_buffer = 0 if epilogue is None else epilogue.buffers
+        first_param = 0 if epilogue is None else epilogue.params
+        self.p = {name: b.param(first_param + i) for i, name in enumerate(names)}
+        dtype = kinds.compute
+        self.packed = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + LANES)
+        self.sums = b.alloca(dtype, SUM_BYTES // dtype.itemsize + LANES)
+
+    def finish(self) -> str:
+        """The module."""
+        text = self.b.finish()
+        return text + tile_functions(self.kinds.tile, self.kinds.compute)
+
+    def declare(self) -> None:
+        """Declare what the tile functions need."""
+        self.b.declare(fma_declaration(self.kinds.tile, self.kinds.compute))
+        self.b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+
+    def collect(self, image: Val, block: Block, row_length: Val) -> None:
+        """Emit the collection of a block; its rows lie ``row_length`` apart."""
+        b, p = self.b, self.p
+        first, end = block.columns
+        width = p["result_width"]
+        last = b.add(b.split(b.sub(end, 1), width)[0], 1)
+        with b.loop(b.split(first, width)[0], last) as line:
+            begin = b.larger(b.mul(line, width), first)
+            count = b.sub(b.smaller(b.mul(b.add(line, 1), width), end), begin)
+            rest, y = b.split(line, p["result_height"])
+            number, z = b.split(rest, p["result_depth"])
+            channel = b.add(
+                b.mul(b.add(b.mul(number, p["groups"]), block.group), p["channels"]), block.channels[0]
+            )
+            x = b.sub(begin, b.mul(line, width))
+            with b.loop(*block.taps) as tap:
+                self._tap(image, block, tap, (z, y, x), (channel, count, b.sub(begin, first)), row_length)
+
+    def _tap(
+        self,
+        image: Val,
+        block: Block,
+        tap: Val,
+        place: tuple[Val, Val, Val],
+        at: tuple[Val, Val, Val],
+        row_length: Val,
+    ) -> None:
+        """Emit the part of one line of the result and one kernel place, for all channels of the block."""
+        b, p = self.b, self.p
+        channel, count, column = at
+        rest, tap_x = b.split(tap, p["kernel_width"])
+        tap_z, tap_y = b.split(rest, p["kernel_height"])
+        z, y, x = (
+            b.sub(b.add(b.mul(o, p[f"stride_{axis}"]), b.mul(k, p[f"dilation_{axis}"])), p[f"low_{axis}"])
+            for axis, o, k in zip(("depth", "height", "width"), place, (tap_z, tap_y, tap_x))
+        )
+        inside = b.and_(self._within(z, "depth"), self._within(y, "height"))
+        end = b.choose(inside, p["width"], b.index(0))
+        plane = b.mul(b.mul(p["depth"], p["height"]), p["width"])
+        line = b.mul(b.add(b.mul(z, p["height"]), y), p["width"])
+        source = b.add(b.mul(channel, plane), b.add(line, x))
+        taps = b.sub(block.taps[1], block.taps[0])
+        target = b.add(b.mul(b.sub(tap, block.taps[0]), row_length), column)
+        step = b.mul(taps, row_length)
+        with b.loop(0, count, LANES) as v:
+            along = b.mul(v, p["stride_width"])
+            load = self._loader(image, b.add(x, along), end)
+            start, to = b.add(source, along), b.add(target, v)
+            # both places are carried: multiplying for each vector would take longer than moving it
+            loop = b.loop(block.channels[0], block.channels[1], carry=[start, to])
+            with loop as (_, (read, written)):
+                b.store(self.packed, written, b.cast(load(read), self.kinds.compute))
+                b.loop_next([b.add(read, plane), b.add(written, step)])
+
+    def _within(self, position: Val, axis: str) -> Val:
+        b = self.b
+        return b.and_(b.cmp("ge", position, 0), b.cmp("lt", position, self.p[axis]))
+
+    def _loader(self, image: Val, x: Val, end: Val):  # type: ignore[no-untyped-def]
+        """What loads 16 elements, a stride apart, from a place whose first lies at ``x`` of its line."""
+        b, stride, dtype = self.b, self.kinds.stride, self.kinds.stored
+
+        def mask(start: Val, step: Val | int) -> Val:
+            positions = b.add(b.mul(b.iota(), b.splat(b.index(step))), b.splat(start))
+            return b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(end)))
+
+        if stride == 1:
+            inside = mask(x, 1)
+            return lambda at: b.load(image, at, dtype, LANES, inside)
+        if stride == 2:
+            masks = mask(x, 1), mask(b.add(x, LANES), 1)
+            return lambda at: b.evens(
+                b.load(image, at, dtype, LANES, masks[0]),
+                b.load(image, b.add(at, LANES), dtype, LANES, masks[1]),
+            )
+        step = self.p["stride_width"]
+        inside = mask(x, step)
+        return lambda at: b.load_strided(image, at, step, dtype, inside)
+
+    def images(self, first: Val, end: Val):  # type: ignore[no-untyped-def]
+        """A loop over the images that columns [first, end) belong to."""
+        b, places = self.b, self.p["places"]
+        return b.loop(b.split(first, places)[0], b.add(b.split(b.sub(end, 1), places)[0], 1))
+
+    def places(self, number: Val, first: Val, end: Val) -> tuple[Val, Val]:
+        """The places of image ``number`` among columns [first, end)."""
+        b, places = self.b, self.p["places"]
+        start = b.mul(number, places)
+        return b.sub(b.larger(start, first), start), b.sub(b.smaller(b.add(start, places), end), start)
+
+
+def forward_key(kinds: Kinds, epilogue: Epilogue | None) -> str:
+    """Names the text of `forward_text`."""
+    return f"convolution {kinds.key} {'store' if epilogue is None else epilogue.key}"
+
+
+def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
+    """The module of the product with the kernels.
+
+    A work item is a block of filters of a group at a block of places. Buffers after those of the epilogue:
+    image, kernels in the dtype of the arithmetic, result.
+    """
+    w = Writer(kinds, PARAMS, epilogue)
+    w.declare()
+    b, p, dtype, size = w.b, w.p, kinds.compute, kinds.compute.itemsize
+    image, weight = b.buffer(w.first_buffer), b.buffer(w.first_buffer + 1)
+    if epilogue is None:
+        epilogue = Store(kinds.stored, w.first_buffer + 2, PARAMS.index("c_batch"), PARAMS.index("c_row"))
+    with b.loop(b.begin, b.end) as item:
+        rest, row_block = b.split(item, p["row_blocks"])
+        group, column_block = b.split(rest, p["column_blocks"])
+        first = b.mul(column_block, p["block_columns"])
+        end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
+        row = b.mul(row_block, p["block_rows"])
+        rows = b.smaller(p["block_rows"], b.sub(p["filters"], row))
+        row = b.add(row, b.mul(group, p["filters"]))
+        left = b.offset(weight, b.mul(row, p["weight_row"]), dtype)
+        row_length = b.add(p["block_columns"], SLACK)
+        with b.loop(0, p["channels"], p["block_channels"]) as c, b.loop(0, p["taps"], p["block_taps"]) as t:
+            channels = c, b.smaller(b.add(c, p["block_channels"]), p["channels"])
+            taps = t, b.smaller(b.add(t, p["block_taps"]), p["taps"])
+            w.collect(image, Block(group, channels, taps, (first, end)), row_length)
+            count = b.mul(b.sub(channels[1], c), b.sub(taps[1], t))
+            chunk = b.offset(left, b.add(b.mul(c, p["taps"]), t), dtype)
+            resume = b.cmp("gt", b.add(c, t), 0)
+            with b.loop(0, b.sub(end, first), kinds.tile.width) as panel:
+                b.call_rows(
+                    chunk, b.mul(p["weight_row"], size), b.index(size), b.offset(w.packed, panel, dtype),
+                    b.mul(row_length, size), count, b.offset(w.sums, panel, dtype),
+                    b.mul(p["block_columns"], size), resume, rows,
+                )  # fmt: skip
+        with w.images(first, end) as number:
+            low, high = w.places(number, first, end)
+            column = b.sub(b.mul(number, p["places"]), first)
+            with b.loop(0, rows) as i, b.loop(low, high, LANES) as v:
+                mask = b.lane_mask(b.sub(high, v))
+                at = b.add(b.mul(i, p["block_columns"]), b.add(column, v))
+                epilogue.emit(b, b.load(w.sums, at, dtype, LANES), b.add(row, i), v, mask, number)
+    return w.finish()
+
+
+def weight_key(kinds: Kinds) -> str:
+    """Names the text of `weight_text`."""
+    return f"convolution weight {kinds.key}"
+
+
+def weight_text(kinds: Kinds) -> str:
+    """The module of the product with the results; its buffers: images, results, kernels and turned results.
+
+    A work item is a block of places of the kernel (with their channels) for a block of filters; their sums run
+    over all places of all results.
+    """
+    w = Writer(kinds, WEIGHT_PARAMS)
+    w.declare()
+    b, p, dtype, size, width = w.b, w.p, kinds.compute, kinds.compute.itemsize, kinds.tile.width
+    own = b.alloca(dtype, (RESULT_COLUMNS + LANES) * width)
+    square = b.alloca(dtype, LANES * LANES)
+    row_length = b.add(p["block_columns"], SLACK)
+    with b.loop(b.begin, b.end) as item:
+        rest, filter_block = b.split(item, p["filter_blocks"])
+        rest, tap_block = b.split(rest, p["tap_blocks"])
+        group, channel_block = b.split(rest, p["channel_blocks"])
+        c, t = b.mul(channel_block, p["block_channels"]), b.mul(tap_block, p["block_taps"])
+        channels = c, b.smaller(b.add(c, p["block_channels"]), p["channels"])
+        taps = t, b.smaller(b.add(t, p["block_taps"]), p["taps"])
+        rows = b.mul(b.sub(channels[1], c), b.sub(taps[1], t))
+        low = b.mul(filter_block, p["block_filters"])
+        high = b.smaller(b.add(low, p["block_filters"]), p["filters"])
+        with b.loop(0, p["columns"], p["block_columns"]) as first:
+            end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
+            w.collect(b.buffer(0), Block(group, channels, taps, (first, end)), row_length)
+            with b.loop(low, high, width) as panel:
+                before = b.cmp("gt", p["panels"], 0)
+                with b.if_(b.not_(before)):
+                    _turn(w, own, group, panel, (first, end))
+                ready = b.offset(b.buffer(3), _turned_at(w, group, panel, first), dtype)
+                b.call_rows(
+                    w.packed, b.mul(row_length, size), b.index(size),
+                    b.choose(before, ready, own), b.index(width * size),
+                    b.sub(end, first), b.offset(w.sums, b.sub(panel, low), dtype),
+                    b.mul(p["block_filters"], size), b.cmp("gt", first, 0), rows,
+                )  # fmt: skip
+        start = b.add(
+            b.mul(b.mul(group, p["filters"]), b.mul(p["channels"], p["taps"])), b.add(b.mul(c, p["taps"]), t)
+        )
+        _store_turned(w, square, (low, high), rows, start)
+    return w.finish()
+
+
+RESULT_COLUMNS = 128
+"""Most places of results that a weight kernel takes at a time."""
+
+
+def _turned_at(w: Writer, group: Val, panel: Val, first: Val) -> Val:
+    """Where the block of results from column ``first`` on lies among the turned ones, with room behind it."""
+    b, p, width = w.b, w.p, w.kinds.tile.width
+    blocks = b.split(b.add(p["columns"], b.sub(p["block_columns"], 1)), p["block_columns"])[0]
+    number = b.add(b.mul(group, p["panels"]), b.split(panel, b.index(width))[0])
+    block = b.add(b.mul(number, blocks), b.split(first, p["block_columns"])[0])
+    return b.mul(block, b.mul(b.add(p["block_columns"], SLACK), width))
+
+
+def turn_key(kinds: Kinds) -> str:
+    """Names the text of `turn_text`."""
+    return f"convolution turn {kinds.key}"
+
+
+def turn_text(kinds: Kinds) -> str:
+    """The module that turns results once for all work items of `weight_text`, whose numbers it takes.
+
+    A work item is one block of places of one panel of filters; buffers: results (twice) and their turned copy.
+    """
+    w = Writer(kinds, WEIGHT_PARAMS)
+    b, p = w.b, w.p
+    with b.loop(b.begin, b.end) as item:
+        blocks = b.split(b.add(p["columns"], b.sub(p["block_columns"], 1)), p["block_columns"])[0]
+        rest, block = b.split(item, blocks)
+        group, panel = b.split(rest, p["panels"])
+        first, panel = b.mul(block, p["block_columns"]), b.mul(panel, kinds.tile.width)
+        end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
+        target = b.offset(b.buffer(2), _turned_at(w, group, panel, first), kinds.compute)
+        _turn(w, target, group, panel, (first, end))
+    return b.finish()
+
+
+def _turn(w: Writer, target: Val, group: Val, panel: Val, columns: tuple[Val, Val]) -> None:
+    """Emit the transposition of a block of the result: places by filters."""
+    b, p, dtype = w.b, w.p, w.kinds.compute
+    last = b.sub(p["filters"], 1)
+    with w.images(*columns) as number:
+        low, high = w.places(number, *columns)
+        origin = b.mul(b.add(b.mul(number, p["groups"]), group), p["filters"])
+        column = b.sub(b.mul(number, p["places"]), columns[0])
+        with b.loop(low, high, LANES) as v, b.loop(0, w.kinds.tile.width, LANES) as half:
+            mask = b.lane_mask(b.sub(high, v))
+            vectors = []
+            for i in range(LANES):
+                # filters past the end repeat the last one; their sums are not stored
+                number_of = b.add(origin, b.smaller(b.add(b.add(panel, half), i), last))
+                values = b.load(
+                    b.buffer(1), b.add(b.mul(number_of, p["places"]), v), w.kinds.stored, LANES, mask
+                )
+                vectors.append(b.cast(values, dtype))
+            at = b.add(b.mul(b.add(column, v), w.kinds.tile.width), half)
+            for i, values in enumerate(b.transpose(vectors)):
+                b.store(target, b.add(at, i * w.kinds.tile.width), values)
+
+
+def _store_turned(w: Writer, square: Val, filters: tuple[Val, Val], rows: Val, start: Val) -> None:
+    """Emit the stores of finished sums, whose rows are columns of the result."""
+    b, p, dtype = w.b, w.p, w.kinds.compute
+    length = b.mul(p["channels"], p["taps"])
+    with b.loop(0, rows, LANES) as r, b.loop(filters[0], filters[1], LANES) as f:
+        corner = b.add(b.mul(r, p["block_filters"]), b.sub(f, filters[0]))
+        lines = [
+            b.load(w.sums, b.add(corner, b.mul(p["block_filters"], i)), dtype, LANES) for i in range(LANES)
+        ]
+        for i, values in enumerate(b.transpose(lines)):
+            b.store(square, i * LANES, values)
+        mask = b.lane_mask(b.sub(rows, r))
+        with b.loop(0, b.smaller(LANES, b.sub(filters[1], f))) as i:
+            values = b.cast(b.load(square, b.mul(i, LANES), dtype, LANES), w.kinds.stored)
+            at = b.add(b.add(start, r), b.mul(b.add(f, i), length))
+            b.store(b.buffer(2), at, values, mask)
+
+
+def plain_key(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
+    """Names the text of `plain_text`."""
+    return f"convolution plain {source.name} {compute.name} {'store' if epilogue is None else epilogue.key}"
+
+
+def plain_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
+    """The module for integers: a work item is one line of places of one filter in one image."""
+    b = KernelBuilder("convolution")
+    first_buffer = 0 if epilogue is None else epilogue.buffers
+    p = {name: b.param((0 if epilogue is None else epilogue.params) + i) for i, name in enumerate(PARAMS)}
+    if epilogue is None:
+        epilogue = Store(source, first_buffer + 2, PARAMS.index("c_batch"), PARAMS.index("c_row"))
+    lines = b.mul(p["result_depth"], p["result_height"])
+    with b.loop(b.begin, b.end) as item:
+        rest, line = b.split(item, lines)
+        number, row = b.split(rest, b.mul(p["groups"], p["filters"]))
+        z, y = b.split(line, p["result_height"])
+        group = b.split(row, p["filters"])[0]
+        channel = b.mul(b.add(b.mul(number, p["groups"]), group), p["channels"])
+        with b.loop(0, p["result_width"], LANES) as x:
+            outer = b.loop(0, p["channels"], carry=[b.const(0, compute, LANES)])
+            with outer as (c, (total,)):
+                inner = b.loop(0, p["taps"], carry=[total])
+                with inner as (tap, (sums,)):
+                    weight = b.add(b.mul(b.add(b.mul(row, p["channels"]), c), p["taps"]), tap)
+                    factor = b.cast(b.load(b.buffer(first_buffer + 1), weight, source), compute)
+                    values = _plain_values(
+                        b, p, b.buffer(first_buffer), source, tap, (z, y, x), b.add(channel, c)
+                    )
+                    product = b.mul(b.splat(factor), b.cast(values, compute))
+                    b.loop_next([b.add(sums, product)])
+                b.loop_next(inner.results)
+            mask = b.lane_mask(b.sub(p["result_width"], x))
+            column = b.add(b.mul(line, p["result_width"]), x)
+            epilogue.emit(b, outer.results[0], row, column, mask, number)
+    return b.finish()
+
+
+def _plain_values(
+    b: KernelBuilder,
+    p: dict[str, Val],
+    image: Val,
+    dtype: DType,
+    tap: Val,
+    place: tuple[Val, Val, Val],
+    channel: Val,
+) -> Val:
+    """Emit what 16 places along a line meet at one place of the kernel."""
+    rest, tap_x = b.split(tap, p["kernel_width"])
+    tap_z, tap_y = b.split(rest, p["kernel_height"])
+    z, y, x = (
+        b.sub(b.add(b.mul(o, p[f"stride_{axis}"]), b.mul(k, p[f"dilation_{axis}"])), p[f"low_{axis}"])
+        for axis, o, k in zip(("depth", "height", "width"), place, (tap_z, tap_y, tap_x))
+    )
+    positions = b.add(b.mul(b.iota(), b.splat(p["stride_width"])), b.splat(x))
+    inside = b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(p["width"])))
+    for position, size in ((z, p["depth"]), (y, p["height"])):
+        within = b.and_(b.cmp("ge", position, 0), b.cmp("lt", position, size))
+        inside = b.and_(inside, b.splat(within))
+    line = b.add(b.mul(b.add(b.mul(channel, p["depth"]), z), p["height"]), y)
+    return b.load_strided(image, b.add(b.mul(line, p["width"]), x), p["stride_width"], dtype, inside)

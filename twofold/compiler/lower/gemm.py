@@ -1,0 +1,379 @@
+"""Plans of matrix products: which generated kernels compute a product, on which numbers.
+
+Every element is one chain of fused multiply-adds in the order of the contracted index, so its bits depend on
+nothing that is decided here. Decisions depend on sizes; the text of a kernel never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from twofold import dtypes
+from twofold.cache import Cache
+from twofold.compiler.lower import gemm_pack, gemm_vector, target
+from twofold.compiler.lower.builder import LANES
+from twofold.compiler.lower.gemm_kernel import (
+    GENERIC_PARAMS,
+    MAX_BLOCK_ROWS,
+    PARAMS,
+    Epilogue,
+    TiledKernel,
+    generic_key,
+    generic_text,
+)
+from twofold.compiler.lower.gemm_tile import TALL, WIDE, Tile, last_rows_work
+from twofold.dtypes import DType
+from twofold.ir.sizes import look_up, maximum
+
+__all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_CACHE_BYTES = 512 * 1024
+"""How much of the left operand a sweep over the panels may reread; half of a second level cache."""
+
+_BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
+"""Most steps of the contracted index between two visits of a sum: operands contiguous along it, or not."""
+
+_FEW_ROWS = 2
+"""Rows for which turning the right operand in registers each time may be better than packing it."""
+
+GRAIN_CYCLES = 20_000
+"""Work below about 5 microseconds is not worth another thread."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Strides of a batch of matrices, in elements; a stride of 0 repeats.
+
+    >>> Operand(0, 784, 1).transposed
+    Operand(batch=0, row=1, col=784)
+    """
+
+    batch: int
+    row: int
+    col: int
+
+    @property
+    def transposed(self) -> Operand:
+        """The same memory seen with rows and columns exchanged."""
+        return Operand(self.batch, self.col, self.row)
+
+
+@dataclass(frozen=True)
+class MatmulProblem:
+    """c[i] = a[i] @ b[i] for i < batch, with a[i] of m x k, b[i] of k x n and c[i] of m x n elements.
+
+    ``c`` has its rows or its columns contiguous.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a: Operand
+    b: Operand
+    c: Operand
+    dtype: DType
+
+    @property
+    def transposed(self) -> MatmulProblem:
+        """The same product written as c' = b' @ a'."""
+        a, b, c = self.b.transposed, self.a.transposed, self.c.transposed
+        return replace(self, m=self.n, n=self.m, a=a, b=b, c=c)
+
+
+@dataclass
+class KernelCall:
+    """One call of one kernel: ``text_key`` names the text, ``buffers`` are the roles of its pointers.
+
+    Roles are "a", "b", "c", "scratch0", ..., "epilogue0", ...; the kernel handles ``work`` items, which
+    threads share in runs of at least ``grain``.
+    """
+
+    text_key: str
+    name: str
+    text: str = field(repr=False)
+    buffers: tuple[str, ...]
+    params: tuple[int, ...]
+    work: int
+    grain: int
+
+
+@dataclass
+class MatmulPlan:
+    """Calls to make one after the other, each finished before the next, and the sizes of their scratch."""
+
+    calls: list[KernelCall]
+    scratch_bytes: list[int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to compute a product: ``way`` is "direct" or how the right operand is packed."""
+
+    tile: Tile
+    flipped: bool
+    way: str
+
+
+_texts: Cache[str] = Cache("kernel texts", 1, lambda key, text: len(key) + len(text))
+
+
+def known_text(key: str, make: Callable[[], str]) -> tuple[str, str]:
+    """The key and its text, written once."""
+    text = _texts.get(key)
+    if text is None:
+        text = _texts.keep(key, make())
+    return key, text
+
+
+def up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _normal(problem: MatmulProblem, epilogue: Epilogue | None) -> tuple[MatmulProblem, bool]:
+    """The problem with contiguous rows of c (and whether that exchanged a and b), batch folded into rows."""
+    swapped = False
+    if epilogue is None:
+        c = problem.c
+        if problem.n == 1 and (problem.m > 1 and c.row != 1):
+            problem = replace(problem, c=replace(c, col=1))
+        elif c.col != 1 or (problem.m > 1 and problem.n == 1):
+            if c.row != 1 and problem.m != 1:
+                raise ValueError(f"neither rows nor columns of the result are contiguous: {c}")
+            problem, swapped = problem.transposed, True
+            if problem.c.col != 1:
+                problem = replace(problem, c=replace(problem.c, col=1))
+    a, c = problem.a, problem.c
+    if problem.m == 1:
+        problem = replace(problem, a=replace(a, row=a.batch), c=replace(c, row=c.batch))
+        a, c = problem.a, problem.c
+    joins = a.batch == problem.m * a.row and c.batch == problem.m * c.row and problem.b.batch == 0
+    if epilogue is None and problem.batch > 1 and joins:
+        problem = replace(problem, batch=1, m=problem.m * problem.batch)
+    return problem, swapped
+
+
+def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
+    """The ways to compute a product whose result has contiguous rows."""
+    size = problem.dtype.compute.itemsize
+    found = []
+    for flipped in (False, True):
+        seen = problem.transposed if flipped else problem
+        way = "rows" if seen.b.col == 1 or seen.n == 1 else "columns" if seen.b.row == 1 else "any"
+        tiles = [TALL[vector_bits][size]]
+        wide = WIDE[vector_bits][size]
+        if seen.m <= wide.height and not flipped:
+            tiles.append(wide)
+        if seen.b.row == 1 and seen.m <= _FEW_ROWS and not flipped:
+            found.append(Choice(wide, False, "turned"))
+        for tile in tiles:
+            if way == "rows" and problem.dtype not in _HALVES:
+                found.append(Choice(tile, flipped, "direct"))
+            found.append(Choice(tile, flipped, way))
+    return found
+
+
+_PACK_CYCLES = {"direct": 0.0, "rows": 4.0, "columns": 6.0, "any": 40.0}
+"""Cycles to lay out 16 elements."""
+
+
+def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
+    """About how long a choice takes on one core."""
+    seen = problem.transposed if choice.flipped else problem
+    tile = choice.tile
+    if choice.way == "turned":
+        return seen.batch * seen.m * up(seen.n, LANES) * (seen.k + 32) * 0.27
+    whole = maximum(0, seen.m // tile.height - 1)
+    work = whole * max(tile.height * tile.vectors, 8)
+    work += look_up(last_rows_work(tile), seen.m - whole * tile.height)
+    panels = -(-seen.n // tile.width)
+    cycles = work / 2 * panels * (seen.k + 8)
+    if not bare or choice.flipped:
+        cycles += seen.m * seen.n / LANES * (6 if choice.flipped else 3)
+    cycles *= seen.batch
+    packed = seen.k * panels * tile.width * (1 if seen.b.batch == 0 else seen.batch)
+    if choice.way != "direct":
+        cycles += 200 + packed / LANES * _PACK_CYCLES[choice.way]
+    else:
+        # rows of a panel far apart miss the first level cache and the address translation
+        cycles += packed / LANES * 1.0 + seen.m * packed / LANES / tile.height * 0.1
+    return cycles
+
+
+class Planner:
+    """Collects the calls of one product."""
+
+    def __init__(self, problem: MatmulProblem, epilogue: Epilogue | None, numbers: Sequence[int]) -> None:
+        self.problem = problem
+        self.epilogue = epilogue
+        self.numbers = tuple(numbers)
+        extra = epilogue.buffers if epilogue is not None else 0
+        self.roles = tuple(f"epilogue{i}" for i in range(extra))
+        self.plan = MatmulPlan([], [])
+
+    def pack(self, operand: Operand, role: str, sizes: tuple[int, int], way: str, width: int) -> str:
+        """Lay ``operand`` (of k x n = ``sizes``) out as panels; gives the role of the copy."""
+        (k, n), dtype = sizes, self.problem.dtype
+        batch = 1 if operand.batch == 0 else self.problem.batch
+        panels, panel_size = -(-n // width), up(k, 16) * width
+        # long runs of memory are read in turn: along k, or across the panels for a few steps of k
+        block_k = min(up(k, 16), max(16, up(8192 // width, 16)) if way == "columns" else 16)
+        group = 1 if way == "columns" else max(1, min(panels, 1024 // width))
+        groups, blocks = -(-panels // group), -(-k // block_k)
+        kinds = dtype, dtype.compute, way
+        key, text = known_text(gemm_pack.pack_key(*kinds), lambda: gemm_pack.pack_text(*kinds))
+        values = {
+            "n": n,
+            "k": k,
+            "batch_stride": operand.batch,
+            "k_stride": operand.row,
+            "column_stride": operand.col,
+            "width": width,
+            "panels": panels,
+            "k_blocks": blocks,
+            "block_k": block_k,
+            "panel_size": panel_size,
+            "groups": groups,
+            "group": group,
+        }
+        params = tuple(values[name] for name in gemm_pack.PARAMS)
+        copy = f"scratch{len(self.plan.scratch_bytes)}"
+        self.plan.scratch_bytes.append(batch * panels * panel_size * dtype.compute.itemsize)
+        grain = max(1, GRAIN_CYCLES * LANES // (block_k * width * group * 5))
+        self.plan.calls.append(
+            KernelCall(key, "pack", text, (role, copy), params, batch * groups * blocks, grain)
+        )
+        return copy
+
+    def widen_left(self, left: Operand, role: str, sizes: tuple[int, int]) -> tuple[Operand, str]:
+        """A float32 copy, with contiguous rows, of a left operand of half precision (m x k = ``sizes``)."""
+        way = "rows" if left.col == 1 or sizes[1] == 1 else "columns" if left.row == 1 else "any"
+        width = up(sizes[1], LANES)
+        copy = self.pack(left, role, sizes, way, width)
+        return Operand(up(sizes[0], 16) * width if left.batch else 0, width, 1), copy
+
+    def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
+        """The calls of a product of floats; ``roles`` are those of the two operands."""
+        if choice.way == "turned":
+            return self.turned(roles)
+        if choice.flipped:
+            roles = roles[1], roles[0]
+        seen = self.problem.transposed if choice.flipped else self.problem
+        dtype, tile = seen.dtype, choice.tile
+        left, right = seen.a, seen.b
+        panels = -(-seen.n // tile.width)
+        numbers = {"b_batch": right.batch, "b_panel": tile.width, "b_k": right.row, "b_direct": 1}
+        left_role, right_role = roles
+        if seen.k and dtype in _HALVES:
+            left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
+        contiguous = left.col == 1 and choice.way != "direct"
+        chunks = max(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
+        if seen.k and choice.way != "direct":
+            right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, tile.width)
+            size = up(seen.k, 16) * tile.width
+            batch_stride = panels * size if right.batch else 0
+            numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": tile.width, "b_direct": 0}
+        rows = self.block_rows(seen, panels)
+        numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
+        numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
+        numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
+        numbers |= {"row_blocks": -(-seen.m // rows), "block_k": max(1, -(-seen.k // chunks))}
+        kernel = TiledKernel(dtype.compute, dtype, tile, choice.flipped)
+        params = (*self.numbers, *(numbers[name] for name in PARAMS))
+        buffers = (*self.roles, left_role, right_role, *(() if self.epilogue else ("c",)))
+        work = seen.batch * panels * numbers["row_blocks"]
+        grain = max(1, GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
+        key, text = known_text(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
+        self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
+        return self.plan
+
+    @staticmethod
+    def block_rows(seen: MatmulProblem, panels: int) -> int:
+        """Rows of a work item: few enough to stay in the cache, and to make work for several threads."""
+        fits = _CACHE_BYTES // (max(seen.k, 1) * seen.dtype.compute.itemsize)
+        most = min(MAX_BLOCK_ROWS, max(48, fits // 48 * 48))
+        blocks = -(-seen.m // most)
+        if seen.m * seen.n * seen.k * seen.batch > 1 << 20:
+            blocks = max(blocks, min(-(-seen.m // 48), -(-8 // (panels * seen.batch))))
+        return min(MAX_BLOCK_ROWS, up(-(-seen.m // blocks), 4)) if blocks > 1 else seen.m
+
+    def turned(self, roles: tuple[str, str]) -> MatmulPlan:
+        """The call of the kernel that turns the right operand in registers."""
+        seen = self.problem
+        panels = -(-seen.n // LANES)
+        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels}
+        numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row, "a_k": seen.a.col}
+        numbers |= {"b_batch": seen.b.batch, "b_column": seen.b.col}
+        numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
+        params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
+        kinds = seen.dtype, seen.dtype.compute, self.epilogue
+        key, text = known_text(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
+        buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
+        grain = max(1, GRAIN_CYCLES // (seen.k * 6 + 64))
+        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
+        return MatmulPlan([call], [])
+
+    def generic(self, roles: tuple[str, str]) -> MatmulPlan:
+        """The call of the plain kernel."""
+        seen = self.problem
+        panels = -(-seen.n // LANES)
+        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels}
+        numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row, "a_k": seen.a.col}
+        numbers |= {"b_batch": seen.b.batch, "b_k": seen.b.row, "b_column": seen.b.col}
+        numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
+        params = (*self.numbers, *(numbers[name] for name in GENERIC_PARAMS))
+        kinds = seen.dtype, seen.dtype.compute, self.epilogue
+        key, text = known_text(generic_key(*kinds), lambda: generic_text(*kinds))
+        buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
+        grain = max(1, GRAIN_CYCLES // (seen.k * 16 + 16))
+        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
+        return MatmulPlan([call], [])
+
+
+def plan_matmul(
+    problem: MatmulProblem,
+    epilogue: Epilogue | None = None,
+    epilogue_params: Sequence[int] = (),
+    vector_bits: int | None = None,
+    choice: int | None = None,
+) -> MatmulPlan:
+    """The kernel calls that compute ``problem``; without an epilogue the product is stored in c.
+
+    ``epilogue_params`` are the values of the epilogue's numbers. ``choice`` picks one of the possible ways
+    instead of the cheapest, for tests and measurements. Raises ValueError if neither rows nor columns of c
+    are contiguous, or if the number of parameters is wrong.
+
+    >>> a, b, c = Operand(0, 10, 1), Operand(0, 20, 1), Operand(0, 20, 1)
+    >>> product = MatmulProblem(1, 4, 20, 10, a, b, c, dtypes.float32)
+    >>> [call.buffers for call in plan_matmul(product).calls]
+    [('a', 'b', 'c')]
+    """
+    if len(epilogue_params) != (0 if epilogue is None else epilogue.params):
+        raise ValueError(f"the epilogue takes another number of parameters than {len(epilogue_params)}")
+    if problem.batch == 0 or problem.m == 0 or problem.n == 0:
+        return MatmulPlan([], [])
+    problem, swapped = _normal(problem, epilogue)
+    roles = ("b", "a") if swapped else ("a", "b")
+    planner = Planner(problem, epilogue, epilogue_params)
+    if not problem.dtype.is_floating_point:
+        return planner.generic(roles)
+    choices = _choices(problem, vector_bits or target.vector_bits())
+    if choice is not None:
+        return planner.tiled(choices[choice], roles)
+    return planner.tiled(min(choices, key=lambda c: _cycles(problem, c, epilogue is None)), roles)
+
+
+def count_choices(
+    problem: MatmulProblem, vector_bits: int | None = None, epilogue: Epilogue | None = None
+) -> int:
+    """How many values ``choice`` of `plan_matmul` may take.
+
+    >>> square = MatmulProblem(1, 8, 8, 8, *[Operand(0, 8, 1)] * 3, dtypes.int32)
+    >>> count_choices(square)
+    1
+    """
+    if not problem.dtype.is_floating_point:
+        return 1
+    return len(_choices(_normal(problem, epilogue)[0], vector_bits or target.vector_bits()))

@@ -1,0 +1,320 @@
+"""The kernels of matrix products: each work item computes one block of rows of one panel of columns.
+
+A panel is as many columns as one tile is wide. The left operand is read where it lies, with any strides. The
+right one is read as rows of a panel: either where it lies or as `gemm_pack` laid it out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from twofold import dtypes
+from twofold.compiler.lower.builder import LANES, Builder, Val
+from twofold.compiler.lower.gemm_tile import Tile, fma_declaration, tile_functions, transposed
+from twofold.dtypes import DType
+
+MAX_BLOCK_ROWS = 192
+"""Most rows of a work item; their sums fit into the first level cache."""
+
+_COPY_ELEMENTS = 8192
+"""Room on the stack for a part of a ragged panel."""
+
+PARAMS = [
+    "m",
+    "n",
+    "k",
+    "a_batch",
+    "a_row",
+    "a_k",
+    "b_batch",
+    "b_panel",
+    "b_k",
+    "b_direct",
+    "c_batch",
+    "c_row",
+    "panels",
+    "row_blocks",
+    "block_rows",
+    "block_k",
+]
+"""The run-time numbers of a tiled kernel, after those of its epilogue; strides count elements."""
+
+GENERIC_PARAMS = [
+    "m",
+    "n",
+    "k",
+    "a_batch",
+    "a_row",
+    "a_k",
+    "b_batch",
+    "b_k",
+    "b_column",
+    "c_batch",
+    "c_row",
+    "panels",
+]
+"""The run-time numbers of the plain kernel, after those of its epilogue."""
+
+
+class Epilogue(Protocol):
+    """What becomes of the finished sums, in place of storing them.
+
+    The kernel's buffers and parameters start with the epilogue's: ``b.buffer(0)`` is its first pointer and
+    ``b.param(0)`` its first number.
+    """
+
+    @property
+    def key(self) -> str:
+        """Names the emitted code: equal keys, equal code."""
+
+    @property
+    def buffers(self) -> int:
+        """How many pointers it reads."""
+
+    @property
+    def params(self) -> int:
+        """How many numbers it reads."""
+
+    def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
+        """Use and store the sums ``acc`` (16 lanes) of row ``row``, columns ``col`` to ``col`` + 15.
+
+        Lanes outside ``mask`` lie outside the result and hold anything.
+        """
+
+
+@dataclass(frozen=True)
+class Store:
+    """The epilogue of a bare product: cast to ``dtype`` and store at c[batch, row, col]."""
+
+    dtype: DType
+    pointer: int
+    batch_stride: int
+    row_stride: int
+
+    buffers = 0
+    params = 0
+
+    @property
+    def key(self) -> str:
+        """Names the emitted code."""
+        return f"store {self.dtype.name}"
+
+    def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
+        """Store the sums."""
+        start = b.add(b.mul(batch, b.param(self.batch_stride)), b.mul(row, b.param(self.row_stride)))
+        b.store(b.buffer(self.pointer), b.add(start, col), b.cast(b.opened(acc), self.dtype), mask)
+
+
+class KernelBuilder(Builder):
+    """A builder with the few raw instructions that matrix products need."""
+
+    def choose(self, condition: Val, a: Val, b: Val) -> Val:
+        """``a`` if the scalar ``condition`` else ``b``, of pointers as well."""
+        return self._pure(f"select {condition.typed}, {a.typed}, {b.typed}", a.dtype, a.lanes)
+
+    def smaller(self, a: Val | int, b: Val | int) -> Val:
+        """The smaller of two indices."""
+        x, y = self.index(a), self.index(b)
+        return self.choose(self.cmp("lt", x, y), x, y)
+
+    def split(self, number: Val, parts: Val) -> tuple[Val, Val]:
+        """Quotient and rest of two non-negative indices, the second positive."""
+        quotient = self._pure(f"udiv i64 {number.ref}, {parts.ref}", dtypes.int64, 1)
+        return quotient, self.sub(number, self.mul(quotient, parts))
+
+    def call_rows(self, *arguments: Val) -> None:
+        """Call ``@rows`` of the tile functions."""
+        self._lines.append(f"  call fastcc void @rows({', '.join(x.typed for x in arguments)})")
+
+    def declare(self, signature: str) -> None:
+        """Add a declaration that appended functions need."""
+        self._declare(signature)
+
+    def larger(self, a: Val | int, b: Val | int) -> Val:
+        """The larger of two indices."""
+        x, y = self.index(a), self.index(b)
+        return self.choose(self.cmp("gt", x, y), x, y)
+
+    def evens(self, a: Val, b: Val) -> Val:
+        """The lanes 0, 2, ... of two vectors behind each other."""
+        picked = ", ".join(f"i32 {2 * lane}" for lane in range(LANES))
+        return self._pure(f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>", a.dtype, LANES)
+
+    def transpose(self, vectors: list[Val]) -> list[Val]:
+        """The 16 columns of the square whose rows are the 16 ``vectors``."""
+        stem = self._fresh()[1:] + "_"
+        lines, names = transposed([x.ref for x in vectors], vectors[0].type, stem)
+        self._lines += lines
+        return [Val(name, vectors[0].dtype, LANES) for name in names]
+
+
+@dataclass(frozen=True)
+class TiledKernel:
+    """Which tiled kernel: everything that its machine code depends on.
+
+    With ``flipped``, the kernel's rows are the columns of the result, so sums are transposed before the
+    epilogue.
+    """
+
+    compute: DType
+    stored: DType
+    tile: Tile
+    flipped: bool
+
+    def key(self, epilogue: Epilogue | None) -> str:
+        """Names the text; equal keys, equal texts."""
+        shape = f"{self.tile.height}x{self.tile.vectors}x{self.tile.lanes}"
+        tail = f"store {self.stored.name}" if epilogue is None else epilogue.key
+        return f"matmul {self.compute.name} {shape}{' flipped' if self.flipped else ''} {tail}"
+
+    def text(self, epilogue: Epilogue | None) -> str:
+        """The module."""
+        return _Tiled(self, epilogue).text()
+
+
+class _Tiled:
+    """Writes one tiled kernel."""
+
+    def __init__(self, kernel: TiledKernel, epilogue: Epilogue | None) -> None:
+        self.kernel = kernel
+        self.width = kernel.tile.width
+        self.b = b = KernelBuilder("matmul")
+        first_buffer = 0 if epilogue is None else epilogue.buffers
+        first_param = 0 if epilogue is None else epilogue.params
+        self.p = {name: b.param(first_param + i) for i, name in enumerate(PARAMS)}
+        self.a, self.right = b.buffer(first_buffer), b.buffer(first_buffer + 1)
+        # whole panels of a bare product in its own dtype are stored by the tiles themselves
+        self.direct = epilogue is None and not kernel.flipped and kernel.stored is kernel.compute
+        if epilogue is None:
+            place = PARAMS.index("c_batch"), PARAMS.index("c_row")
+            epilogue = Store(kernel.stored, first_buffer + 2, *place)
+            self.c = b.buffer(first_buffer + 2)
+        self.epilogue = epilogue
+        dtype = kernel.compute
+        # rows are a multiple of 16 as transposing reads whole squares; the widest tiles only meet a few rows
+        few = kernel.tile.width > 2 * LANES
+        self.sums = b.alloca(dtype, (LANES if few else MAX_BLOCK_ROWS) * self.width)
+        self.panel_copy = b.alloca(dtype, _COPY_ELEMENTS)
+        if kernel.flipped:
+            self.square = b.alloca(dtype, LANES * LANES)
+
+    def text(self) -> str:
+        kernel, b = self.kernel, self.b
+        b.declare(fma_declaration(kernel.tile, kernel.compute))
+        b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        with b.loop(b.begin, b.end) as item:
+            self._item(item)
+        return b.finish() + tile_functions(kernel.tile, kernel.compute)
+
+    def _item(self, item: Val) -> None:
+        b, p, dtype = self.b, self.p, self.kernel.compute
+        rest, panel = b.split(item, p["panels"])
+        batch, block = b.split(rest, p["row_blocks"])
+        row = b.mul(block, p["block_rows"])
+        rows = b.smaller(p["block_rows"], b.sub(p["m"], row))
+        column = b.mul(panel, self.width)
+        columns = b.smaller(self.width, b.sub(p["n"], column))
+        ragged = b.cmp("lt", columns, self.width)
+        a = b.offset(self.a, b.add(b.mul(batch, p["a_batch"]), b.mul(row, p["a_row"])), dtype)
+        right = b.offset(self.right, b.add(b.mul(batch, p["b_batch"]), b.mul(panel, p["b_panel"])), dtype)
+        copies = b.and_(ragged, b.cmp("ne", p["b_direct"], 0))
+        target, step = self.sums, b.index(self.width)
+        if self.direct:
+            start = b.add(b.mul(batch, p["c_batch"]), b.add(b.mul(row, p["c_row"]), column))
+            target = b.choose(ragged, target, b.offset(self.c, start, dtype))
+            step = b.choose(ragged, step, p["c_row"])
+        # a contraction over nothing still takes one turn, which stores zeros
+        steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
+        block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])
+        with b.loop(0, steps, block_k) as k:
+            count = b.smaller(block_k, b.sub(p["k"], k))
+            chunk = b.offset(right, b.mul(k, p["b_k"]), dtype)
+            with b.if_(copies):
+                self._copy(chunk, count, columns)
+            chunk = b.choose(copies, self.panel_copy, chunk)
+            b_k = b.choose(copies, b.index(self.width), p["b_k"])
+            a_chunk = b.offset(a, b.mul(k, p["a_k"]), dtype)
+            size = dtype.itemsize
+            left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
+            resume = b.cmp("gt", k, 0)
+            b.call_rows(*left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows)
+        finish = self._finish_flipped if self.kernel.flipped else self._finish
+        if self.direct:
+            with b.if_(ragged):
+                finish(row, rows, column, columns, batch)
+        else:
+            finish(row, rows, column, columns, batch)
+
+    def _copy(self, chunk: Val, count: Val, columns: Val) -> None:
+        """Copy the rows of a panel that reaches over the last column, with zeros there."""
+        b, dtype = self.b, self.kernel.compute
+        with b.loop(0, count) as k:
+            for v in range(self.width // LANES):
+                mask = b.lane_mask(b.sub(columns, v * LANES))
+                values = b.load(chunk, b.add(b.mul(k, self.p["b_k"]), v * LANES), dtype, LANES, mask)
+                b.store(self.panel_copy, b.add(b.mul(k, self.width), v * LANES), values)
+
+    def _finish(self, row: Val, rows: Val, column: Val, columns: Val, batch: Val) -> None:
+        b, dtype = self.b, self.kernel.compute
+        with b.loop(0, columns, LANES) as v:
+            mask = b.lane_mask(b.sub(columns, v))
+            start = b.add(column, v)
+            with b.loop(0, rows) as i:
+                acc = b.load(self.sums, b.add(b.mul(i, self.width), v), dtype, LANES)
+                self.epilogue.emit(b, acc, b.add(row, i), start, mask, batch)
+
+    def _finish_flipped(self, row: Val, rows: Val, column: Val, columns: Val, batch: Val) -> None:
+        b, dtype = self.b, self.kernel.compute
+        with b.loop(0, rows, LANES) as i:
+            mask = b.lane_mask(b.sub(rows, i))
+            start = b.add(row, i)
+            with b.loop(0, columns, LANES) as v:
+                corner = b.add(b.mul(i, self.width), v)
+                lines = [b.load(self.sums, b.add(corner, r * self.width), dtype, LANES) for r in range(LANES)]
+                for r, values in enumerate(b.transpose(lines)):
+                    b.store(self.square, r * LANES, values)
+                count = b.smaller(LANES, b.sub(columns, v))
+                with b.loop(0, count) as r:
+                    acc = b.load(self.square, b.mul(r, LANES), dtype, LANES)
+                    self.epilogue.emit(b, acc, b.add(b.add(column, v), r), start, mask, batch)
+
+
+def _step(b: Builder, x: Val, y: Val, total: Val) -> Val:
+    """``total`` with one more product; of bool, whether any pair is true."""
+    assert x.dtype is not None
+    if x.dtype.kind == "f":
+        return b.fma(x, y, total)
+    return b.or_(total, b.and_(x, y)) if x.dtype.kind == "b" else b.add(total, b.mul(x, y))
+
+
+def generic_key(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
+    """Names the text of `generic_text`."""
+    return f"matmul plain {source.name} {compute.name} {'store' if epilogue is None else epilogue.key}"
+
+
+def generic_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
+    """The module of the plain kernel of any dtype: a work item is one row of 16 columns, all strides free."""
+    b = KernelBuilder("matmul")
+    first_buffer = 0 if epilogue is None else epilogue.buffers
+    first_param = 0 if epilogue is None else epilogue.params
+    p = {name: b.param(first_param + i) for i, name in enumerate(GENERIC_PARAMS)}
+    left, right = b.buffer(first_buffer), b.buffer(first_buffer + 1)
+    if epilogue is None:
+        place = GENERIC_PARAMS.index("c_batch"), GENERIC_PARAMS.index("c_row")
+        epilogue = Store(source, first_buffer + 2, *place)
+    with b.loop(b.begin, b.end) as item:
+        rest, panel = b.split(item, p["panels"])
+        batch, row = b.split(rest, p["m"])
+        column = b.mul(panel, LANES)
+        mask = b.lane_mask(b.sub(p["n"], column))
+        a = b.add(b.mul(batch, p["a_batch"]), b.mul(row, p["a_row"]))
+        where = b.add(b.mul(batch, p["b_batch"]), b.mul(column, p["b_column"]))
+        loop = b.loop(0, p["k"], carry=[b.const(0, compute, LANES)])
+        with loop as (k, (total,)):
+            x = b.cast(b.load(left, b.add(a, b.mul(k, p["a_k"])), source), compute)
+            start = b.add(where, b.mul(k, p["b_k"]))
+            y = b.cast(b.load_strided(right, start, p["b_column"], source, mask), compute)
+            b.loop_next([_step(b, b.splat(x), y, total)])
+        epilogue.emit(b, loop.results[0], row, column, mask, batch)
+    return b.finish()

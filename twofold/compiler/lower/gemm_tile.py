@@ -1,0 +1,251 @@
+"""The inner tiles of matrix products: registers full of accumulators, one fused multiply-add chain each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from twofold.compiler.lower.values import LANES, literal, llvm_type, suffix
+from twofold.dtypes import DType
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The largest block of accumulators: ``height`` rows of ``vectors`` vectors of ``lanes`` elements.
+
+    >>> Tile(12, 2, 16).width
+    32
+    """
+
+    height: int
+    vectors: int
+    lanes: int
+
+    @property
+    def width(self) -> int:
+        """Columns of a tile, a multiple of 16."""
+        return self.vectors * self.lanes
+
+
+TALL = {512: {4: Tile(12, 2, 16), 8: Tile(12, 2, 8)}, 256: {4: Tile(6, 2, 8), 8: Tile(2, 4, 4)}}
+"""By vector bits and bytes of an element: the tile for many rows; 24 of 32 or 12 of 16 registers."""
+
+WIDE = {512: {4: Tile(3, 8, 16), 8: Tile(3, 8, 8)}, 256: {4: Tile(1, 8, 8), 8: Tile(1, 8, 4)}}
+"""The tile for very few rows, where reading the right operand in long runs is all that counts."""
+
+
+def heights(tile: Tile) -> tuple[int, ...]:
+    """The tile heights that have machine code; every number of rows is made of them.
+
+    Five rows of two vectors already hide the latency of a multiply-add, so the heights between need no code.
+
+    >>> heights(Tile(12, 2, 16))
+    (1, 2, 3, 4, 5, 12)
+    """
+    return tuple(sorted({*range(1, min(tile.height, 5) + 1), tile.height}))
+
+
+@lru_cache
+def next_height(tile: Tile) -> tuple[int, ...]:
+    """Which height to take next, by the number of rows left below twice the largest height.
+
+    >>> [next_height(Tile(12, 2, 16))[rows] for rows in (4, 13, 12, 23)]
+    [4, 5, 12, 5]
+    """
+    # A multiply-add takes four cycles and two start in each, so fewer than eight chains leave cycles empty.
+    chains = 8
+    cost = [0.0]
+    choice = [0]
+    for rows in range(1, 2 * tile.height):
+        options = [
+            (max(h * tile.vectors, chains) * 1.03 + 1 + cost[rows - h], -h)
+            for h in heights(tile)
+            if h <= rows
+        ]
+        best, height = min(options)
+        cost.append(best)
+        choice.append(-height)
+    return tuple(choice)
+
+
+@lru_cache
+def last_rows_work(tile: Tile) -> tuple[int, ...]:
+    """Chains of the tiles that the last rows take, by the number of rows below twice the largest height."""
+    table = next_height(tile)
+    work = [0]
+    for rows in range(1, len(table)):
+        work.append(max(table[rows] * tile.vectors, 8) + work[rows - table[rows]])
+    return tuple(work)
+
+
+def _loads(tile: Tile, height: int, kind: str, itemsize: int) -> list[str]:
+    """Addresses of the rows of the result, and the accumulators as an earlier block left them."""
+    lines = []
+    for i in range(1, height):
+        lines.append(f"  %c{i} = getelementptr i8, ptr %c{i - 1}, i64 %c_step")
+    for i in range(1, height):
+        lines.append(f"  %row{i} = getelementptr i8, ptr %a{i - 1}, i64 %a_row")
+        # opaque, else loop strength reduction makes one serial chain of additions of the row addresses
+        lines.append(f"  %a{i} = freeze ptr %row{i}")
+    lines += ["  br i1 %resume, label %load, label %head", "load:"]
+    for i in range(height):
+        for v in range(tile.vectors):
+            lines.append(f"  %at{i}_{v} = getelementptr i8, ptr %c{i}, i64 {v * tile.lanes * itemsize}")
+            lines.append(f"  %old{i}_{v} = load {kind}, ptr %at{i}_{v}, align {itemsize}")
+    return [*lines, "  br label %head"]
+
+
+def _turn(tile: Tile, height: int, kind: str, dtype: DType) -> list[str]:
+    """One step of the contracted index: a vector of B times each row's element of A."""
+    scalar, lines = llvm_type(dtype), []
+    intrinsic = f"@llvm.fma.{suffix(dtype, tile.lanes)}"
+    for v in range(tile.vectors):
+        lines.append(f"  %bat{v} = getelementptr i8, ptr %bp, i64 {v * tile.lanes * dtype.itemsize}")
+        lines.append(f"  %b{v} = load {kind}, ptr %bat{v}, align {dtype.itemsize}")
+    for i in range(height):
+        lines.append(f"  %aat{i} = getelementptr i8, ptr %a{i}, i64 %step")
+        lines.append(f"  %x{i} = load {scalar}, ptr %aat{i}, align {dtype.itemsize}")
+        lines.append(f"  %one{i} = insertelement {kind} poison, {scalar} %x{i}, i32 0")
+        zeros = f"<{tile.lanes} x i32> zeroinitializer"
+        lines.append(f"  %all{i} = shufflevector {kind} %one{i}, {kind} poison, {zeros}")
+        for v in range(tile.vectors):
+            operands = f"{kind} %all{i}, {kind} %b{v}, {kind} %acc{i}_{v}"
+            lines.append(f"  %new{i}_{v} = call {kind} {intrinsic}({operands})")
+    return lines
+
+
+def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
+    """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
+    kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
+    cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
+    nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
+    lines = [
+        f"define internal fastcc void @tile{height}(ptr noalias %a0, i64 %a_row, i64 %a_k, ptr noalias %b,"
+        " i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead) #0 {",
+        "entry:",
+        *_loads(tile, height, kind, dtype.itemsize),
+        "head:",
+    ]
+    for i, v in cells:
+        lines.append(f"  %from{i}_{v} = phi {kind} [ zeroinitializer, %entry ], [ %old{i}_{v}, %load ]")
+    lines += ["  %some = icmp ne i64 %count, 0", "  br i1 %some, label %loop, label %done", "loop:"]
+    lines.append("  %left = phi i64 [ %count, %head ], [ %less, %loop ]")
+    lines.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
+    lines.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
+    for i, v in cells:
+        lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
+    lines += _turn(tile, height, kind, dtype)
+    lines += [
+        "  %later = getelementptr i8, ptr %bp, i64 %ahead",
+        "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
+        "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
+        "  %stepped = add i64 %step, %a_k",
+        "  %less = add i64 %left, -1",
+        "  %more = icmp ne i64 %less, 0",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+    ]
+    for i, v in cells:
+        lines.append(f"  %sum{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
+    for i, v in cells:
+        lines.append(f"  %open{i}_{v} = fcmp uno {kind} %sum{i}_{v}, %sum{i}_{v}")
+        lines.append(
+            f"  %out{i}_{v} = select <{tile.lanes} x i1> %open{i}_{v}, {kind} {nan}, {kind} %sum{i}_{v}"
+        )
+        lines.append(f"  %to{i}_{v} = getelementptr i8, ptr %c{i}, i64 {v * tile.lanes * dtype.itemsize}")
+        lines.append(f"  store {kind} %out{i}_{v}, ptr %to{i}_{v}, align {dtype.itemsize}")
+    return [*lines, "  ret void", "}"]
+
+
+@lru_cache
+def tile_functions(tile: Tile, dtype: DType) -> str:
+    """The text of the tiles of all heights and of ``@rows``, which covers any number of rows with them."""
+    sizes = heights(tile)
+    table = next_height(tile)
+    entries = ", ".join(f"i64 {height}" for height in table)
+    lines = [f"@next_height = private unnamed_addr constant [{len(table)} x i64] [{entries}], align 64"]
+    for height in sizes:
+        lines += _tile_function(tile, height, dtype)
+    cases = " ".join(f"i64 {height}, label %case{height}" for height in sizes[:-1])
+    lines += [
+        "define internal fastcc void @rows(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
+        " i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows) #0 {",
+        "entry:",
+        "  %chunk = mul i64 %count, %b_k",
+        "  br label %loop",
+        "loop:",
+        "  %left = phi i64 [ %rows, %entry ], [ %less, %next ]",
+        "  %ap = phi ptr [ %a, %entry ], [ %anext, %next ]",
+        "  %cp = phi ptr [ %c, %entry ], [ %cnext, %next ]",
+        "  %ahead = phi i64 [ %chunk, %entry ], [ %other, %next ]",
+        f"  %many = icmp uge i64 %left, {len(table)}",
+        "  %index = select i1 %many, i64 0, i64 %left",
+        f"  %slot = getelementptr [{len(table)} x i64], ptr @next_height, i64 0, i64 %index",
+        "  %few = load i64, ptr %slot, align 8",
+        f"  %height = select i1 %many, i64 {tile.height}, i64 %few",
+        f"  switch i64 %height, label %case{tile.height} [ {cases} ]",
+    ]
+    arguments = "ptr %ap, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count"
+    arguments += ", ptr %cp, i64 %c_step, i1 %resume, i64 %ahead"
+    for height in sizes:
+        lines += [f"case{height}:", f"  call fastcc void @tile{height}({arguments})", "  br label %next"]
+    lines += [
+        "next:",
+        "  %less = sub i64 %left, %height",
+        "  %abytes = mul i64 %height, %a_row",
+        "  %anext = getelementptr i8, ptr %ap, i64 %abytes",
+        "  %cbytes = mul i64 %height, %c_step",
+        "  %cnext = getelementptr i8, ptr %cp, i64 %cbytes",
+        "  %more = icmp ne i64 %less, 0",
+        "  %other = xor i64 %ahead, 64",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def fma_declaration(tile: Tile, dtype: DType) -> str:
+    """The declaration that the text of ``tile_functions`` needs."""
+    kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
+    return f"declare {kind} @llvm.fma.{suffix(dtype, tile.lanes)}({kind}, {kind}, {kind})"
+
+
+def transposed(values: list[str], kind: str, prefix: str) -> tuple[list[str], list[str]]:
+    """Instructions that transpose 16 vectors of 16 lanes, and the names of the 16 results.
+
+    Two rounds interleave inside groups of four lanes, which every vector unit does in one cheap instruction;
+    two more exchange whole groups.
+    """
+
+    def pick(order: Callable[[int, int], tuple[int, int]]) -> str:
+        """A shuffle mask: ``order`` gives (operand, lane) for each (group of four, lane in the group)."""
+        picked = (order(lane // 4, lane % 4) for lane in range(LANES))
+        return ", ".join(f"i32 {LANES * operand + lane}" for operand, lane in picked)
+
+    singles = [pick(lambda g, i, h=h: (i % 2, 4 * g + i // 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
+    pairs = [pick(lambda g, i, h=h: (i // 2, 4 * g + i % 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
+    groups = [pick(lambda g, i, h=h: (g // 2, 8 * (g % 2) + 4 * h + i)) for h in (0, 1)]  # type: ignore[misc]
+    lines: list[str] = []
+
+    def shuffle(a: str, b: str, mask: str) -> str:
+        result = f"%{prefix}{len(lines)}"
+        lines.append(f"  {result} = shufflevector {kind} {a}, {kind} {b}, <{LANES} x i32> <{mask}>")
+        return result
+
+    quads = []
+    for base in range(0, LANES, 4):
+        r0, r1, r2, r3 = values[base : base + 4]
+        for half in (0, 1):
+            upper, lower = shuffle(r0, r1, singles[half]), shuffle(r2, r3, singles[half])
+            quads += [shuffle(upper, lower, mask) for mask in pairs]
+    results = [""] * LANES
+    for column in range(4):
+        for parity in (0, 1):
+            first = shuffle(quads[column], quads[4 + column], groups[parity])
+            second = shuffle(quads[8 + column], quads[12 + column], groups[parity])
+            for half in (0, 1):
+                results[4 * (parity + 2 * half) + column] = shuffle(first, second, groups[half])
+    return lines, results

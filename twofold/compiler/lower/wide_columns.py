@@ -1,0 +1,165 @@
+"""Sums of many columns at a time in one phase: every row is read as a run of whole cache lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twofold.compiler.lower.addresses import decompose, divide
+from twofold.compiler.lower.expression import Expression, Place, weight
+from twofold.compiler.lower.loopnest import block_length
+from twofold.compiler.lower.reducing import Accumulators, combiner
+from twofold.compiler.lower.values import LANES, Val
+from twofold.dtypes import int64
+
+_LIGHT = 12
+
+Pointers = Sequence["Val | None"]
+
+
+class WideColumns:
+    """Emits a work item of ``nest.width`` columns; what varies along columns alone is computed where it is used."""
+
+    def __init__(self, code: Expression) -> None:
+        self.code = code
+        self.b = code.b
+        self.nest = code.nest
+        self.split = len(self.nest.outer)
+        self.steps = [number for number, step in enumerate(self.nest.steps) if step.kind == "reduce"]
+        self.accumulators = Accumulators(self.b, [self.nest.steps[number].node for number in self.steps])
+        self.before = self._before_reductions()
+        self.memory: list[list[Val]] = []
+        self.whole = False
+
+    def _before_reductions(self) -> list[int]:
+        """The steps that sums and stores along whole columns need."""
+        needed: set[int] = set()
+        waiting = [self.nest.steps[number].args[0] for number in self.steps]
+        waiting += [store.step for store in self.nest.stores if not store.row]
+        while waiting:
+            number = waiting.pop()
+            if number not in needed and self.code.levels[number] > 0:
+                needed.add(number)
+                waiting += self.nest.steps[number].args
+        return sorted(needed)
+
+    def block(
+        self, pointers: Pointers, uniform: dict[int, Val], first: Val, last: Val, low: Val, high: Val
+    ) -> None:
+        """Elements [low, high) of columns [first, last)."""
+        b = self.b
+        if not self.memory:
+            self.memory = [
+                [
+                    b.alloca(node.inputs[0].type.dtype.compute, LANES * self.nest.width)
+                    for node in self.accumulators.ordered
+                ]
+                for _ in range(self.nest.depth + 1)
+            ]
+        self.pointers, self.uniform, self.first, self.last = pointers, uniform, first, last
+        if weight([self.nest.steps[number] for number in self.before]) <= _LIGHT:
+            # items that are whole, as most are, need no masks and no inner loop
+            branch = b.if_(b.cmp("eq", b.sub(last, first), self.nest.width))
+            with branch:
+                self.whole = True
+                self._blocks(self.nest.depth, low, high)
+            with branch.else_():
+                self.whole = False
+                self._blocks(self.nest.depth, low, high)
+        else:
+            self._blocks(self.nest.depth, low, high)
+        with b.loop(first, last, LANES) as column:
+            totals = self._tree(self.nest.depth, b.sub(column, first))
+            place = Place(column, LANES, b.lane_mask(b.sub(last, column)), pointers, dict(uniform))
+            results = self.accumulators.in_order(totals, [])
+            place.values.update(zip(self.steps, results, strict=True))
+            self.code.evaluate([number for number, level in enumerate(self.code.levels) if level == 1], place)
+            for number, store in enumerate(self.nest.stores):
+                if store.row:
+                    self.code.store(number, place)
+
+    def _blocks(self, depth: int, low: Val, high: Val) -> None:
+        b = self.b
+        for memory, start in zip(self.memory[depth], self.accumulators.fresh()):
+            with b.loop(0, LANES * self.nest.width, LANES) as lane:
+                b.store(memory, lane, start)
+        if depth == 0:
+            self._elements(low, high)
+            return
+        length = block_length(depth)
+        count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
+        with b.loop(0, count) as block:
+            start_at = b.add(low, b.mul(block, length))
+            self._blocks(depth - 1, start_at, b.minimum(b.add(start_at, length), high))
+            with b.loop(self.first, self.last, LANES) as column:
+                offset = b.sub(column, self.first)
+                self._join(depth, block, offset, self._tree(depth - 1, offset))
+
+    def _elements(self, low: Val, high: Val) -> None:
+        b, code, axis = self.b, self.code, self.split + len(self.nest.inner) - 1
+        if len(self.nest.inner) == 1:
+            with b.loop(low, high) as element:
+                self._row(element, self._moved(self.pointers, [axis], [element]))
+            return
+        length = code.size(axis)
+        first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
+        with b.loop(first, end) as segment:
+            origin = b.mul(segment, length)
+            axes = range(self.split, axis)
+            at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
+            start = b.maximum(b.sub(low, origin), 0)
+            with b.loop(start, b.minimum(b.sub(high, origin), length)) as i:
+                self._row(b.add(origin, i), self._moved(at_segment, [axis], [i]))
+
+    def _row(self, element: Val, pointers: Pointers) -> None:
+        """One element of every column."""
+        b = self.b
+        if self.whole:
+            for offset in range(0, self.nest.width, LANES):
+                self._vector(element, pointers, b.add(self.first, offset), None)
+            return
+        with b.loop(self.first, self.last, LANES) as column:
+            self._vector(element, pointers, column, b.lane_mask(b.sub(self.last, column)))
+
+    def _vector(self, element: Val, pointers: Pointers, column: Val, mask: Val | None) -> None:
+        """One element of sixteen columns."""
+        b, code = self.b, self.code
+        place = Place(column, LANES, mask, pointers, dict(self.uniform))
+        code.evaluate(self.before, place)
+        for number, store in enumerate(self.nest.stores):
+            if not store.row:
+                code.store(number, place)
+        values = [code.widened(place.values[self.nest.steps[number].args[0]]) for number in self.steps]
+        self._join(0, element, b.sub(column, self.first), values)
+
+    def _join(self, depth: int, element: Val, offset: Val, values: Sequence[Val]) -> None:
+        """Add a vector of columns to the lane of each sum that ``element`` falls on."""
+        b = self.b
+        where = b.add(b.mul(b.and_(element, LANES - 1), self.nest.width), offset)
+        for memory, node, value in zip(self.memory[depth], self.accumulators.ordered, values, strict=True):
+            wide = b.splat(value)
+            assert wide.dtype is not None
+            before = b.load(memory, where, wide.dtype, LANES)
+            b.store(memory, where, b.combine(combiner(node), before, wide), settle=False)
+
+    def _tree(self, depth: int, offset: Val) -> list[Val]:
+        b, totals = self.b, []
+        for memory, node in zip(self.memory[depth], self.accumulators.ordered):
+            dtype = node.inputs[0].type.dtype.compute
+            lanes = [
+                b.load(memory, b.add(offset, lane * self.nest.width), dtype, LANES) for lane in range(LANES)
+            ]
+            while len(lanes) > 1:
+                half = len(lanes) // 2
+                lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]
+            totals.append(lanes[0])
+        return totals
+
+    def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
+        b, result = self.b, []
+        for number, pointer in enumerate(pointers):
+            access = self.code.accesses[number]
+            if pointer is not None and any(access.strides[axis] for axis in axes):
+                where = self.code.moved(number, b.const(0, int64), axes, coordinates)
+                pointer = b.add(pointer, where) if access.slot < 0 else b.offset(pointer, where, access.dtype)
+            result.append(pointer)
+        return result

@@ -1,0 +1,86 @@
+"""Programs as what can be kept on disk, or sent to another process, and read there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from twofold import _core
+from twofold.compiler.jit import Kernel, shared
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from twofold.compiler.compile import FlatProgram
+
+
+class Label(NamedTuple):
+    """What an instruction computes, to word its run-time errors."""
+
+    op: Any
+    attrs: tuple[Any, ...]
+    input_types: tuple[TensorType, ...]
+    output_type: TensorType
+
+
+def key_of(kernel: int) -> str | None:
+    """The key of a kernel's text; None of 0, which stands for no kernel."""
+    return kernel.key if isinstance(kernel, Kernel) else None
+
+
+def kernel_by(key: str | None) -> int:
+    """The kernel that has a key; LookupError unless memory or disk holds it."""
+    return 0 if key is None else shared().known(key)
+
+
+class PortableProgram(NamedTuple):
+    """A compiled program whose kernels are named by the keys of their texts."""
+
+    instructions: list[tuple[str | None, tuple[tuple[int, int], ...], tuple[int, ...], int, int, int]]
+    output_sizes: list[int]
+    buffer_sizes: list[int]
+    reuse_memory: bool
+    labels: list[tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]]
+    donations: list[tuple[int, int]]
+    bodies: int
+    calls: int
+    new_kernels: int
+    plan_seconds: float
+    kernel_seconds: float
+
+    @classmethod
+    def of(cls, program: FlatProgram) -> PortableProgram:
+        """Raises NotImplementedError where it runs functions or programs inside."""
+        instructions = []
+        for address, buffers, params, work, grain, number, host in program.instructions:
+            if host is not None:
+                raise NotImplementedError("host functions and programs inside stay in their process")
+            instructions.append((key_of(address), buffers, params, work, grain, number))
+        return cls(
+            instructions,
+            [type.nbytes for type in program.output_types],
+            program.buffer_sizes,
+            program.reuse_memory,
+            [(label.op.name, *label[1:]) for label in program.labels],
+            program.donations,
+            program.bodies,
+            program.calls,
+            program.new_kernels,
+            program.plan_seconds,
+            program.kernel_seconds,
+        )
+
+    def found(self) -> PortableProgram:
+        """It for a process that has found it, and spent nothing on it."""
+        return self._replace(new_kernels=0, plan_seconds=0.0, kernel_seconds=0.0)
+
+    def program(self) -> Any:
+        """The program in the form that the core runs; LookupError where neither memory nor disk holds a kernel."""
+        return _core.Program(
+            [(kernel_by(key), *rest, None) for key, *rest in self.instructions],
+            self.output_sizes,
+            self.buffer_sizes,
+            self.reuse_memory,
+            [Label(REGISTRY[name], attrs, given, made) for name, attrs, given, made in self.labels],
+            0,
+            self.donations,
+        )

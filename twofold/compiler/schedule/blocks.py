@@ -1,0 +1,69 @@
+"""Long reductions of few rows in two steps, so that threads can share them.
+
+A reduction's definition already cuts what it reduces into blocks of 4096 elements whose results are one more
+sequence, so the results of the blocks, stored and reduced again, give the same bits.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+from twofold.compiler.lower.loopnest import BLOCK
+from twofold.compiler.lower.reducing import combiner
+from twofold.compiler.lower.values import LANES
+from twofold.ir.graph import Graph, with_inputs
+from twofold.ir.node import Node, make_node
+from twofold.ir.op import Op
+from twofold.ir.types import tensor_type
+
+_FEW_ITEMS = 16
+_LONG = 1 << 18
+
+
+class BlockReduction(Op):
+    """The results of a reduction's blocks, along a new first axis."""
+
+    kind = "reduction"
+
+    def __init__(self, op: Any) -> None:
+        self.name = f"{op.name} of blocks"
+        self.combine = op.combine
+
+
+@cache
+def _of_blocks(op: Op) -> BlockReduction:
+    return BlockReduction(op)
+
+
+def split_reductions(graph: Graph) -> Graph:
+    """``graph`` with long reductions of few rows as a reduction of blocks and one of their results."""
+    if not any(node.op.kind == "reduction" and _is_long(node) for node in graph.nodes()):
+        return graph
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op.kind != "reduction" or not _is_long(node):
+            return with_inputs(node, inputs)
+        (value,) = inputs
+        count = -(-_reduced(node) // BLOCK)
+        type = tensor_type(value.dtype.compute, (count, *node.shape))
+        partial = make_node(_of_blocks(node.op), node.attrs, (value,), type)
+        return make_node(node.op, ((0,),), (partial,), node.type)
+
+    return graph.rebuilt(make)
+
+
+def _reduced(node: Node) -> int:
+    shape = node.inputs[0].shape
+    return prod([shape[axis] for axis in node.attrs[0]])
+
+
+def _is_long(node: Node) -> bool:
+    size, total = node.inputs[0].type.size, _reduced(node)
+    if size < _LONG or total < 4 * BLOCK or not combiner(node):
+        return False
+    kept = node.type.size
+    # a kernel over columns has sixteen of them in one work item
+    along_rows = max(node.attrs[0]) == node.inputs[0].ndim - 1
+    return (kept if along_rows else -(-kept // LANES)) < _FEW_ITEMS

@@ -1,0 +1,87 @@
+"""Which outputs of a program may take over the memory of an input that nobody needs afterwards.
+
+An output may do so when one kernel writes it, element by element, where the same kernel reads that input at the
+very same place, or says of itself that it may, and nothing reads the input later. Whether the input really is
+free, only the run knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twofold.compiler.lower.loopnest import REDUCING_FORMS, Access
+from twofold.compiler.schedule.schedule import Instruction
+
+
+def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
+    """Pairs (input, output), each input and each output at most once.
+
+    A kernel that may report an error, or a host function, must not come later: what failed is run once more to
+    find the line, and needs its inputs whole.
+    """
+    fallible = [number for number, instruction in enumerate(instructions) if may_fail(instruction)]
+    first = max(fallible, default=-1) + 1
+    last_read: dict[int, int] = {}
+    for number, instruction in enumerate(instructions):
+        for kind, index in instruction.buffers:
+            if kind == "input":
+                last_read[index] = number
+    found: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    given: set[int] = set()
+    for number, instruction in enumerate(instructions):
+        for source, target in _candidates(instruction):
+            if (
+                number >= first
+                and last_read[source] == number
+                and source not in taken
+                and target not in given
+            ):
+                taken.add(source)
+                given.add(target)
+                found.append((source, target))
+    return found
+
+
+def may_fail(instruction: Instruction) -> bool:
+    """Whether it may report an error, or is a host function."""
+    op = instruction.nodes[0].op
+    return instruction.host is not None or op.kind == "program" or (op.kind == "custom" and op.may_fail)
+
+
+def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
+    nest = instruction.nest
+    root = instruction.nodes[0]
+    # a copy of the result, where a program returns it twice, is a loop nest that stands for the same node
+    if nest is None and root.op.overwrites is not None:
+        source, result = instruction.buffers[root.op.overwrites], instruction.buffers[len(root.inputs)]
+        alone = source[0] == "input" and result[0] == "output" and instruction.buffers.count(source) == 1
+        return [(source[1], result[1])] if alone else []
+    if nest is None or nest.form in REDUCING_FORMS:
+        return []
+    buffers = instruction.buffers  # those of an epilogue come first, then the operands of its product
+    reads: dict[int, list[Access]] = {}
+    for step in nest.steps:
+        if step.kind == "load" and step.access is not None:
+            reads.setdefault(step.access.slot, []).append(step.access)
+    found = []
+    for store in nest.stores:
+        if buffers[store.access.slot][0] != "output":
+            continue
+        for slot, accesses in reads.items():
+            kind, index = buffers[slot]
+            if kind != "input" or instruction.buffers.count(("input", index)) != 1:
+                continue
+            if all(_same_place(access, store.access) for access in accesses):
+                found.append((index, buffers[store.access.slot][1]))
+    return found
+
+
+def _same_place(a: Access, b: Access) -> bool:
+    return (
+        a.dtype is b.dtype
+        and a.offset == b.offset
+        and a.strides == b.strides
+        and not a.dynamic
+        and not b.dynamic
+    )

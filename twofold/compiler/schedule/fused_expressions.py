@@ -1,0 +1,454 @@
+"""Units: the values that get a loop (or kernel) of their own, each with the expression that computes it.
+
+Every other value is computed inside the expressions that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from twofold.compiler.lower.expression import operation_cost
+from twofold.compiler.schedule.blocks import BlockReduction
+from twofold.compiler.schedule.views import (
+    ZERO,
+    Form,
+    Forms,
+    NeedsSplit,
+    NotAffine,
+    Views,
+    compose,
+    flat,
+    row_major,
+    view_forms,
+)
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.views import below_reshapes, is_reshape
+
+STORED = ("reduction", "contraction", "custom", "host", "program", "part")
+"""Kinds of operation whose results are units of their own."""
+
+CHEAP = 8
+"""Instructions up to which a value is computed again by each of its users rather than kept in memory."""
+
+LARGEST_EXPRESSION = 2500
+"""Instructions of one expression, above which it is cut in two."""
+
+Item = tuple[Node, Forms]
+
+
+class Term:
+    """One value of an expression: ``load``, ``index``, ``constant`` or ``op``, see ``compiler.lower.loopnest.Step``.
+
+    ``strides`` and ``offset`` say which element of a dense buffer a load reads; ``dynamic`` holds pairs of an
+    earlier term (a scalar) and the step to multiply it with.
+    """
+
+    __slots__ = ("args", "dynamic", "kind", "node", "offset", "strides")
+
+    def __init__(
+        self,
+        kind: str,
+        node: Node,
+        args: tuple[int, ...] = (),
+        strides: tuple[int, ...] = (),
+        offset: int = 0,
+        dynamic: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.node = node
+        self.args = args
+        self.strides = strides
+        self.offset = offset
+        self.dynamic = dynamic
+
+
+class Unit:
+    """One value with its expression over loop axes ``domain``, of which those in ``reduced`` are summed away.
+
+    ``kind`` is that of the root's operation, or ``copy`` for an output that another value already is; then
+    ``output`` is its number.
+    """
+
+    __slots__ = ("cost", "domain", "kind", "number", "output", "reduced", "root", "strides", "terms", "value")
+
+    def __init__(self, root: Node, kind: str, number: int, output: int = -1) -> None:
+        self.root = root
+        self.kind = kind
+        self.number = number
+        self.output = output
+        self.domain: tuple[int, ...] = ()
+        self.reduced: tuple[bool, ...] = ()
+        self.strides: tuple[int, ...] = ()  # of the stored result, 0 along reduced axes
+        self.terms: list[Term] = []
+        self.value = 0
+        self.cost = 1  # instructions, roughly
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether this is computed by a loop nest (else by a kernel of another kind)."""
+        return self.kind not in ("contraction", "custom", "host", "program", "part")
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether this is the first step of a long reduction, see ``schedule.blocks``."""
+        return isinstance(self.root.op, BlockReduction) and self.output < 0
+
+    @property
+    def buffers(self) -> int:
+        """How many buffers it reads and writes, at most."""
+        return 1 + sum(term.kind == "load" for term in self.terms)
+
+    def loads(self) -> Iterable[Term]:
+        """The terms that read memory."""
+        return (term for term in self.terms if term.kind == "load")
+
+
+class Analysis:
+    """Chooses the roots of units and writes their expressions."""
+
+    def __init__(self, graph: Graph, fuse: bool = True, forced: Iterable[Node] = ()) -> None:
+        self.graph = graph
+        self.fuse = fuse
+        self.order = graph.nodes()
+        self.by_id = {node.id: node for node in self.order}
+        self.views = Views(resolve=fuse)
+        self.roots: dict[int, Node] = {}
+        self._dense: dict[int, Node] = {}  # operands that are reshapes of a stored value, read in place
+        self._strided: dict[int, Node] = {}  # operands of matrix products that are any views of one
+        self.operands: dict[
+            int, tuple[int, int, int]
+        ] = {}  # their strides: batch, row, column of a matrix product
+        self.users: dict[int, list[Unit]] = {}
+        self._costs: dict[int, int] = {}
+        self._loads: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._forced = {node.id for node in forced}
+        self._outputs = {node.id for node in graph.outputs}
+        self._choose()
+        self.units = self._units()
+
+    # Which values are roots
+
+    def _choose(self) -> None:
+        for node in self.order:
+            if node.op.kind == "view":
+                self.views.base(node)
+        if self.fuse:
+            self._measure()
+        owners: dict[int, set[int]] = {}
+        for node in reversed(self.order):
+            kind = node.op.kind
+            if kind == "source":
+                continue
+            if node.id in self._outputs or node.id in self._forced or kind in STORED:
+                self.roots[node.id] = node
+            if kind == "part":
+                continue
+            if kind in ("contraction", "custom", "host", "program"):
+                strided = self.fuse and kind == "contraction" and not node.op.product
+                for operand in node.inputs:
+                    if not (strided and self._read_strided(operand)):
+                        self._store_operand(operand)
+                continue
+            own = owners.get(node.id)
+            if node.id not in self.roots:
+                if own is None:
+                    # a view that its users look through, or a value that nothing needs
+                    continue
+                if not self.fuse or not self._inline(node, own):
+                    self.roots[node.id] = node
+            if own is None or node.id in self.roots:
+                own = {node.id}
+            self._pass_on(node, own, owners)
+
+    def _pass_on(self, node: Node, own: set[int], owners: dict[int, set[int]]) -> None:
+        """Tell what ``node`` reads in whose expressions it is used."""
+        operands: Iterable[Node] = node.inputs
+        if node.op.kind == "view" and self.views.base(node)[0] is not node:
+            operands = (node,)
+        for operand in operands:
+            base, forms = self.views.base(operand)
+            owners.setdefault(base.id, set()).update(own)
+            for form in forms or ():
+                for scalar, _ in form[2]:
+                    owners.setdefault(self.views.base(scalar)[0].id, set()).update(own)
+            spreads = (
+                forms is not None and base.op.kind == "elementwise" and _repeats(base, forms, operand.shape)
+            )
+            if spreads and not self._cheap(base):
+                self.roots[base.id] = base
+
+    def _inline(self, node: Node, own: set[int]) -> bool:
+        """Whether ``node`` is computed inside the expressions of all its owners."""
+        if node.op.kind == "view":
+            return True
+        if len(own) > 1 and not self._cheap(node):
+            return False
+        cost = operation_cost(node) if self.fuse else 1
+        sizes, most = self._sizes, LARGEST_EXPRESSION - cost
+        for owner in own:
+            if sizes.get(owner, 0) > most:
+                return False
+        for owner in own:
+            sizes[owner] = sizes.get(owner, 0) + cost
+        return True
+
+    def _cheap(self, node: Node) -> bool:
+        return self._costs[node.id] <= CHEAP and self._loads[node.id] <= 2
+
+    def _measure(self) -> None:
+        """Instructions and loads to compute each value from inputs and results of reductions and products."""
+        costs, loads = self._costs, self._loads
+        for node in self.order:
+            kind = node.op.kind
+            if kind == "elementwise":
+                cost, load = operation_cost(node), 0
+                for value in node.inputs:
+                    cost += costs[value.id]
+                    load += loads[value.id]
+                # shared parts are counted as often as they are used, which may be exponential
+                costs[node.id], loads[node.id] = min(cost, 1 << 20), min(load, 1 << 20)
+            elif kind == "view":
+                costs[node.id], loads[node.id] = costs[node.inputs[0].id], loads[node.inputs[0].id]
+            else:
+                costs[node.id] = 0
+                loads[node.id] = 1 if node.shape and (kind != "source" or node.op.name == "input") else 0
+
+    def _read_strided(self, operand: Node) -> bool:
+        """Have a matrix product read ``operand`` where its base lies, if strides suffice for that."""
+        base, forms = self.views.base(operand)
+        if forms is None:
+            return False
+        constant, terms, dynamic = flat(forms, base.shape)
+        base = below_reshapes(base)
+        if (
+            constant
+            or dynamic
+            or base.op.kind == "view"
+            or (base.op.kind == "source" and base.op.name != "input")
+        ):
+            return False
+        by_axis = dict(terms)
+        strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]
+        batch = [
+            (operand.shape[axis], strides[axis])
+            for axis in range(operand.ndim - 2)
+            if operand.shape[axis] != 1
+        ]
+        if any(stride != size * inner for (_, stride), (size, inner) in pairwise(batch)):
+            return False
+        if base.op.name != "input":
+            self.roots[base.id] = base
+        self._strided[operand.id] = base
+        self.operands[operand.id] = (batch[-1][1] if batch else 0, strides[-2], strides[-1])
+        return True
+
+    def matrix_strides(self, operand: Node) -> tuple[int, int, int]:
+        """Strides of an operand of a matrix product along batch, rows and columns."""
+        rows, columns = operand.shape[-2:]
+        return self.operands.get(operand.id, (rows * columns, columns, 1))
+
+    def _store_operand(self, operand: Node) -> None:
+        """Have ``operand`` of a product or custom operation in memory, where possible without a copy."""
+        base = below_reshapes(operand)
+        if base.op.kind not in ("view", "source") or base.op.name == "input":
+            if base.op.name != "input":
+                self.roots[base.id] = base
+            if base is not operand:
+                self._dense[operand.id] = base
+            return
+        self.roots[operand.id] = operand
+
+    # Expressions
+
+    def _units(self) -> list[Unit]:
+        units: list[Unit] = []
+        outputs_seen: set[int] = set()
+        for node in self.order:
+            if node.id in self.roots:
+                unit = Unit(node, node.op.kind, len(units))
+                units.append(unit)
+                if unit.is_loop:
+                    _Writer(self, unit).write(node)
+                else:
+                    unit.domain = tuple(size for size in node.shape if size != 1)
+                    unit.reduced = (False,) * len(unit.domain)
+                    unit.strides = tuple(row_major(unit.domain))
+        for number, node in enumerate(self.graph.outputs):
+            if node.id in outputs_seen or (node.op.kind == "source" and node.id not in self.roots):
+                unit = Unit(node, "copy", len(units), number)
+                units.append(unit)
+                _Writer(self, unit).write(node)
+            outputs_seen.add(node.id)
+        for unit in units:
+            for node_id in self.reads(unit):
+                self.users.setdefault(node_id, []).append(unit)
+        return units
+
+    def reads(self, unit: Unit) -> set[int]:
+        """The ids of the values that a unit reads from memory or from its neighbours in a kernel."""
+        if unit.is_loop:
+            return {term.node.id for term in unit.loads()}
+        return {value.id for value in self.stored_operands(unit)}
+
+    def stored_operands(self, unit: Unit) -> list[Node]:
+        """The values in memory that a unit that is no loop reads in place of its operands."""
+        found = [self._dense.get(operand.id, operand) for operand in unit.root.inputs]
+        if unit.kind == "contraction" and not unit.root.op.product:
+            found = [self._strided.get(operand.id, value) for operand, value in zip(unit.root.inputs, found)]
+        return found
+
+    def in_memory(self, node: Node) -> bool:
+        """Whether expressions read ``node`` rather than compute it."""
+        return node.id in self.roots or node.op.name == "input"
+
+
+def _repeats(base: Node, forms: Forms, shape: tuple[int, ...]) -> bool:
+    """Whether a loop over ``shape`` would compute ``base`` again in its innermost part."""
+    if base.type.size <= 1:
+        return False
+    used = {axis for form in forms for axis, _ in form[1]}
+    missing = [axis for axis, size in enumerate(shape) if size != 1 and axis not in used]
+    return bool(missing) and bool(used) and min(missing) < max(used)
+
+
+class _Writer:
+    """Writes the expression of one unit; starts again when a reshape makes it cut a loop axis in two."""
+
+    def __init__(self, analysis: Analysis, unit: Unit) -> None:
+        self.analysis = analysis
+        self.views = analysis.views
+        self.unit = unit
+
+    def write(self, root: Node) -> None:
+        """Fill in the unit's loop axes and terms.
+
+        Raises NotAffine with the value that must lie in memory.
+        """
+        unit = self.unit
+        shape = root.inputs[0].shape if unit.kind == "reduction" else root.shape
+        axes = set(root.attrs[0]) if unit.kind == "reduction" else set()
+        kept = [axis for axis, size in enumerate(shape) if size != 1]
+        if axes and not any(axis in axes for axis in kept):
+            kept = sorted([*kept, min(axes)])
+        elif unit.kind == "reduction" and not axes:
+            kept.append(len(shape))  # the reduction of a single element
+        sizes = [shape[axis] if axis < len(shape) else 1 for axis in kept]
+        places: dict[int, list[tuple[int, int]]] = {axis: [(k, 1)] for k, axis in enumerate(kept)}
+        while True:
+            forms = tuple(
+                (0, tuple(places[axis]), ()) if axis in places and size != 1 else ZERO
+                for axis, size in enumerate(shape)
+            )
+            try:
+                self._expression(root, forms, sizes)
+                break
+            except NeedsSplit as split:
+                _split(sizes, places, split)
+        unit.domain = tuple(sizes)
+        reduced = {loop for axis in kept if axis in axes or axis == len(shape) for loop, _ in places[axis]}
+        unit.reduced = tuple(k in reduced for k in range(len(sizes)))
+        result = [0] * len(sizes)
+        stored = [axis for axis in range(len(shape)) if axis not in axes]
+        strides = row_major(root.shape)
+        for stride, axis in zip(strides[1:] if unit.is_blocked else strides, stored):
+            for loop, coefficient in forms[axis][1]:
+                result[loop] = stride * coefficient
+        unit.strides = tuple(result)
+
+    def _expression(self, root: Node, forms: Forms, sizes: Sequence[int]) -> None:
+        unit = self.unit
+        self.sizes = sizes
+        self.terms: list[Term] = []
+        self.known: dict[Item, int] = {}
+        self.loaded: dict[tuple[object, ...], int] = {}
+        top: Item = (root, forms)
+        if unit.kind == "reduction":
+            top = self._seen_from(root.inputs[0], forms)
+        inside = unit.kind not in ("reduction", "copy")
+        stack: list[tuple[Item, list[Item] | None]] = [(top, None)]
+        while stack:
+            item, needs = stack.pop()
+            if item in self.known:
+                continue
+            if needs is None:
+                needs = self._needs(*item, item is top and inside)
+                missing = [need for need in needs if need not in self.known]
+                if missing:
+                    stack.append((item, needs))
+                    stack += [(need, None) for need in reversed(missing)]
+                    continue
+            self.known[item] = self._term(*item, needs, item is top and inside)
+        unit.terms = self.terms
+        unit.cost += sum(operation_cost(term.node) for term in self.terms if term.kind == "op")
+        unit.value = self.known[top]
+
+    def _seen_from(self, operand: Node, forms: Forms) -> Item:
+        base, inner = self.views.base(operand)
+        return base, forms if inner is None else compose(inner, forms)
+
+    def _needs(self, node: Node, forms: Forms, inside: bool) -> list[Item]:
+        """The values needed first, each with its forms."""
+        kind = node.op.kind
+        if kind == "source" or (not inside and self.analysis.in_memory(node)):
+            return [self._seen_from(scalar, ()) for form in forms for scalar, _ in form[2]]
+        if kind == "elementwise":
+            return [self._seen_from(operand, forms) for operand in node.inputs]
+        base, inner = self.views.base(node)
+        if base is not node and inner is not None:
+            return [(base, compose(inner, forms))]
+        below = node.inputs[0]
+        if self.analysis.in_memory(below) and is_reshape(node):
+            # any reshape of a dense value is that value, counted through
+            return [(below, (flat(forms, node.shape),))]
+        try:
+            return [self._seen_from(below, view_forms(node, forms, self.sizes))]
+        except NotAffine:
+            raise NotAffine(below) from None
+
+    def _term(self, node: Node, forms: Forms, needs: list[Item], inside: bool) -> int:
+        kind = node.op.kind
+        if kind == "source" or (not inside and self.analysis.in_memory(node)):
+            return self._leaf(node, forms, needs)
+        if kind == "view":
+            return self.known[needs[0]]
+        self.terms.append(Term("op", node, tuple(self.known[need] for need in needs)))
+        return len(self.terms) - 1
+
+    def _leaf(self, node: Node, forms: Forms, needs: list[Item]) -> int:
+        if node.op.name == "constant":
+            key: tuple[object, ...] = (node.id,)
+            term = Term("constant", node)
+        else:
+            constant, strides, dynamic = self._address(flat(forms, node.shape))
+            run_time = tuple((self.known[need], step) for need, (_, step) in zip(needs, dynamic))
+            key = (node.id, constant, strides, run_time)
+            kind = "load" if self.analysis.in_memory(node) else "index"
+            term = Term(kind, node, tuple(step for step, _ in run_time), strides, constant, run_time)
+        found = self.loaded.get(key)
+        if found is None:
+            found = self.loaded[key] = len(self.terms)
+            self.terms.append(term)
+        return found
+
+    def _address(self, form: Form) -> tuple[int, tuple[int, ...], tuple[tuple[Node, int], ...]]:
+        strides = [0] * len(self.sizes)
+        for axis, coefficient in form[1]:
+            strides[axis] += coefficient
+        return form[0], tuple(strides), form[2]
+
+
+def _split(sizes: list[int], places: dict[int, list[tuple[int, int]]], split: NeedsSplit) -> None:
+    """Cut a loop axis in two."""
+    at, inner = split.axis, split.inner
+    sizes[at : at + 1] = [sizes[at] // inner, inner]
+    for axis, terms in places.items():
+        moved: list[tuple[int, int]] = []
+        for loop, coefficient in terms:
+            if loop == at:
+                moved += [(at, coefficient * inner), (at + 1, coefficient)]
+            else:
+                moved.append((loop + (loop > at), coefficient))
+        places[axis] = moved

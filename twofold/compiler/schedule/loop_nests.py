@@ -1,0 +1,451 @@
+"""Loop nests from clusters: one expression for all units, few axes, the axis for the lanes, and what to keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.compiler.lower.expression import operation_cost
+from twofold.compiler.lower.loopnest import BLOCK, WIDE, Access, LoopNest, Step, Store, piece_length
+from twofold.compiler.lower.reducing import combiner
+from twofold.compiler.lower.values import LANES
+from twofold.compiler.schedule.fused_expressions import Unit
+from twofold.compiler.schedule.fusion_groups import Cluster, spread
+from twofold.ir.node import Node
+from twofold.ir.sizes import maximum
+
+BufferKey = Any
+"""What a buffer holds: ``("value", node id)``, ``("output", number)`` or ``("scratch", number)``."""
+
+RECOMPUTE = 12
+"""Instructions up to which a later phase of a row computes a value again rather than load what was kept."""
+
+_PIECE_NANOSECONDS = 15_000
+_STACK_BYTES = 64 * 1024
+
+
+class Kernel:
+    """A nest with its buffers bound to values, and how its work is shared."""
+
+    __slots__ = ("buffers", "grain", "nest", "nodes", "scratch", "work")
+
+    def __init__(self, nest: LoopNest, buffers: list[BufferKey], nodes: list[Node]) -> None:
+        self.nest = nest
+        self.buffers = buffers
+        self.nodes = nodes
+        self.scratch: dict[BufferKey, int] = {}
+        self.work = 0
+        self.grain = 1
+
+
+class NestBuilder:
+    """Builds the nest of one cluster; ``stored`` gives the buffers that a unit's result must be written to."""
+
+    def __init__(self, cluster: Cluster, stored: Callable[[Unit], list[BufferKey]]) -> None:
+        self.cluster = cluster
+        self.rank = len(cluster.sizes)
+        self.steps: list[Step] = []
+        self.raw: list[tuple[int, ...] | None] = []  # strides of each step's access over the cluster's axes
+        self.stores: list[Store] = []
+        self.raw_stores: list[tuple[int, ...]] = []
+        self.buffers: list[BufferKey] = []
+        self._slots: dict[BufferKey, int] = {}
+        self._known: dict[Any, int] = {}
+        self._value: dict[int, int] = {}  # id of a member's root -> step
+        self._stored = stored
+
+    def build(self) -> Kernel:
+        """The kernel."""
+        self._collect()
+        kernel = self._arrange()
+        self._share(kernel)
+        return kernel
+
+    # One expression
+
+    def _collect(self) -> None:
+        units = sorted(self.cluster.units, key=lambda unit: unit.number)
+        results: list[tuple[Unit, int]] = []
+        for unit in units:
+            number = self._unit(unit)
+            if unit.output < 0:
+                self._value[unit.root.id] = number
+            results.append((unit, number))
+        for unit, number in results:
+            for buffer in self._stored(unit):
+                access = Access(self._slot(buffer), unit.root.type.dtype, 0, ())
+                self.stores.append(Store(number, access, unit.number in self.cluster.rows))
+                self.raw_stores.append(spread(unit.strides, self.cluster.placements[unit.number], self.rank))
+
+    def _unit(self, unit: Unit) -> int:
+        placement = self.cluster.placements[unit.number]
+        numbers: list[int] = []
+        for term in unit.terms:
+            if term.kind == "load" and term.node.id in self._value:
+                numbers.append(self._value[term.node.id])
+                continue
+            arguments = tuple([numbers[argument] for argument in term.args])
+            if term.kind in ("op", "constant"):
+                numbers.append(self._step(term.kind, term.node, arguments))
+            else:
+                strides = spread(term.strides, placement, self.rank)
+                dynamic = tuple((numbers[step], stride) for step, stride in term.dynamic)
+                numbers.append(self._access(term.kind, term.node, arguments, term.offset, strides, dynamic))
+        if unit.kind == "reduction":
+            return self._step("reduce", unit.root, (numbers[unit.value],))
+        if unit.kind == "contraction":
+            return self._step("accumulator", unit.root, ())
+        return numbers[unit.value]
+
+    def _step(self, kind: str, node: Node, arguments: tuple[int, ...]) -> int:
+        key = (kind, node.id, arguments)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.steps)
+            self.steps.append(Step(kind, node, arguments))
+            self.raw.append(None)
+        return found
+
+    def _access(
+        self, kind: str, node: Node, arguments: tuple[int, ...], offset: int, strides: tuple[int, ...],
+        dynamic: tuple[tuple[int, int], ...],
+    ) -> int:  # fmt: skip
+        key = (kind, node.id if kind == "load" else 0, offset, strides, dynamic)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.steps)
+            slot = self._slot(("value", node.id)) if kind == "load" else -1
+            self.steps.append(Step(kind, node, arguments, Access(slot, node.type.dtype, offset, (), dynamic)))
+            self.raw.append(strides)
+        return found
+
+    def _slot(self, buffer: BufferKey) -> int:
+        found = self._slots.get(buffer)
+        if found is None:
+            found = self._slots[buffer] = len(self.buffers)
+            self.buffers.append(buffer)
+        return found
+
+    # Few axes
+
+    def _arrange(self) -> Kernel:
+        groups = self.cluster.groups
+        outer = [axis for axis in range(self.rank) if groups is None or groups[axis] == 0]
+        inner = [axis for axis in range(self.rank) if groups is not None and groups[axis] == 1]
+        rows = [strides for strides in self.raw if strides is not None] + self.raw_stores
+        axes = Axes(self.cluster.sizes, rows)
+        outer_axes = axes.collapse(outer)
+        if groups is None:
+            form, outer_axes, inner_axes = _map_form(axes, outer_axes, len(self.raw_stores))
+        else:
+            form, outer_axes, inner_axes = _reducing_form(axes, outer_axes, axes.collapse(inner, True))
+        if self.cluster.blocked:
+            form = {"rows": "blocks", "columns": "strips"}[form]
+        order = [*outer_axes, *inner_axes]
+        position = 0
+        for step, strides in zip(self.steps, self.raw):
+            if strides is not None:
+                assert step.access is not None
+                step.access.strides = axes.strides(position, order)
+                position += 1
+        for store in self.stores:
+            store.access.strides = axes.strides(position, order)
+            position += 1
+        sizes = axes.sizes(outer_axes)
+        if self.cluster.blocked:
+            sizes = self._number_blocks(form, sizes, axes.sizes(inner_axes))
+        nest = LoopNest(form, sizes, axes.sizes(inner_axes), self.steps, self.stores)
+        kernel = Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
+        if form in ("rows", "columns"):
+            Keeping(nest, kernel).decide()
+        if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
+            nest.width = WIDE
+        return kernel
+
+    def _number_blocks(self, form: str, outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
+        """Give the nest an axis that numbers the blocks, the first axis of the stored results."""
+        at = len(outer) - (form == "strips")
+        kept = reduced = 1
+        for size in outer:
+            kept *= size
+        for size in inner:
+            reduced *= size
+        for step in self.steps:
+            if step.access is not None:
+                step.access.strides = (*step.access.strides[:at], 0, *step.access.strides[at:])
+        for store in self.stores:
+            strides = store.access.strides
+            store.access.strides = (*strides[:at], kept if store.row else 0, *strides[at:])
+        return (*outer[:at], -(-reduced // BLOCK), *outer[at:])
+
+    def epilogue(self) -> Kernel:
+        """The nest that a matrix product runs on its sums; axes of a group count through as one."""
+        self._collect()
+        groups, sizes = self.cluster.groups or [], self.cluster.sizes
+        last = [max((k for k in range(self.rank) if groups[k] == group), default=-1) for group in (0, 1, 2)]
+        rows = [strides for strides in self.raw if strides is not None] + self.raw_stores
+        accesses = [step.access for step in self.steps if step.access is not None]
+        accesses += [store.access for store in self.stores]
+        for access, strides in zip(accesses, rows, strict=True):
+            access.strides = tuple(strides[axis] if axis >= 0 else 0 for axis in last)
+        if last[2] < 0:
+            # one column: the lanes of a store still lie side by side, all but the first masked off
+            for store in self.stores:
+                store.access.strides = (*store.access.strides[:2], 1)
+        lengths = [1, 1, 1]
+        for size, group in zip(sizes, groups):
+            lengths[group] *= size
+        nest = LoopNest("epilogue", tuple(lengths[:2]), (lengths[2],), self.steps, self.stores)
+        return Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
+
+    # Work
+
+    def _share(self, kernel: Kernel) -> None:
+        nest = kernel.nest
+        cost = sum(operation_cost(step.node) for step in nest.steps if step.kind == "op")
+        moved = sum(access.dtype.itemsize for access in nest.accesses())
+        element = max(0.02 * cost, 0.03 * moved) + 0.02
+        rows = 1
+        for size in nest.outer:
+            rows *= size
+        if nest.form in ("scalar", "small", "flat"):
+            kernel.work = 1 if nest.form == "scalar" else rows * nest.reduced
+            pieces = math.floor(_PIECE_NANOSECONDS / (element * BLOCK)) + 1
+            kernel.grain = pieces * BLOCK
+            return
+        if nest.form == "tiles":
+            pieces = -(-nest.inner[0] // nest.piece) * -(-nest.outer[-1] // LANES)
+            kernel.work = rows // maximum(nest.outer[-1], 1) * pieces
+            each = element * nest.piece * LANES + 50
+        elif nest.form == "grid":
+            length = piece_length(nest.inner[0])
+            kernel.work = rows * -(-nest.inner[0] // length) if length else 0
+            each = element * maximum(length, LANES) + 5
+        elif nest.form in ("columns", "strips"):
+            kernel.work = rows // maximum(nest.outer[-1], 1) * -(-nest.outer[-1] // nest.width) if rows else 0
+            each = element * (nest.reduced if nest.form == "columns" else BLOCK) * nest.width + 50
+        else:
+            kernel.work = rows
+            length = BLOCK if nest.form == "blocks" else nest.reduced
+            each = element * maximum(length, LANES) + 20
+        kernel.grain = maximum(1, math.floor(_PIECE_NANOSECONDS / each))
+
+
+class Axes:
+    """Loop axes that are merged where all accesses allow it; an axis is a tuple of the cluster's axes."""
+
+    def __init__(self, sizes: Sequence[int], rows: Sequence[tuple[int, ...]]) -> None:
+        self._sizes = sizes
+        self.rows = rows
+
+    def collapse(self, axes: Sequence[int], at_least_one: bool = False) -> list[tuple[int, ...]]:
+        """Merged axes in order; axes of length 1 vanish (but one, where one is needed)."""
+        kept = [axis for axis in axes if self._sizes[axis] != 1]
+        if not kept and at_least_one:
+            kept = list(axes[:1])
+        return self.merge([(axis,) for axis in kept])
+
+    def merge(self, axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """``axes`` with neighbours merged that every access counts through as one."""
+        merged: list[tuple[int, ...]] = []
+        for axis in axes:
+            if merged and self._joins(merged[-1], axis):
+                merged[-1] = (*merged[-1], *axis)
+            else:
+                merged.append(axis)
+        return merged
+
+    def _joins(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+        left, right, size = first[-1], second[-1], self.size(second)
+        return all(row[left] == row[right] * size for row in self.rows)
+
+    def size(self, axis: tuple[int, ...]) -> int:
+        """Length of a merged axis."""
+        size = 1
+        for part in axis:
+            size *= self._sizes[part]
+        return size
+
+    def sizes(self, axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Lengths of merged axes."""
+        return tuple([self.size(axis) for axis in axes])
+
+    def strides(self, row: int, axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Strides of an access over merged axes: those of the last part of each."""
+        found = self.rows[row]
+        return tuple([found[axis[-1]] for axis in axes])
+
+
+Merged = list[tuple[int, ...]]
+
+
+def _map_form(axes: Axes, outer: Merged, stores: int) -> tuple[str, Merged, Merged]:
+    """The cheapest axis for the lanes, by rough cycles for an element."""
+    if not outer:
+        return "scalar", [], []
+    if len(outer) == 1:
+        return ("small" if 0 < axes.size(outer[0]) <= LANES else "flat"), [], outer
+    best, best_cost, best_across = -1, 0.0, -1
+    for number in range(len(outer) - 1, -1, -1):
+        for across in (-1, *range(len(outer))):
+            if across != number:
+                cost = _cycles(axes, outer, number, across, stores)
+                if best < 0 or cost < best_cost * 0.99:
+                    best, best_cost, best_across = number, cost, across
+    rest = [axis for number, axis in enumerate(outer) if number not in (best, best_across)]
+    if best_across < 0:
+        return "grid", axes.merge(rest), [outer[best]]
+    return "tiles", [*axes.merge(rest), outer[best_across]], [outer[best]]
+
+
+def _cycles(axes: Axes, outer: Merged, lanes: int, across: int, stores: int) -> float:
+    """Rough cycles for an element with the lanes along axis ``lanes``, and squares transposed with ``across``."""
+    size, along = axes.size(outer[lanes]), outer[lanes][-1]
+    vector, turned = 0.0, False
+    for number, row in enumerate(axes.rows):
+        store = number >= len(axes.rows) - stores
+        if row[along] in (0, 1):
+            vector += 1.5 if row[along] or store else 0.5
+        elif across >= 0 and not store and row[outer[across][-1]] == 1:
+            vector += 8.0
+            turned = True
+        else:
+            vector += 60.0 if store else 40.0
+    if across >= 0:
+        if not turned:
+            return float("inf")
+        height = axes.size(outer[across])
+        vector *= -(-height // LANES) * LANES / max(height, 1)
+        vector += 3.0
+    vectors = -(-size // LANES)
+    return (vectors * vector + (6.0 if across < 0 else 0.0)) / max(size, 1)
+
+
+def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merged, Merged]:
+    """Lanes along the last reduced axis, or along the kept axis that most accesses have contiguous."""
+    empty = [axis for axis in inner if axes.size(axis) == 0]
+    if empty:
+        return "rows", outer, empty[:1]
+    # accesses that vary along both decide; one that repeats costs little either way
+    outer_parts = [part for axis in outer for part in axis]
+    inner_parts = [part for axis in inner for part in axis]
+    whole = [
+        row for row in axes.rows if any(row[p] for p in outer_parts) and any(row[p] for p in inner_parts)
+    ]
+    best, best_count = -1, sum(row[inner[-1][-1]] == 1 for row in whole)
+    for number, axis in enumerate(outer):
+        count = sum(row[axis[-1]] == 1 for row in whole)
+        if count > best_count and axes.size(axis) > 1:
+            best, best_count = number, count
+    if best < 0:
+        return "rows", outer, inner
+    return "columns", [*axes.merge([*outer[:best], *outer[best + 1 :]]), outer[best]], inner
+
+
+def _one_phase(nest: LoopNest) -> bool:
+    """Whether sums depend on no other sums, and what varies along columns alone is cheap to compute in every row."""
+    phases, levels = nest.phases(), nest.levels()
+    sinks = [step.args[0] for step in nest.steps if step.kind == "reduce"]
+    sinks += [store.step for store in nest.stores if not store.row]
+    if any(phases[number] for number in sinks):
+        return False
+    if any(not combiner(step.node) for step in nest.steps if step.kind == "reduce"):
+        return False
+    seen: set[int] = set()
+    cost = 0
+    while sinks:
+        number = sinks.pop()
+        if number not in seen:
+            seen.add(number)
+            step = nest.steps[number]
+            cost += operation_cost(step.node) if step.kind == "op" and levels[number] == 1 else 0
+            sinks += step.args
+    return cost <= RECOMPUTE
+
+
+class Keeping:
+    """Decides which values of a phase later phases load again: from an output, a copy on the stack or scratch."""
+
+    def __init__(self, nest: LoopNest, kernel: Kernel) -> None:
+        self.nest = nest
+        self.kernel = kernel
+
+    def decide(self) -> None:
+        """Set ``nest.kept``, adding stores to scratch buffers where the stack is too small."""
+        nest = self.nest
+        phases = nest.phases()
+        if max(phases, default=0) == 0 or nest.depth < 0:
+            return
+        levels = nest.levels()
+        stored = {store.step: number for number, store in enumerate(nest.stores) if not store.row}
+        computed: set[int] = set()
+        on_stack = 0
+        for phase in range(max(phases) + 1):
+            sinks = [
+                step.args[0] for step in nest.steps if step.kind == "reduce" and phases[step.args[0]] == phase
+            ]
+            sinks += [store.step for store in nest.stores if not store.row and phases[store.step] == phase]
+            used: set[int] = set()
+            waiting = sinks
+            while waiting:
+                number = waiting.pop()
+                if number in used or levels[number] < 2:
+                    continue
+                used.add(number)
+                step = nest.steps[number]
+                if number in computed and step.kind == "op" and number not in nest.kept:
+                    if number in stored:
+                        nest.kept[number] = stored[number]
+                    elif self._cost(number, levels) > RECOMPUTE:
+                        size = BLOCK * step.dtype.itemsize
+                        fits = nest.form == "rows" and nest.depth == 0 and on_stack + size <= _STACK_BYTES
+                        on_stack += size if fits else 0
+                        nest.kept[number] = -1 if fits else self._scratch(number)
+                if number in computed and number in nest.kept:
+                    continue
+                waiting += step.args
+            computed |= used
+
+    def _cost(self, number: int, levels: Sequence[int]) -> int:
+        """Instructions to compute a value again from loads and from what does not vary along the row."""
+        seen: set[int] = set()
+        waiting, cost = [number], 0
+        while waiting and cost <= RECOMPUTE:
+            current = waiting.pop()
+            if current in seen or levels[current] < 2 or (current in self.nest.kept and current != number):
+                continue
+            seen.add(current)
+            step = self.nest.steps[current]
+            cost += operation_cost(step.node) if step.kind == "op" else 2
+            waiting += step.args
+        return cost
+
+    def _scratch(self, number: int) -> int:
+        nest, step = self.nest, self.nest.steps[number]
+        size = step.dtype.itemsize
+        strides: list[int] = []
+        count = 1
+        for length in reversed((*nest.outer, *nest.inner)):
+            strides.append(count)
+            count *= length
+        shape_strides = tuple(reversed(strides))
+        if nest.form == "columns":
+            # adjacent columns are adjacent in memory
+            order = [
+                *range(len(nest.outer) - 1),
+                *range(len(nest.outer), len(shape_strides)),
+                len(nest.outer) - 1,
+            ]
+            lengths = (*nest.outer, *nest.inner)
+            moved, count = [0] * len(lengths), 1
+            for axis in reversed(order):
+                moved[axis] = count
+                count *= lengths[axis]
+            shape_strides = tuple(moved)
+        key = ("scratch", len(self.kernel.scratch))
+        self.kernel.scratch[key] = count * size
+        self.kernel.buffers.append(key)
+        access = Access(len(self.kernel.buffers) - 1, step.dtype, 0, shape_strides)
+        nest.stores.append(Store(number, access))
+        return len(nest.stores) - 1

@@ -1,0 +1,342 @@
+"""From a primitive graph to a list of kernels over numbered buffers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from twofold.compiler.lower.builder import Builder
+from twofold.compiler.lower.loopnest import LoopNest, typed_attributes
+from twofold.compiler.lower.loops import emit
+from twofold.compiler.schedule.blocks import split_reductions
+from twofold.compiler.schedule.fused_expressions import Analysis, Unit
+from twofold.compiler.schedule.fusion_groups import Cluster, Clustering
+from twofold.compiler.schedule.loop_nests import BufferKey, NestBuilder
+from twofold.compiler.schedule.views import NotAffine
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.sizes import keys_by_identity
+
+if TYPE_CHECKING:
+    from twofold.compiler.lower.gemm import MatmulPlan
+
+
+class Instruction:
+    """One kernel call (or host call): what it runs, on which buffers, and how threads may share it.
+
+    ``key`` names the code and ``text`` makes its LLVM text; both are None for a host call, which has ``host``.
+    """
+
+    __slots__ = (
+        "buffers",
+        "grain",
+        "host",
+        "key",
+        "name",
+        "nest",
+        "nodes",
+        "params",
+        "scratch",
+        "text",
+        "work",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        nodes: Sequence[Node],
+        buffers: Sequence[BufferKey],
+        key: Any = None,
+        text: Callable[[], str] | None = None,
+        params: Sequence[int] = (),
+        work: int = 1,
+        grain: int = 1,
+    ) -> None:
+        self.name = name
+        self.nodes = nodes
+        self.buffers = list(buffers)
+        self.key = key
+        self.text = text
+        self.params = tuple(params)
+        self.work = work
+        self.grain = grain
+        self.host: Any = None
+        self.scratch: dict[BufferKey, int] = {}
+        self.nest: LoopNest | None = None
+
+
+class Schedule:
+    """The instructions of a graph in order, with the bytes of every buffer that lives in the arena."""
+
+    def __init__(self, graph: Graph, fuse: bool = True) -> None:
+        if fuse:
+            graph = split_reductions(graph)
+        self.graph = graph
+        self.analysis, self.clustering = _cluster(graph, fuse)
+        self.instructions: list[Instruction] = []
+        self.sizes: dict[BufferKey, int] = {}
+        self._outputs: dict[int, int] = {}
+        for number, node in enumerate(graph.outputs):
+            if node.id in self.analysis.roots:
+                self._outputs.setdefault(node.id, number)
+        self._scratch = 0
+        for cluster in _in_order(self.analysis, self.clustering):
+            self._emit(cluster)
+
+    def place(self, node: Node) -> BufferKey:
+        """Where the value of ``node`` lies."""
+        if node.op.name == "input":
+            return ("input", node.attrs[0])
+        number = self._outputs.get(node.id)
+        return ("value", node.id) if number is None else ("output", number)
+
+    def _stored(self, unit: Unit) -> list[BufferKey]:
+        if unit.output >= 0:
+            return [("output", unit.output)]
+        root = unit.root
+        if root.id in self._outputs:
+            return [("output", self._outputs[root.id])]
+        home = self.clustering.home[root.id]
+        if any(
+            self.clustering.of_unit[user.number] is not home for user in self.analysis.users.get(root.id, ())
+        ):
+            self.sizes["value", root.id] = root.type.nbytes
+            return [("value", root.id)]
+        return []
+
+    def _emit(self, cluster: Cluster) -> None:
+        if cluster.kind == "loop":
+            self._loop(cluster)
+        elif cluster.kind == "contraction":
+            self._contraction(cluster)
+        elif cluster.kind == "custom":
+            self._custom(cluster.units[0])
+        elif cluster.kind == "program":
+            self._program(cluster.units[0])
+        elif cluster.kind == "host":
+            self._host(cluster.units[0])
+
+    def _bound(self, buffers: Iterable[BufferKey], scratch: dict[BufferKey, int]) -> list[BufferKey]:
+        """Buffers by their places, scratch numbered through the whole schedule."""
+        nodes = self.analysis.by_id
+        names = {}
+        for key, size in scratch.items():
+            names[key] = ("scratch", self._scratch)
+            self.sizes[names[key]] = size
+            self._scratch += 1
+        return [
+            names[key] if key in names else self.place(nodes[key[1]]) if key[0] == "value" else key
+            for key in buffers
+        ]
+
+    def _loop(self, cluster: Cluster) -> None:
+        with keys_by_identity():
+            kernel = NestBuilder(cluster, self._stored).build()
+        if kernel.work == 0 or not kernel.nest.stores:
+            return
+        nest = kernel.nest
+        instruction = Instruction(
+            nest.form,
+            kernel.nodes,
+            self._bound(kernel.buffers, kernel.scratch),
+            nest.key(),
+            partial(emit, nest),
+            nest.parameters(),
+            kernel.work,
+            kernel.grain,
+        )
+        instruction.nest = nest
+        self.instructions.append(instruction)
+
+    def _contraction(self, cluster: Cluster) -> None:
+        unit = cluster.units[0]
+        make = self._plan(unit)
+        roles = dict(zip("ab", self._operands(unit)))
+        nest = None
+        if len(cluster.units) == 1:
+            (result,) = self._stored(unit)
+            roles["c"] = result
+            made = make(None, ())
+        else:
+            with keys_by_identity():
+                kernel = NestBuilder(cluster, self._stored).epilogue()
+            nest = kernel.nest
+            for number, place in enumerate(self._bound(kernel.buffers, {})):
+                roles[f"epilogue{number}"] = place
+            from twofold.compiler.lower.epilogue import NestEpilogue
+
+            made = make(NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
+        self._calls(made, roles, [member.root for member in cluster.units], nest)
+
+    def _plan(self, unit: Unit) -> Callable[[Any, Sequence[int]], MatmulPlan]:
+        """What plans the product of a unit for an epilogue and its numbers."""
+        root = unit.root
+        if root.op.product:
+            problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
+            return partial(_planner(root.op.product), problem)
+        from twofold.compiler.lower.gemm import MatmulProblem, Operand, plan_matmul
+
+        left, right = root.inputs
+        m, n = root.shape[-2:]
+        batch = root.type.size // max(m * n, 1)
+        strides = self.analysis.matrix_strides
+        return partial(
+            plan_matmul,
+            MatmulProblem(
+                batch, m, n, left.shape[-1], Operand(*strides(left)), Operand(*strides(right)),
+                Operand(m * n, n, 1), root.dtype,
+            ),
+        )  # fmt: skip
+
+    def _calls(
+        self, made: MatmulPlan, roles: dict[str, BufferKey], nodes: list[Node], nest: LoopNest | None
+    ) -> None:
+        """The instructions of a plan."""
+        for number, size in enumerate(made.scratch_bytes):
+            roles[f"scratch{number}"] = ("scratch", self._scratch)
+            self.sizes[roles[f"scratch{number}"]] = size
+            self._scratch += 1
+        for call in made.calls:
+            buffers = [roles[role] for role in call.buffers]
+            instruction = Instruction(
+                call.name,
+                nodes,
+                buffers,
+                call.text_key,
+                partial(str, call.text),
+                call.params,
+                call.work,
+                call.grain,
+            )
+            instruction.nest = nest if call.name != "pack" else None
+            self.instructions.append(instruction)
+
+    def _operands(self, unit: Unit) -> list[BufferKey]:
+        return [self.place(node) for node in self.analysis.stored_operands(unit)]
+
+    def _result(self, unit: Unit) -> BufferKey:
+        place = self.place(unit.root)
+        if place[0] == "value":
+            self.sizes[place] = unit.root.type.nbytes
+        return place
+
+    def _custom(self, unit: Unit) -> None:
+        root = unit.root
+        if root.op.product:
+            problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
+            roles = {**dict(zip("ab", self._operands(unit))), "c": self._result(unit)}
+            self._calls(_planner(root.op.product)(problem), roles, [root], None)
+            return
+        op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
+        work, grain = op.work(attrs, types, result)
+        # an empty result has a place, too: a reduction of it may read it
+        buffers = [*self._operands(unit), self._result(unit)]
+        if work == 0:
+            return
+        scratch = op.scratch(attrs, types, result)
+        if scratch:
+            buffers.append(self._new_scratch(scratch))
+
+        def text() -> str:
+            builder = Builder()
+            op.emit(builder, attrs, types, result)
+            return builder.finish()
+
+        dtypes = tuple(type.dtype for type in (*types, result))
+        key = ("custom", op.name, dtypes, typed_attributes(tuple(op.code_key(attrs, types, result))))
+        params = op.parameters(attrs, types, result)
+        self.instructions.append(Instruction(op.name, [root], buffers, key, text, params, work, grain))
+
+    def _host(self, unit: Unit) -> None:
+        root = unit.root
+        instruction = Instruction(root.op.name, [root], [*self._operands(unit), self._result(unit)])
+        op, attrs = root.op, root.attrs
+        instruction.host = lambda *arrays: op.host(attrs, *arrays)
+        self.instructions.append(instruction)
+
+    def _program(self, unit: Unit) -> None:
+        """An instruction whose buffers are its operands, all its results, and scratch memory for its programs."""
+        root = unit.root
+        op: Any = root.op
+        parts = {user.root.attrs[0]: user.root for user in self.analysis.users.get(root.id, ())}
+        buffers = self._operands(unit)
+        for number, type in enumerate(op.results(root.attrs, [value.type for value in root.inputs])):
+            if number in parts:
+                place = self.place(parts[number])
+                if place[0] == "value":
+                    self.sizes[place] = type.nbytes
+            else:
+                place = self._new_scratch(type.nbytes)
+            buffers.append(place)
+        instruction = Instruction(op.name, [root], [*buffers, self._new_scratch(0)])
+        self.instructions.append(instruction)
+
+    def _new_scratch(self, nbytes: int) -> BufferKey:
+        place = ("scratch", self._scratch)
+        self.sizes[place] = nbytes
+        self._scratch += 1
+        return place
+
+
+def _planner(product: str) -> Callable[..., MatmulPlan]:
+    """What plans the kernels of operations with this ``product``."""
+    from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
+
+    planners: dict[str, Callable[..., MatmulPlan]] = {
+        "convolution": plan_convolution,
+        "convolution_weight": plan_convolution_weight,
+    }
+    return planners[product]
+
+
+def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:
+    """Units and clusters; a value that a reshape cannot be read through is stored after all."""
+    forced: list[Node] = []
+    while True:
+        try:
+            with keys_by_identity():
+                analysis = Analysis(graph, fuse, forced)
+                return analysis, Clustering(analysis, fuse)
+        except NotAffine as obstacle:
+            forced.append(obstacle.args[0])
+
+
+def _in_order(analysis: Analysis, clustering: Clustering) -> list[Cluster]:
+    """Clusters, each after all that it reads; among those that are ready, in the order of the graph.
+
+    One that may overwrite an input waits until nothing else is ready: what reads that input, or may fail, comes first.
+    """
+    waiting: dict[int, int] = {}
+    readers: dict[int, list[Cluster]] = {}
+    ready: list[tuple[bool, int, int]] = []
+
+    def add(cluster: Cluster) -> None:
+        last = cluster.units[0].root.op.overwrites is not None
+        heapq.heappush(ready, (last, max(unit.number for unit in cluster.units), cluster.number))
+
+    by_number = {cluster.number: cluster for cluster in clustering.clusters}
+    for cluster in clustering.clusters:
+        needs = set()
+        for unit in cluster.units:
+            needs |= {
+                clustering.home[node_id] for node_id in analysis.reads(unit) if node_id in clustering.home
+            }
+        needs.discard(cluster)
+        waiting[cluster.number] = len(needs)
+        for other in needs:
+            readers.setdefault(other.number, []).append(cluster)
+        if not needs:
+            add(cluster)
+    order = []
+    while ready:
+        cluster = by_number[heapq.heappop(ready)[2]]
+        order.append(cluster)
+        for reader in readers.get(cluster.number, ()):
+            waiting[reader.number] -= 1
+            if not waiting[reader.number]:
+                add(reader)
+    if len(order) != len(clustering.clusters):
+        raise AssertionError("the clusters read each other in a circle")
+    return order

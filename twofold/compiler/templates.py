@@ -1,0 +1,416 @@
+"""Plans for symbolic sizes: what the core evaluates for each new size of a call that it has met in other sizes.
+
+A template is made by running the rules, the derivatives and the planner as for any call, with the numbers that vary
+(integers in attributes and sizes in types) replaced by symbols, see ``twofold.ir.sizes``. Its parts are made when they
+are first asked for: the result type, the gradient of each input, the program. Each part has guards of its own. What
+cannot be planned so is planned for each size by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from twofold.compiler.compile import FlatProgram, compile_graph
+from twofold.compiler.linking import Trace, compile_outlined, inlined
+from twofold.compiler.portable_program import kernel_by, key_of
+from twofold.compiler.saved_plans import saved_plans
+from twofold.compiler.spans import spanned
+from twofold.config import config
+from twofold.dtypes import BY_CODE
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph
+from twofold.ir.node import Attributes
+from twofold.ir.op import Op
+from twofold.ir.recording import Facts, Narrowed, Recording
+from twofold.ir.size_program import SizeProgram
+from twofold.ir.sizes import Symbol, identity, is_symbolic
+from twofold.ir.types import TensorType, check_limits, tensor_type
+from twofold.ops.base import broadcast
+from twofold.transforms.derived import PULLBACK, graph_flags, pullbacks_of, stable_graph
+from twofold.transforms.outline import Entry
+from twofold.transforms.vmap import batch_graph, with_samples
+
+_WIDEST = 63
+
+
+class Parts(NamedTuple):
+    """A call, or a gradient of one, over the symbols of a recording.
+
+    ``made_for(values, facts)`` makes it for another example, with more facts taken for granted.
+    """
+
+    recording: Recording
+    op: Op
+    attrs: Attributes
+    types: tuple[TensorType, ...]
+    graph: Graph
+    made_for: Callable[[Sequence[int], Facts], Parts]
+
+    @property
+    def output(self) -> TensorType:
+        """The result type."""
+        return self.graph.outputs[0].type
+
+
+class Template:
+    """What the core holds of a call over symbols: its parts, which are made when somebody asks, and its key on disk.
+
+    ``make`` gives the parts and ``known``: how many guards of their recording hold wherever the template is used, as
+    the core has checked them.
+    """
+
+    def __init__(self, key: bytes | None, make: Callable[[], tuple[Parts, int]]) -> None:
+        self.key = key
+        self._make = make
+        self._parts: Parts | None = None
+        self._known = 0
+
+    @property
+    def parts(self) -> Parts:
+        """The call."""
+        if self._parts is None:
+            self._parts, self._known = self._make()
+        return self._parts
+
+    @property
+    def known(self) -> int:
+        """How many guards of the recording hold."""
+        assert self.parts
+        return self._known
+
+    def take(self, parts: Parts) -> None:
+        """These are the parts, and all guards that their recording has met are checked before the template is used."""
+        self._parts, self._known = parts, len(parts.recording.guards)
+
+    def example(self, values: Sequence[int], facts: Facts) -> tuple[Parts, int]:
+        """The call for other numbers and with more facts, and how many of its guards hold."""
+        same = values == self.parts.recording.values and facts == Facts()
+        return (self.parts, self.known) if same else (self.parts.made_for(values, facts), 0)
+
+    def part(self, *names: Any) -> bytes | None:
+        """The key of a plan that belongs to this template."""
+        return saved_plans().key(self.key, *names) if self.key else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether the core counts a value among the numbers of attributes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _WIDEST
+
+
+def _rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple, or a named tuple, of the kind of ``value``."""
+    return tuple(items) if type(value) is tuple else type(value)(*items)
+
+
+def replaced(value: Any, numbers: Iterator[Any]) -> Any:
+    """Attributes with their integers replaced in order."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [replaced(item, numbers) for item in value])
+    return next(numbers) if _is_number(value) else value
+
+
+def numbers_in(value: Any) -> list[Any]:
+    """The integers and symbols of attributes in order."""
+    if isinstance(value, tuple):
+        return [number for item in value for number in numbers_in(item)]
+    return [value] if _is_number(value) or isinstance(value, Symbol) else []
+
+
+def with_examples(value: Any) -> Any:
+    """Attributes with the example of each symbol in its place."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [with_examples(item) for item in value])
+    return value.example if isinstance(value, Symbol) else value
+
+
+def _attempt(make: Callable[[], Any]) -> Any:
+    """What ``make`` gives; None where a rule or a plan needs numbers that are fixed, or refuses these."""
+    try:
+        return make()
+    except MemoryError:
+        raise
+    except Exception as error:
+        if "templates" in config.log:
+            from twofold.compiler.log import log
+
+            log("templates", f"no plan for symbolic sizes: {error!r}")
+        return None
+
+
+_NOTHING = "nothing"
+"""What is kept where there is no plan."""
+
+
+def _kept(key: bytes | None, make: Callable[[], Any]) -> Any:
+    """What an earlier process kept under a key, else what ``make`` gives, or None, which is kept then."""
+    found = saved_plans().read(key)
+    if found is None:
+        found = _attempt(make)
+        saved_plans().keep(key, _NOTHING if found is None else found)
+    return None if found == _NOTHING else found
+
+
+@spanned("type rule for all sizes")
+def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies: tuple[bool, ...]) -> Any:
+    """The result of a call for symbols in place of the numbers that vary: what the core takes, or None."""
+    values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
+    given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
+
+    def declared(facts: Facts) -> tuple[Parts, int, tuple[bool, bool]]:
+        made = _declared(op, attrs, types, facts, values)
+        return made, len(made.recording.guards), graph_flags(op, made.graph)
+
+    key = saved_plans().key("template", op, attrs, types, varies)
+    template = Template(key, lambda: _narrowing(declared, given)[:2])
+
+    def make() -> Any:
+        made, _, flags = _narrowing(declared, given)
+        program = SizeProgram(made.recording, made.output.shape, made.recording.guards).encoded()
+        template.take(made)
+        return program, made.output.dtype.code, getattr(op, "differentiable", True), *flags
+
+    found = _kept(key, make)
+    return None if found is None else (template, *found)
+
+
+def _narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
+    """What ``make`` gives, with as many more inputs fixed as it takes."""
+    while True:
+        try:
+            return make(facts)
+        except Narrowed as narrowed:
+            facts = facts.also(narrowed.facts)
+
+
+def _declared(
+    op: Op,
+    attrs: Attributes,
+    types: Sequence[TensorType],
+    facts: Facts,
+    values: Sequence[int],
+) -> Parts:
+    """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example."""
+    given = len(numbers_in(attrs))
+    lowest = [None] * given + [0] * (len(values) - given)
+    recording = Recording(values, lowest, facts, strict=True)
+    symbols = iter(recording.inputs)
+    own_attrs = replaced(attrs, symbols)
+    own_types = tuple(
+        [tensor_type(type.dtype, tuple([next(symbols) for _ in type.shape]), type.weak) for type in types]
+    )
+    graph = stable_graph(op, own_attrs, own_types)
+    check_limits(graph.outputs[0].type)
+    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values)
+    return Parts(recording, op, own_attrs, own_types, graph, again)
+
+
+class _Gradient(NamedTuple):
+    """A gradient of a call over symbols; ``head`` and ``tail`` are what the core takes around its template."""
+
+    parts: Parts
+    head: tuple[Any, ...]
+    tail: tuple[Any, ...]
+
+
+@spanned("gradient rule for all sizes")
+def template_gradients(template: Template, wanted: tuple[int, ...], values: tuple[int, ...]) -> Any:
+    """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes."""
+    key = template.part("gradients", wanted, values)
+
+    @functools.cache
+    def differentiated() -> tuple[Recording, dict[int, _Gradient], int]:
+        def make(facts: Facts) -> Any:
+            whole, known = template.example(values, facts)
+            return whole.recording, _differentiated(whole, wanted), known
+
+        return _narrowing(make, Facts())
+
+    templates: dict[int, Template] = {}
+
+    def piece(index: int) -> Template:
+        def make() -> tuple[Parts, int]:
+            _, gradients, known = differentiated()
+            return gradients[index].parts, known
+
+        templates[index] = Template(saved_plans().key(key, index) if key else None, make)
+        return templates[index]
+
+    def made() -> Any:
+        recording, gradients, known = differentiated()
+        numbers = [[*numbers_in(one.parts.attrs), *one.parts.output.shape] for one in gradients.values()]
+        program = SizeProgram(
+            recording, [value for own in numbers for value in own], recording.guards[known:]
+        )
+        for index, one in gradients.items():
+            piece(index).take(one.parts)
+        heads = [one.head for one in gradients.values()]
+        return program.encoded(), heads, [one.tail for one in gradients.values()]
+
+    found = _kept(key, made)
+    if found is None:
+        return None
+    program, heads, tails = found
+    return program, [
+        (head[0], PULLBACK, *head[1:], templates.get(head[0]) or piece(head[0]), *tail)
+        for head, tail in zip(heads, tails)
+    ]
+
+
+def _differentiated(whole: Parts, wanted: tuple[int, ...]) -> dict[int, _Gradient]:
+    recording = whole.recording
+    recording.strict = True
+    pieces = pullbacks_of(whole.op, whole.attrs, whole.types, wanted, whole.graph)
+    found = {}
+    for index, one in pieces.items():
+        if isinstance(one, NotImplementedError):
+            raise one
+
+        def again(values: Sequence[int], more: Facts, index: int = index) -> Parts:
+            return _differentiated(whole.made_for(values, more), wanted)[index].parts
+
+        made = Parts(recording, PULLBACK, one.attrs, one.graph.input_types, one.graph, again)
+        numbers = len(numbers_in(made.attrs)) + len(made.output.shape)
+        head = index, with_examples(made.attrs), made.output.dtype.code, numbers, one.slots
+        found[index] = _Gradient(made, head, (*graph_flags(PULLBACK, made.graph), one.form))
+    return found
+
+
+@spanned("plan operation for all sizes")
+def template_program(template: Template, values: tuple[int, ...]) -> Any:
+    """The unfused program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
+    key = template.part("program", values)
+    saved = saved_plans().read(key)
+    if saved == _NOTHING:
+        return None
+    if saved is not None:
+        sizes, steps, *rest = saved
+        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+            return sizes, [(kernel_by(key), *step) for key, *step in steps], *rest
+
+    def make(facts: Facts) -> Any:
+        parts, known = template.example(values, facts)
+        return planned(parts.recording, partial(compile_graph, parts.graph), known)[0]
+
+    found = _attempt(lambda: _narrowing(make, Facts()))
+    if found is None:
+        saved_plans().keep(key, _NOTHING)
+    else:
+        sizes, steps, *rest = found
+        saved_plans().keep(key, (sizes, [(key_of(kernel), *step) for kernel, *step in steps], *rest))
+    return found
+
+
+def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> tuple[Any, FlatProgram]:
+    """A program whose numbers are expressions of symbols: what the core takes, and what it was made from.
+
+    Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
+    as what they computed may have been found again here.
+    """
+    recording.strict = False  # plans keep the bits, whatever they take for equal
+    program = compiled()
+    if any(instruction[-1] is not None for instruction in program.instructions):
+        raise NotImplementedError("host functions and programs inside are planned for each size")
+    steps, results = [], []
+    for address, buffers, params, work, grain, label, _ in program.instructions:
+        steps.append((address, buffers, len(params), label))
+        results += [*params, work, grain]
+    results += [*(type.nbytes for type in program.output_types), *program.buffer_sizes]
+    if any(is_symbolic(part) for step in steps for part in step):
+        raise NotImplementedError("a step depends on a size")
+    sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
+    return (sizes, steps, len(program.output_types), len(program.buffer_sizes), program.donations), program
+
+
+def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
+    """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
+    written, entries, _ = described
+    numbers = [size for _, shape, _ in written for size in shape]
+    lowest: list[int | None] = [0] * len(numbers)
+    for entry in entries:
+        own = numbers_in(entry[3])
+        numbers += own
+        lowest += [None] * len(own)
+    free_numbers = [value for value, own in zip(numbers, varies, strict=True) if own]
+    free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
+
+    def make(facts: Facts) -> Any:
+        recording = Recording(free_numbers, free_lowest, facts, strict=True)
+        free = iter(recording.inputs)
+        given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
+        return planned(recording, partial(compile_outlined, _declared_trace(described, given)), 0)
+
+    return _attempt(lambda: _narrowing(make, Facts()))
+
+
+def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
+    """A trace over symbols: with ``numbers`` as those of its leaves and attributes."""
+    written, described_entries, outputs = described
+    types = [
+        tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
+        for code, shape, weak in written
+    ]
+    kinds: dict[Any, int] = {}
+    graphs: list[Graph] = []
+    entries: list[Entry] = []
+    for _, refs, op, attrs, _, _ in described_entries:
+        own = replaced(attrs, numbers)
+        given = [graphs[entries[ref].kind].outputs[0].type if ref >= 0 else types[~ref] for ref in refs]
+        key = op, id(attrs), identity(own), tuple(given)  # 1 and True are equal
+        kind = kinds.setdefault(key, len(graphs))
+        if kind == len(graphs):
+            graphs.append(stable_graph(op, own, given))
+        entries.append(Entry(kind, refs))
+    return Trace(types, graphs, entries, outputs)
+
+
+def template_batch(
+    op: Op, attrs: Attributes, types: Sequence[TensorType], flags: Sequence[bool], count: int
+) -> tuple[Any, FlatProgram] | None:
+    """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
+
+    None if it has no such program.
+    """
+    return _batched(lambda: stable_graph(op, attrs, types), types, flags, count)
+
+
+Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
+"""A call in a body: what it computes, and its operands: an earlier member, or ``~k`` for input ``k`` of the body."""
+
+
+def template_body(
+    members: Sequence[Member],
+    outputs: list[int],
+    types: Sequence[TensorType],
+    flags: Sequence[bool],
+    count: int,
+) -> tuple[Any, FlatProgram] | None:
+    """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
+
+    def graph() -> Graph:
+        calls = [(refs, stable_graph(op, attrs, own).inline) for op, attrs, own, refs in members]
+        return inlined(types, calls, outputs)
+
+    return _batched(graph, types, flags, count)
+
+
+def _batched(
+    graph: Callable[[], Graph], types: Sequence[TensorType], flags: Sequence[bool], count: int
+) -> tuple[Any, FlatProgram] | None:
+    def make(facts: Facts) -> Any:
+        recording = Recording([count], [2], facts, strict=True)
+        (size,) = recording.inputs
+        own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
+        inputs = [input_node(k, type) for k, type in enumerate(own)]
+        outputs = [
+            # what reads no operand that has the axis is the same for all
+            output if batched else broadcast(output, (size, *output.shape))
+            for output, batched in batch_graph(graph(), inputs, flags)
+        ]
+        return planned(recording, partial(compile_graph, Graph(own, outputs)), 0)
+
+    found: tuple[Any, FlatProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
+    return found

@@ -1,1 +1,0 @@
-"""Graph-to-graph passes that run before scheduling."""

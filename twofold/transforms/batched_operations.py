@@ -1,0 +1,191 @@
+"""Operations that run another operation once for each sample along a leading axis; made by ``transforms.vmap``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import uint8
+from twofold.ir.bind import input_node
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import Shape, TensorType
+from twofold.ops.base import Custom, Host, View, custom, host, strong, view
+from twofold.ops.examples import example
+from twofold.transforms.vmap import batched_vjp, elements, with_samples, without_samples
+
+
+def _inner_types(attrs: Attributes, inputs: Sequence[TensorType]) -> list[TensorType]:
+    flags = attrs[2]
+    return [without_samples(type) if flag else type for type, flag in zip(inputs, flags, strict=True)]
+
+
+class _Batched:
+    """Attributes ``(name, attributes, flags)`` of the operation; flagged inputs have the axis of samples."""
+
+    functions: tuple[str, ...] = ()
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """Make the node, with the result type that the operation gives for one sample."""
+        values = tuple(strong(node) for node in inputs)
+        name, inner, flags = attrs
+        types = _inner_types(attrs, [value.type for value in values])
+        single = REGISTRY[name].build(inner, [input_node(k, type) for k, type in enumerate(types)])
+        size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
+        return make_node(self, attrs, values, with_samples(single.type, size))  # type: ignore[arg-type]
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        """The operation's own rule, batched."""
+        return batched_vjp(attrs, cotangent, output, inputs)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        """The operation's reference for each sample."""
+        return self._each(REGISTRY[attrs[0]].reference, attrs, arrays)
+
+    def _each(self, function: Any, attrs: Attributes, arrays: Sequence[Any]) -> Any:
+        _, inner, flags = attrs
+        size = next(len(array) for array, flag in zip(arrays, flags, strict=True) if flag)
+        pairs = list(zip(arrays, flags, strict=True))
+        if not size:
+            own = [numpy.zeros(array.shape[1:], array.dtype) if flag else array for array, flag in pairs]
+            return numpy.asarray(function(inner, *own))[None][:0]
+        parts = [
+            numpy.asarray(function(inner, *[array[sample] if flag else array for array, flag in pairs]))
+            for sample in range(size)
+        ]
+        return numpy.stack(parts)
+
+
+@view
+class batched_view(_Batched, View):
+    """A view of every sample."""
+
+    def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
+        name, inner, _ = attrs
+        mapping = REGISTRY[name].index_map(inner, input_shape[1:], output_shape[1:])
+        if mapping is None:
+            return None
+        moved = [(None if axis is None else axis + 1, step, offset) for axis, step, offset in mapping]
+        return ((0, 1, 0), *moved)
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example(("flip", ((0,),), (True,)), (3, 5)),
+            example(("reshape", ((6,),), (True,)), (2, 3, 2)),
+        ]
+
+
+class _Sample:
+    """A kernel builder that sees one sample of every buffer, and all work items of it.
+
+    There is no table of these buffers, so none can be found by a number that the run decides.
+    """
+
+    buffer_at = None
+
+    def __init__(self, builder: Any, buffers: Sequence[Any], end: Any) -> None:
+        self._builder = builder
+        self._buffers = buffers
+        self.begin, self.end = builder.const(0, end.dtype), end
+
+    def buffer(self, index: int) -> Any:
+        return self._buffers[index]
+
+    input = buffer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._builder, name)
+
+
+@custom
+class batched_kernel(_Batched, Custom):
+    """A custom operation's kernel for every sample; threads share the samples.
+
+    The parameters are those of the operation, then its work items, then the elements of one sample of each
+    flagged buffer, then the bytes of its scratch memory, of which every sample has its own.
+    """
+
+    kinds = "iuf"
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        name, inner, flags = attrs
+        types, single = _inner_types(attrs, inputs), without_samples(output)
+        op = REGISTRY[name]
+        strides = [elements(type) for type, flag in zip(types, flags, strict=True) if flag]
+        own = tuple(op.parameters(inner, types, single))
+        return (
+            *own,
+            op.work(inner, types, single)[0],
+            *strides,
+            elements(single),
+            self._aside(attrs, inputs, output),
+        )
+
+    def scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        return output.shape[0] * self._aside(attrs, inputs, output)
+
+    def _aside(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        """The scratch bytes of one sample, so that each begins on a line of the cache."""
+        single = without_samples(output)
+        return -(-REGISTRY[attrs[0]].scratch(attrs[1], _inner_types(attrs, inputs), single) // 64) * 64
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        name, inner, _ = attrs
+        items, grain = REGISTRY[name].work(inner, _inner_types(attrs, inputs), without_samples(output))
+        return (output.shape[0], max(1, grain // items)) if items else (0, 1)
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        name, inner, flags = attrs
+        types, single = _inner_types(attrs, inputs), without_samples(output)
+        op = REGISTRY[name]
+        numbers, aside = len(op.parameters(inner, types, single)), self._aside(attrs, inputs, output) > 0
+        return (name, flags, numbers, aside, op.code_key(inner, types, single))
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, (name, inner, flags) = builder, attrs
+        types, single = _inner_types(attrs, inputs), without_samples(output)
+        op = REGISTRY[name]
+        first = len(op.parameters(inner, types, single))
+        items = b.param(first)
+        with b.loop(b.begin, b.end) as sample:
+            buffers, number = [], first + 1
+            for place, (type, flag) in enumerate(zip((*types, single), (*flags, True), strict=True)):
+                pointer = b.buffer(place)
+                if flag:
+                    pointer = b.offset(pointer, b.mul(sample, b.param(number)), type.dtype)
+                    number += 1
+                buffers.append(pointer)
+            if self._aside(attrs, inputs, output):
+                buffers.append(b.offset(b.buffer(len(buffers)), b.mul(sample, b.param(number)), uint8))
+            op.emit(_Sample(b, buffers, items), inner, types, single)
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        entry: Any = REGISTRY[attrs[0]]
+        what, fix = entry.failure(index, _inner_types(attrs, inputs), attrs[1])
+        return str(what), str(fix)
+
+    def samples(self) -> Sequence[Any]:
+        scan = ("cumulative_sum", (), (True,))
+        return [
+            example(scan, (3, 2, 17, 1)),
+            example(scan, (2, 2, 5, 19)),
+            example(("linear_scan", (), (True, False)), (3, 2, 4, 5), (2, 4, 5)),
+            example(("linear_scan", (), (False, True)), (2, 4, 5), (3, 2, 4, 5)),
+            example(("concatenate", (0,), (True, False)), (3, 2, 4), (5, 4)),
+        ]
+
+
+@host
+class batched_host(_Batched, Host):
+    """A host operation on the arrays of every sample."""
+
+    def host(self, attrs: Attributes, *arrays: Any) -> Any:
+        return self._each(REGISTRY[attrs[0]].host, attrs, arrays)

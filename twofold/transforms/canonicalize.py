@@ -1,0 +1,123 @@
+"""Simplifications that keep every bit of every result."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from twofold.dtypes import bool_, float32
+from twofold.ir.bind import is_constant
+from twofold.ir.graph import Graph, with_inputs
+from twofold.ir.node import Node, make_node
+from twofold.ir.op import Op
+from twofold.ir.types import Shape, tensor_type
+from twofold.ir.views import below_views, is_identity, is_matrix_transpose, is_reshape
+from twofold.ops.base import ops
+from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bottom_up
+
+
+def canonicalize(graph: Graph) -> Graph:
+    """``graph`` without operations that do nothing.
+
+    Every rule replaces a node by one that stands below it, or one view of two by one, so rewriting ends.
+    """
+    return rewrite_bottom_up(graph, _rules(), _KINDS)
+
+
+@cache
+def _rules() -> dict[Op, list[Rewrite]]:
+    same = lambda x: x
+    # arithmetic makes every NaN the canonical one, so where it would change nothing else it may go only behind another
+    computed = lambda x: x if holds_canonical_nans(x) else None
+    return by_operation(
+        [
+            Rule(lambda x: ops.stop_gradient(x), same),
+            Rule(lambda x: ops.negative(ops.negative(x)), same),
+            Rule(lambda x: ops.abs(ops.negative(x)), ops.abs),
+            Rule(lambda x: ops.abs(ops.abs(x)), ops.abs),
+            Rule(lambda x: ops.relu(ops.relu(x)), ops.relu),
+            # x + 0 is left alone: it turns -0.0 into 0.0
+            Rule(lambda x: ops.multiply(x, 1.0), computed),
+            Rule(lambda x: ops.multiply(1.0, x), computed),
+            Rule(lambda x: ops.divide(x, 1.0), computed),
+            Rule(lambda x: ops.subtract(x, 0.0), computed),
+            Rule(lambda x: ops.logical_not(ops.logical_not(x)), same, dtypes=(bool_,)),
+            Rule(lambda c, x: ops.where(c, x, x), lambda c, x: x, 2, (bool_, float32)),
+        ]
+    )
+
+
+def holds_canonical_nans(node: Node) -> bool:
+    """Whether every NaN in a value is the canonical one, as its last step was arithmetic on floats."""
+    node = below_views(node)
+    if node.dtype.kind not in "fc" or node.op.kind in ("reduction", "contraction"):
+        return True
+    return is_constant(node) or (node.op.kind == "elementwise" and not node.op.keeps_nan)
+
+
+def _cast_pair(node: Node) -> Node | None:
+    """A cast to a wider float and back to the first dtype; a cast to the dtype it has."""
+    if len(node.inputs) != 1 or node.attrs != (node.type.dtype,):
+        return None
+    below = node.inputs[0]
+    if below.type is node.type:
+        return below
+    if below.op is not node.op or below.inputs[0].type is not node.type:
+        return None
+    first, middle = node.type.dtype, below.type.dtype
+    widens = first.kind == middle.kind == "f" and middle.itemsize > first.itemsize
+    return below.inputs[0] if widens and holds_canonical_nans(below.inputs[0]) else None
+
+
+def _idle_view(node: Node) -> Node | None:
+    """A view that shows its input as it is."""
+    return node.inputs[0] if is_identity(node) else None
+
+
+def _view_pair(node: Node) -> Node | None:
+    """A reshape of a reshape; the result is what the upper one says."""
+    below = node.inputs[0]
+    if below.op is node.op and is_reshape(node) and is_reshape(below):
+        return make_node(node.op, node.attrs, below.inputs, node.type)
+    return None
+
+
+_KINDS: dict[str, list[Rewrite]] = {"view": [_idle_view, _view_pair], "elementwise": [_cast_pair]}
+
+
+def transpose_products(graph: Graph) -> Graph:
+    """A matrix product that is only read transposed becomes the product of the transposed operands.
+
+    The gradient of a weight is stored as the weight is, and what follows can join the product's kernel. Each
+    element is the same chain of the same products. It ends as transpositions only move towards the inputs.
+    """
+    order = graph.nodes()
+    users: dict[int, list[Node]] = {}
+    for node in order:
+        for value in node.inputs:
+            users.setdefault(value.id, []).append(node)
+    outputs = {output.id for output in graph.outputs}
+    turned = {
+        node.id
+        for node in order
+        if node.op.kind == "contraction"
+        and node.id not in outputs
+        and all(is_matrix_transpose(user) for user in users.get(node.id, ()))
+    }
+    if not turned:
+        return graph
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op.kind != "view" or node.inputs[0].id not in turned:
+            return with_inputs(node, inputs)
+        product = inputs[0]
+        swapped = [
+            make_node(node.op, node.attrs, (value,), tensor_type(value.dtype, _swapped(value.shape)))
+            for value in reversed(product.inputs)
+        ]
+        return make_node(product.op, product.attrs, swapped, node.type)
+
+    return graph.rebuilt(make)
+
+
+def _swapped(shape: Shape) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2])

@@ -1,0 +1,126 @@
+"""Loops that change a few rows of a large value in each round change them in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from twofold.dtypes import int64
+from twofold.ir.bind import input_node, is_constant
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.views import below_reshapes
+from twofold.ops.base import apply, convert, filled, ops
+from twofold.ops.control_flow.programs import Rounds, rounds_of, run
+from twofold.transforms.canonicalize import canonicalize
+from twofold.transforms.control_flow import rewritten
+
+
+class Change(NamedTuple):
+    """What a round does to a carried value: ``block`` comes to lie at row ``start``; ``adds``: onto what is there."""
+
+    block: Node
+    start: Node
+    adds: bool
+
+
+def change_in_place(graph: Graph) -> Graph:
+    """``graph`` whose loops write rows of carried values where these lie, rather than copy them whole.
+
+    Rows that are added to keep every bit: where a round is made at all, what is carried is normalised first to
+    have no negative zero, which adding 0.0 to the other rows in every round would have done.
+    """
+    return rewritten(graph, lambda node: _placed_part(node) if node.op.kind == "part" else None)
+
+
+def _placed_part(part: Node) -> Node | None:
+    node = part.inputs[0]
+    spec = rounds_of(node)
+    if spec is None or spec.placed or spec.limit == 0:
+        return None
+    spec = spec.with_body(canonicalize(spec.body))
+    changes = {k: found for k in range(spec.carried) if (found := _change(spec, k)) is not None}
+    if not changes:
+        return None
+    outputs = list(spec.body.outputs)
+    inputs = list(node.inputs)
+    for k, change in changes.items():
+        block = change.block
+        if change.adds:
+            carried = input_node(k, spec.body.input_types[k])
+            attrs = (block.shape, (1,) * block.ndim, (0,))
+            block = apply("add", apply("slice", carried, change.start, attrs=attrs), block)
+            inputs[spec.first + k] = _normalised(spec, inputs, inputs[spec.first + k])
+        outputs[k] = block
+    last = spec.carried + spec.written
+    places = [convert(change.start, int64) for change in changes.values()]
+    body = Graph(spec.body.input_types, [*outputs[:last], *places, *outputs[last:]])
+    return run("loop", (spec.with_body(body, placed=tuple(changes)),), inputs)[part.attrs[0]]
+
+
+def _normalised(spec: Rounds, inputs: Sequence[Node], start: Node) -> Node:
+    """``start`` without negative zeros, if there is a first round."""
+    made = apply("add", start, filled(0, start.dtype, start.shape))
+    if spec.counted:
+        count = inputs[spec.first - 1]
+        made = ops.where(apply("greater", count, filled(0, count.dtype, ())), made, start)
+    return ops.where(inputs[0], made, start) if spec.conditional else made
+
+
+def _change(spec: Rounds, k: int) -> Change | None:
+    """How a round changes carried value ``k``, if it changes some of its rows only."""
+    node, carried = below_reshapes(spec.body.outputs[k]), input_node(k, spec.body.input_types[k])
+    if not carried.ndim or not carried.shape[0] or node.type.size != carried.type.size:
+        return None
+    lays = node.op.lays
+    if lays in _WRITES and below_reshapes(node.inputs[0]) is carried:
+        return _WRITES[lays](carried, node, False)
+    if len(node.op.shifts) == 2 and carried.dtype.kind == "f":
+        sides = [below_reshapes(value) for value in node.inputs]
+        if carried in sides and _is_read_once(spec.body, carried):
+            other = sides[1 - sides.index(carried)]
+            return _ADDS[other.op.lays](carried, other, True) if other.op.lays in _ADDS else None
+    return None
+
+
+def _is_read_once(body: Graph, value: Node) -> bool:
+    """Whether one operation alone reads ``value``, perhaps in another shape."""
+    while True:
+        readers = [node for node in body.nodes() for below in node.inputs if below is value]
+        if len(readers) != 1 or value in body.outputs:
+            return False
+        if readers[0].op.kind != "view":
+            return True
+        (value,) = readers
+
+
+def _rows(carried: Node, block: Node, start: Node, adds: bool) -> Change | None:
+    """``block``, which has the elements of whole rows."""
+    row = carried.type.size // carried.shape[0]
+    if not row or not block.type.size or block.type.size % row:
+        return None
+    return Change(ops.reshape(block, (block.type.size // row, *carried.shape[1:])), start, adds)
+
+
+def _sliced(carried: Node, node: Node, adds: bool) -> Change | None:
+    """A ``slice_update`` of the carried value, or a ``pad_block`` in zeros."""
+    steps, axes = node.attrs[-2:]
+    block, rest = (node.inputs[0], node.inputs[1]) if adds else (node.inputs[1], None)
+    if rest is not None and not (is_constant(rest) and not rest.attrs[0]):
+        return None
+    if axes != (0,) or any(step != 1 for step in steps) or node.shape != carried.shape:
+        return None
+    return _rows(carried, block, node.inputs[2], adds)
+
+
+def _indexed(carried: Node, node: Node, adds: bool) -> Change | None:
+    """One row of a ``scatter_set`` or ``scatter_sum`` along the first axis; the index is checked as before."""
+    index, updates = node.inputs if adds else node.inputs[1:]
+    if node.shape[:2] != (1, carried.shape[0]) or updates.shape[1] != 1 or index.type.size != 1:
+        return None
+    start = apply("linear_index", index, attrs=((carried.shape[0],),))
+    return _rows(carried, updates, ops.reshape(start, ()), adds)
+
+
+_WRITES = {"changed block": _sliced, "set rows": _indexed}
+_ADDS = {"block": _sliced, "added rows": _indexed}

@@ -1,0 +1,36 @@
+"""Rewrites that keep a result where the literal formula would overflow or lose all digits.
+
+They change bits, so they belong to the meaning of one declared operation: they run on its closed graph before
+anything is compiled, never on whole programs, and every tier computes the same.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from twofold.ir.graph import Graph
+from twofold.ir.op import Op
+from twofold.ops.base import ops
+from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bottom_up
+
+
+def stabilize(graph: Graph) -> Graph:
+    """``graph`` with logarithms of exponentials taken apart.
+
+    Each rule removes a logarithm of a quotient, exponential or sigmoid and makes no new one: it ends.
+    """
+    return rewrite_bottom_up(graph, _rules(), {})
+
+
+@cache
+def _rules() -> dict[Op, list[Rewrite]]:
+    return by_operation(
+        [
+            Rule(lambda x: ops.log(ops.exp(x)), lambda x: x),
+            Rule(lambda u, b: ops.log(ops.divide(ops.exp(u), b)), lambda u, b: u - ops.log(b), variables=2),
+            Rule(lambda x: ops.log(ops.sigmoid(x)), lambda x: -ops.softplus(-x)),
+            Rule(lambda x: ops.log(ops.subtract(1.0, ops.sigmoid(x))), lambda x: -ops.softplus(x)),
+            Rule(lambda x: ops.log(ops.add(1.0, ops.exp(x))), ops.softplus),
+            Rule(lambda x: ops.log(ops.add(ops.exp(x), 1.0)), ops.softplus),
+        ]
+    )

@@ -1,0 +1,220 @@
+"""Batching: from a closed graph to the graph that computes it for every sample along a new leading axis.
+
+What a node becomes follows from its kind alone:
+
+* element-wise: operands without the new axis are broadcast along it;
+* reduction: the reduced axes move up by one, so each sample is combined in its own order, as before;
+* view: its own index map behind a new axis;
+* contraction: one more batch axis, or more rows of one product where only the left side has samples;
+* custom: its own kernel in a loop over the samples, each with its part of every buffer;
+* host: its own function of each sample's arrays;
+* program: a choice that all samples share is one between batched graphs; else the samples run in turn.
+
+An entry may say it better in ``for_samples``, as most views do, with a ``batch`` rule for their attributes. So a
+sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from twofold.ir.bind import input_node
+from twofold.ir.graph import Graph, rebuild
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import REGISTRY
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import apply, broadcast, ops
+from twofold.ops.control_flow.programs import Branch, Branches, Rounds, interned, parts_of, renumbered, run
+from twofold.transforms.reverse import input_shares
+
+Flags = tuple[bool, ...]
+
+
+def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> list[tuple[Node, bool]]:
+    """The outputs of ``graph`` on ``inputs``, of which the flagged ones have a leading axis of samples.
+
+    Each output comes with whether it has that axis, too.
+    """
+
+    def make(node: Node, given: tuple[Any, ...]) -> Any:
+        if node.op.name == "input":
+            return inputs[node.attrs[0]], flags[node.attrs[0]]
+        if node.op.kind == "part":
+            return given[0][node.attrs[0]]
+        values, batched = zip(*given) if given else ((), ())
+        return (_program if node.op.kind == "program" else batch_node)(node, values, batched)
+
+    return list(rebuild(graph.outputs, make))
+
+
+def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, bool]:
+    """``node`` on ``values`` in place of its inputs, and whether the result has the axis of samples."""
+    if not any(flags):
+        return make_node(node.op, node.attrs, tuple(values), node.type), False
+    size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
+    if node.op.name == "broadcast_to" and len(node.shape) > node.inputs[0].ndim:
+        ones = (1,) * (len(node.shape) - node.inputs[0].ndim)
+        values = (ops.reshape(values[0], (size, *ones, *node.inputs[0].shape)),)
+    own = node.op.for_samples(node, values, flags, size)
+    if own is not None:
+        return own, True
+    if node.op.product:  # planned as a whole: there is no kernel of its own to repeat
+        return _one_by_one(node, values, flags, size)
+    return _BY_KIND[node.op.kind](node, values, flags, size)
+
+
+def with_samples(type: TensorType, size: int) -> TensorType:
+    """``type`` with a leading axis of ``size`` samples."""
+    return tensor_type(type.dtype, (size, *type.shape), type.weak)
+
+
+def without_samples(type: TensorType) -> TensorType:
+    """``type`` of one sample."""
+    return tensor_type(type.dtype, type.shape[1:], type.weak)
+
+
+def _with_attrs(node: Node, attrs: Attributes, values: Sequence[Node], size: int) -> tuple[Node, bool]:
+    return make_node(node.op, attrs, tuple(values), with_samples(node.type, size)), True
+
+
+def _wrapped(name: str, node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    attrs = (node.op.name, node.attrs, flags)
+    return make_node(REGISTRY[name], attrs, tuple(values), with_samples(node.type, size)), True
+
+
+def _elementwise(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    shape = (size, *node.shape)
+    return _with_attrs(node, node.attrs, [broadcast(value, shape) for value in values], size)
+
+
+def _reduction(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    axes, *rest = node.attrs
+    return _with_attrs(node, (tuple(axis + 1 for axis in axes), *rest), values, size)
+
+
+def _view(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    if not flags[0]:
+        return _one_by_one(node, values, flags, size)
+    if any(_moving_inputs(node, flags)):
+        return _one_by_one(node, values, flags, size)
+    return _wrapped("batched_view", node, values, flags, size)
+
+
+def _moving_inputs(node: Node, flags: Flags) -> list[bool]:
+    """For each offset of a view that an input holds, whether it differs between samples."""
+    mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) or ()
+    return [flags[offset[1]] for _, _, offset in mapping if isinstance(offset, tuple)]
+
+
+def _contraction(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    left, right = values
+    rows, inner = node.inputs[0].shape[-2:]
+    columns = node.shape[-1]
+    batch = node.shape[:-2]
+    if flags == (True, False) and not batch:
+        flat = ops.reshape(left, (size * rows, inner))
+        product = make_node(
+            node.op, node.attrs, (flat, right), tensor_type(node.dtype, (size * rows, columns))
+        )
+        return ops.reshape(product, (size, rows, columns)), True
+    if flags == (False, True) and not batch and columns == 1:
+        # a matrix with many columns: the samples become the rows of the transposed product
+        flat, matrix = ops.reshape(right, (size, inner)), ops.permute(left, (1, 0))
+        product = make_node(node.op, node.attrs, (flat, matrix), tensor_type(node.dtype, (size, rows)))
+        return ops.reshape(product, (size, rows, 1)), True
+    left = left if flags[0] else broadcast(left, (size, *left.shape))
+    right = right if flags[1] else broadcast(right, (size, *right.shape))
+    return _with_attrs(node, node.attrs, (left, right), size)
+
+
+def _custom(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    return _wrapped("batched_kernel", node, values, flags, size)
+
+
+def _host(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    return _wrapped("batched_host", node, values, flags, size)
+
+
+def _one_by_one(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    """The node for each sample in turn."""
+    inputs = [input_node(k, value.type) for k, value in enumerate(node.inputs)]
+    alone = make_node(node.op, node.attrs, tuple(inputs), node.type)
+    return _in_turn(inputs, [alone], values, flags, size)[0], True
+
+
+def _in_turn(
+    inputs: Sequence[Node], outputs: Sequence[Node], values: Sequence[Node], flags: Flags, size: int
+) -> list[Node]:
+    """A loop whose rounds are the samples: ``outputs`` of one, in terms of input nodes, become rows."""
+    order = sorted(range(len(inputs)), key=lambda k: not flags[k])
+    body = renumbered(outputs, [inputs[k] for k in order])
+    spec = interned(Rounds(body, 0, sum(flags), size))
+    return run("loop", (spec,), [values[k] for k in order])[: len(outputs)]
+
+
+def _program(node: Node, values: Sequence[Node], flags: Flags) -> list[tuple[Node, bool]]:
+    """The results of a program: all samples choose one branch, or each sample runs it in turn."""
+    if not any(flags):
+        return [(part, False) for part in parts_of(make_node(node.op, node.attrs, tuple(values), node.type))]
+    size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
+    if isinstance(node.op, Branch) and not flags[0]:
+        return [(part, True) for part in _one_branch(node, values, flags, size)]
+    inputs = [input_node(k, value.type) for k, value in enumerate(node.inputs)]
+    alone = make_node(node.op, node.attrs, tuple(inputs), node.type)
+    return [(part, True) for part in _in_turn(inputs, parts_of(alone), values, flags, size)]
+
+
+def _one_branch(node: Node, values: Sequence[Node], flags: Flags, size: int) -> list[Node]:
+    """A choice that all samples share, between batched graphs."""
+    types = [value.type for value in values[1:]]
+    inputs = [input_node(k, type) for k, type in enumerate(types)]
+    graphs = []
+    for graph in node.attrs[0].graphs:
+        found = batch_graph(graph, inputs, flags[1:])
+        spread = [one if flag else broadcast(one, (size, *one.shape)) for one, flag in found]
+        graphs.append(Graph(types, spread))
+    return run(node.op.name, (interned(Branches(graphs)),), values)
+
+
+_BY_KIND = {
+    "elementwise": _elementwise,
+    "reduction": _reduction,
+    "view": _view,
+    "contraction": _contraction,
+    "custom": _custom,
+    "host": _host,
+}
+
+
+def batched_vjp(
+    attrs: Attributes, cotangent: Node, output: Node, inputs: Sequence[Node]
+) -> list[Node | None]:
+    """The cotangents of a wrapped node's inputs: the batched gradients of the operation that it wraps."""
+    name, inner, flags = attrs
+    types = [without_samples(value.type) if flag else value.type for value, flag in zip(inputs, flags)]
+    single = without_samples(output.type)
+    ct, known, *given = [input_node(k, type) for k, type in enumerate((single, single, *types))]
+    shares = input_shares(REGISTRY[name], inner, ct, known, tuple(given))
+    actual, batched = (cotangent, output, *inputs), (True, True, *flags)
+    size = output.shape[0]
+    return [
+        None
+        if share is None
+        else _share(Graph((single, single, *types), (share,)), actual, batched, flag, size)
+        for share, flag in zip(shares, flags, strict=True)
+    ]
+
+
+def _share(graph: Graph, actual: Sequence[Node], batched: Sequence[bool], flag: bool, size: int) -> Any:
+    """One input's cotangent; that of an input that all samples share is the sum of theirs."""
+    ((share, has_samples),) = batch_graph(graph, actual, batched)
+    if not has_samples:
+        share = broadcast(share, (size, *share.shape))
+    return share if flag else apply("sum", share, attrs=((0,), False))
+
+
+def elements(type: TensorType) -> int:
+    """Elements of one sample."""
+    return prod(type.shape)
