@@ -1,19 +1,22 @@
 """A tree LSTM over dependency trees: tells from each word and what hangs on it the relation to its head.
 
     python examples/treelstm.py --data train.tsv.gz
+    python examples/treelstm.py --data train.tsv.gz --declared
 
 Every sentence has a graph of its own, made by a recursive function. Children are summed up, as in Tai, Socher,
-Manning, Improved Semantic Representations from Tree-Structured LSTM Networks, 2015, section 3.1.
+Manning, Improved Semantic Representations from Tree-Structured LSTM Networks, 2015, section 3.1. With ``--declared``
+one graph serves all trees: its loop computes all words at once, as often as the highest tree is high.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from training import run
-from trees import Sentence, numbered
+from training import RATE, Steps, run
+from trees import Sentence, edges, numbered
 
 import twofold.dynet as dy
+import twofold.static as tf
 
 
 class TreeLSTM:
@@ -68,13 +71,49 @@ class TreeLSTM:
 
     def loss(self, sentence: Sentence) -> dy.Expression:
         pairs = zip(self.scores(sentence), sentence)
-        return dy.esum(
-            [dy.pickneglogsoftmax(scores, self.relations[word.relation]) for scores, word in pairs]
-        )
+        return dy.esum([dy.pickneglogsoftmax(one, self.relations[word.relation]) for one, word in pairs])
 
     def right(self, sentence: Sentence) -> int:
         scores = dy.concatenate_cols(self.scores(sentence)).npvalue()
         return sum(self.relations.get(word.relation) == one for word, one in zip(sentence, scores.argmax(0)))
+
+    def declare(self) -> Steps:
+        """The same network from the same weights, declared once for any number of trees."""
+        words, tags, labels, parents, children = inputs = [tf.placeholder(tf.int32, [None]) for _ in "wtlpc"]
+        height, count = tf.placeholder(tf.int32, []), tf.size(words)
+        table, tag_table = (tf.Variable(t.as_array()) for t in (self.word_table, self.tag_table))
+        w, u = ([tf.Variable(p.as_array().T) for p in part] for part in (self.inputs, self.hidden))
+        x = tf.gather(table, words) + tf.gather(tag_table, tags)
+        xi, xo, xu, xf = (tf.matmul(x, wk) + tf.Variable(p.as_array()) for wk, p in zip(w, self.biases))
+
+        def cell(step: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> list[tf.Tensor]:
+            below = tf.gather(h, children)
+            total = tf.unsorted_segment_sum(below, parents, count)
+            f = tf.sigmoid(tf.gather(xf, parents) + tf.matmul(below, u[3]))
+            gate = tf.sigmoid(xi + tf.matmul(total, u[0])) * tf.tanh(xu + tf.matmul(total, u[2]))
+            c = gate + tf.unsorted_segment_sum(f * tf.gather(c, children), parents, count)
+            return [step + 1, tf.sigmoid(xo + tf.matmul(total, u[1])) * tf.tanh(c), c]
+
+        h = tf.while_loop(lambda step, h, c: step < height, cell, [0, tf.zeros_like(x), tf.zeros_like(x)])[1]
+        scores = tf.matmul(h, tf.Variable(self.output.as_array().T))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=scores)
+        loss, best = tf.reduce_sum(losses), tf.argmax(scores, 1)
+        update = tf.train.AdamOptimizer(RATE).minimize(loss)
+        session = tf.Session()
+        session.run(tf.global_variables_initializer())
+
+        tables = (self.words, "form"), (self.tags, "tag"), (self.relations, "relation")
+
+        def feed(batch: list[Sentence]) -> dict:
+            words = [word for sentence in batch for word in sentence]
+            columns = [[table.get(getattr(word, name), 0) for word in words] for table, name in tables]
+            return dict(zip([*inputs, height], [*columns, *edges(batch)]))
+
+        def right(sentence: Sentence) -> int:
+            found = session.run(best, feed([sentence]))
+            return sum(self.relations.get(word.relation) == one for word, one in zip(sentence, found))
+
+        return lambda batch: float(session.run([loss, update], feed(batch))[0]), right
 
 
 if __name__ == "__main__":

@@ -76,3 +76,21 @@ def sentences(path: str | None, train: int, test: int) -> tuple[list[Sentence], 
 def numbered(items: Iterable[str]) -> dict[str, int]:
     """A number from 0 for each different item."""
     return {item: number for number, item in enumerate(dict.fromkeys(items))}
+
+
+def edges(batch: list[Sentence]) -> tuple[list[int], list[int], int]:
+    """Heads and words of all edges, words numbered over the whole batch, and the height of the highest tree."""
+    heads: list[int] = []
+    words: list[int] = []
+    first = height = 0
+    for sentence in batch:
+        for place, word in enumerate(sentence):
+            if word.head:
+                heads.append(first + word.head - 1)
+                words.append(first + place)
+            depth = 1
+            while word.head:
+                word, depth = sentence[word.head - 1], depth + 1
+            height = max(height, depth)
+        first += len(sentence)
+    return heads, words, height

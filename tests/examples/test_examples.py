@@ -34,21 +34,42 @@ def run(name: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("tagger", 0.4), ("treelstm", 0.5), ("parser", 0.8), ("graph_network", 0.7)]
+    ("name", "options", "least"),
+    [
+        ("tagger", [], 0.4),
+        ("tagger", ["--declared", "--batch", "2"], 0.4),
+        ("treelstm", [], 0.5),
+        ("parser", [], 0.8),
+        ("graph_network", [], 0.7),
+    ],
 )
 def test_examples_learn(
-    name: str, least: float, trees: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    options: list[str],
+    least: float,
+    trees: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = run(name, SMALL, monkeypatch, capsys)
+    found = run(name, [*SMALL, *options], monkeypatch, capsys)
     assert len(found) == 2 and found[-1] >= least
 
 
-def test_both_ways_of_the_graph_network_agree(
+@pytest.mark.parametrize("name", ["graph_network", "treelstm"])
+def test_both_ways_agree(
+    name: str, trees: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_run = run(name, SMALL, monkeypatch, capsys)
+    declared = run(name, [*SMALL, "--declared"], monkeypatch, capsys)
+    assert declared == pytest.approx(by_run, abs=0.03)
+
+
+def test_a_structure_that_depends_on_values_is_not_declared(
     trees: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    by_run = run("graph_network", SMALL, monkeypatch, capsys)
-    declared = run("graph_network", [*SMALL, "--declared"], monkeypatch, capsys)
-    assert declared == pytest.approx(by_run, abs=0.03)
+    with pytest.raises(SystemExit):
+        run("parser", [*SMALL, "--declared"], monkeypatch, capsys)
+    assert "cannot be declared" in capsys.readouterr().err
 
 
 def test_sentences_of_a_file(trees: Any, tmp_path: Path) -> None:
