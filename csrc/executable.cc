@@ -24,7 +24,7 @@ constexpr size_t kMostFused = 512;           // entries to plan of a trace that 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
 // Traces hold their executables, so these have room for all that the cache of traces holds.
-auto& executables = *new Cache<Executable>("executables", 6);
+auto& executables = *new Cache<Executable>("executables", 5);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace

@@ -160,6 +160,71 @@ def test_equal_layers_are_planned_once():
     assert calls == sorted(calls) and calls[2] > 2 * calls[0]
 
 
+def planned_for(step: Callable[[], list[Any]]) -> tuple[int, int]:
+    """How many bodies are planned anew for a trace, and how many calls it has."""
+    with tier("unfused"):
+        alive = step()
+        _core.flush()
+    assert alive
+    program = compile_outlined(Trace.of(_core.describe_executable(_core.last_executable())))
+    return program.new_bodies, program.calls
+
+
+def unrolled(cell: Any, inputs: list[Any]) -> Callable[[], list[Any]]:
+    def step() -> list[Any]:
+        h = torch.zeros(3, cell.hidden_size)
+        with torch.no_grad():
+            for x in inputs:
+                h = cell(x, h)
+        return [h]
+
+    return step
+
+
+def test_an_unrolled_cell_plans_nothing_at_a_new_length_once_its_bodies_are_known():
+    cell = nn.GRUCell(5, WIDTH)
+    inputs = [normal(3, 5, seed=k) for k in range(70)]
+    planned = [planned_for(unrolled(cell, inputs[:steps])) for steps in range(40, 52)]
+    assert planned[0][0] >= 2
+    for steps in range(52, 70, 3):
+        bodies, calls = planned_for(unrolled(cell, inputs[:steps]))
+        assert bodies == 0 and calls > planned[0][1], steps
+
+
+def test_a_deeper_network_plans_what_stands_between_its_equal_layers():
+    """The layers themselves are known: forward, backward and their updates."""
+
+    def evaluated(layers: int) -> Callable[[], list[Any]]:
+        torch.manual_seed(0)
+        net = nn.Sequential(*[layer for _ in range(layers) for layer in (nn.Linear(WIDTH, WIDTH), nn.Tanh())])
+        data = normal(5, WIDTH)
+
+        def step() -> list[Any]:
+            with torch.no_grad():
+                return [net(data)]
+
+        return step
+
+    for layers in range(80, 112):
+        planned_for(evaluated(layers))
+    assert planned_for(evaluated(150))[0] == 0
+    planned_for(trained(40))
+    new, calls = planned_for(trained(64))
+    assert new < 8 < calls, (new, calls)
+
+
+def test_plans_of_bodies_are_dropped_above_their_budget():
+    cell = nn.GRUCell(5, WIDTH)
+    inputs = [normal(3, 5, seed=k) for k in range(50)]
+    planned_for(unrolled(cell, inputs))
+    plans = torch.stats().caches["body plans"]
+    assert 0 < plans.bytes <= plans.budget
+    with torch.config.scoped(cache_bytes=1 << 20):
+        planned_for(unrolled(nn.GRUCell(5, WIDTH + 1), [normal(3, 5, seed=k) for k in range(50)]))
+        found = torch.stats().caches["body plans"]
+    assert found.evictions > plans.evictions
+
+
 def test_training_in_bodies_keeps_every_bit():
     losses = {}
     for name in ("unfused", "fused"):

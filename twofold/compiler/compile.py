@@ -58,10 +58,10 @@ class FlatProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
     ``host`` is a function, or what the core made of programs inside (``Nested.run``). The core places the buffers of
-    ``buffer_sizes`` bytes in the arena. ``bodies`` of them are planned, and called ``calls`` times.
+    ``buffer_sizes`` bytes in the arena. They call ``bodies`` bodies ``calls`` times; ``new_bodies`` were planned for it.
     """
 
-    bodies = calls = 1
+    bodies = new_bodies = calls = 1
 
     def __init__(self, output_types: Sequence[TensorType], reuse_memory: bool) -> None:
         self.output_types = tuple(output_types)

@@ -73,7 +73,7 @@ def _note(
     executable: Any, place: tuple[int, int], program: FlatProgram | PortableProgram, waited: bool
 ) -> None:
     SPENT.fused += 1
-    SPENT.bodies += program.bodies
+    SPENT.bodies += program.new_bodies
     SPENT.calls += program.calls
     if "compile" in config.log or Spans.compiled is not None:
         from twofold.compiler.log import log_compile

@@ -1,14 +1,19 @@
-"""Linking: each body of an outlined trace is planned once, and its calls become one flat program."""
+"""Linking: each body of an outlined trace is planned once, and its calls become one flat program.
+
+Plans of bodies are kept by what the bodies compute: traces of other lengths, or with other results, share most of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from twofold.cache import Cache
 from twofold.compiler.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
+from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import may_fail
 from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Node
 from twofold.ir.sizes import example_of, keys_by_identity
 from twofold.ir.types import TensorType, type_from_code
@@ -28,8 +33,12 @@ class Trace:
         graphs: Sequence[Graph],
         entries: Sequence[Entry],
         outputs: Sequence[Ref],
+        symbolic: bool = False,
     ) -> None:
         self.leaf_types = list(leaf_types)
+        self.symbolic = (
+            symbolic  # sizes are symbols of one recording, so its bodies are of no use to other traces
+        )
         kinds: dict[Graph, int] = {}
         with keys_by_identity():
             same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
@@ -128,6 +137,41 @@ def _kind(graph: Graph) -> Kind:
     return Kind(example_of(output.type.nbytes), free, loops)
 
 
+class BodyPlan(NamedTuple):
+    """What linking takes from the program of a body."""
+
+    instructions: list[tuple[Any, ...]]
+    buffer_sizes: list[int]
+    labels: list[Label]
+    donations: list[tuple[int, int]]
+    further_work: int
+    may_fail: bool
+
+    @classmethod
+    def of(cls, program: CompiledProgram) -> BodyPlan:
+        """That of a body planned as a program of its own."""
+        fails = any(may_fail(instruction) for instruction in program.schedule.instructions)
+        return cls(
+            program.instructions,
+            program.buffer_sizes,
+            program.labels,
+            program.donations,
+            program.further_work,
+            fails,
+        )
+
+
+_INSTRUCTION_BYTES = 1024  # with its label, roughly
+
+
+def _bytes(graph: Graph, plan: BodyPlan) -> int:
+    return graph_bytes(graph) + _INSTRUCTION_BYTES * len(plan.instructions)
+
+
+_plans: Cache[BodyPlan] = Cache("body plans", 1, _bytes)
+"""By the closed graph of a body."""
+
+
 def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
     """The program of a trace, each of its bodies planned once."""
     bodies, calls = trace.outlined(least)
@@ -141,7 +185,13 @@ def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
         types = [trace.type_of(ref) for ref in refs]
         calls = [*calls, Call(len(graphs), refs, (), ())]
         graphs.append(Graph(types, [input_node(k, type) for k, type in enumerate(types)]))
-    return _Linker(trace, compile_graphs(graphs)).linked(calls, copied)
+    known = [None if trace.symbolic else _plans.get(graph) for graph in graphs]
+    programs = compile_graphs([graph for graph, plan in zip(graphs, known) if plan is None])
+    new = iter(programs)
+    plans = [BodyPlan.of(next(new)) if plan is None else plan for plan in known]
+    if not trace.symbolic:
+        plans = [_plans.keep(graph, plan) for graph, plan in zip(graphs, plans)]
+    return _Linker(trace, plans).linked(calls, copied, programs)
 
 
 def _copied(outputs: Sequence[Ref]) -> list[int]:
@@ -158,28 +208,33 @@ def _copied(outputs: Sequence[Ref]) -> list[int]:
 class _Linker:
     """One program of the calls of bodies in order."""
 
-    def __init__(self, trace: Trace, programs: Sequence[CompiledProgram]) -> None:
+    def __init__(self, trace: Trace, plans: Sequence[BodyPlan]) -> None:
         self._trace = trace
-        self._programs = programs
+        self._plans = plans
         self._program = FlatProgram([trace.type_of(ref) for ref in trace.outputs], True)
         self._slots: dict[Ref, Slot] = {~k: (INPUT, k) for k in range(len(trace.leaf_types))}
         for place, ref in enumerate(trace.outputs):
             if ref >= 0:
                 self._slots.setdefault(ref, (OUTPUT, place))
         self._labels: list[int] = []
-        for program in programs:
+        for plan in plans:
             self._labels.append(len(self._program.labels))
-            self._program.labels += program.labels
+            self._program.labels += plan.labels
 
-    def linked(self, calls: Sequence[Call], copied: Sequence[int]) -> FlatProgram:
-        """The program; a call without results is the one that makes the outputs ``copied``."""
+    def linked(
+        self, calls: Sequence[Call], copied: Sequence[int], new: Sequence[CompiledProgram]
+    ) -> FlatProgram:
+        """The program, for which bodies ``new`` were planned.
+
+        A call without results is the one that makes the outputs ``copied``.
+        """
         program = self._program
         for call in calls:
             results = [self._result(ref) for ref in call.results] or [(OUTPUT, place) for place in copied]
             self._add(call, results)
         program.donations = self._donations(calls)
-        program.bodies, program.calls = len(self._programs), len(calls)
-        for made in self._programs:
+        program.bodies, program.new_bodies, program.calls = len(self._plans), len(new), len(calls)
+        for made in new:
             program.new_kernels += made.new_kernels
             program.plan_seconds += made.plan_seconds
             program.kernel_seconds += made.kernel_seconds
@@ -196,7 +251,7 @@ class _Linker:
 
     def _add(self, call: Call, results: Sequence[Slot]) -> None:
         """The instructions of a body on the buffers of a call."""
-        made, program = self._programs[call.body], self._program
+        made, program = self._plans[call.body], self._program
         arguments = [self._slots[ref] for ref in call.arguments]
         first, label = len(program.buffer_sizes), self._labels[call.body]
         places = arguments, results, [(ARENA, first + k) for k in range(len(made.buffer_sizes))]
@@ -211,13 +266,13 @@ class _Linker:
         found: list[tuple[int, int]] = []
         later: set[Ref] = set()
         for call in reversed(calls):
-            made = self._programs[call.body]
+            made = self._plans[call.body]
             for source, target in made.donations if call.results else ():
                 kind, place = self._slots[call.results[target]]
                 ref = call.arguments[source]
                 if ref < 0 and ref not in later and kind == OUTPUT:
                     found.append((~ref, place))
-            if any(may_fail(instruction) for instruction in made.schedule.instructions):
+            if made.may_fail:
                 break
             later.update(call.arguments)
         return found

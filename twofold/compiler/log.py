@@ -164,7 +164,9 @@ def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: b
     """The line of a trace that was compiled, for the log and for a profile."""
     trace = described(executable)
     count, kernels = len(trace.operations), len(program.instructions)
-    calls = f", {program.calls} calls of {program.bodies} bodies" if program.calls > 1 else ""
+    calls = ""
+    if program.calls > 1:
+        calls = f", {program.calls} calls of {program.bodies} bodies ({program.new_bodies} new)"
     sizes = " for all sizes" if any(is_symbolic(made[2:5]) for made in program.instructions) else ""
     line = (
         f"{place_of(*place)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"

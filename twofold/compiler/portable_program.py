@@ -42,6 +42,7 @@ class PortableProgram(NamedTuple):
     labels: list[tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]]
     donations: list[tuple[int, int]]
     bodies: int
+    new_bodies: int
     calls: int
     new_kernels: int
     plan_seconds: float
@@ -63,6 +64,7 @@ class PortableProgram(NamedTuple):
             [(label.op.name, *label[1:]) for label in program.labels],
             program.donations,
             program.bodies,
+            program.new_bodies,
             program.calls,
             program.new_kernels,
             program.plan_seconds,
@@ -71,7 +73,7 @@ class PortableProgram(NamedTuple):
 
     def found(self) -> PortableProgram:
         """It for a process that has found it, and spent nothing on it."""
-        return self._replace(new_kernels=0, plan_seconds=0.0, kernel_seconds=0.0)
+        return self._replace(new_bodies=0, new_kernels=0, plan_seconds=0.0, kernel_seconds=0.0)
 
     def program(self) -> Any:
         """The program in the form that the core runs; LookupError where neither memory nor disk holds a kernel."""

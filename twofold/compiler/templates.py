@@ -364,7 +364,7 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace
         if kind == len(graphs):
             graphs.append(stable_graph(op, own, given))
         entries.append(Entry(kind, refs))
-    return Trace(types, graphs, entries, outputs)
+    return Trace(types, graphs, entries, outputs, symbolic=True)
 
 
 def template_batch(

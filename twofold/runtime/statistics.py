@@ -41,7 +41,7 @@ class Stats:
         plans: Graphs planned, of single calls and of traces.
         plan_seconds: Time in passes, schedule and kernel texts.
         fused: Traces compiled as one program.
-        bodies: Bodies planned for these, each for calls that repeat in a trace or for what stands between them.
+        bodies: Bodies planned for these, each once, for calls that repeat in a trace or for what stands between them.
         body_calls: Calls of bodies in these.
         fused_dropped: Those of them that measured slower than operations one by one.
         families: Calls that differ in numbers alone, as one each.
