@@ -58,7 +58,7 @@ class FlatProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
     ``host`` is a function, or what the core made of programs inside (``Nested.run``). The core places the buffers of
-    ``buffer_sizes`` bytes in the arena. They call ``bodies`` bodies ``calls`` times; ``new_bodies`` were planned for it.
+    ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies, ``new_bodies`` are new.
     """
 
     bodies = new_bodies = calls = 1
