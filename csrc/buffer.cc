@@ -2,8 +2,6 @@
 
 #include "buffer.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "large_blocks.h"
 #include "out_of_memory.h"
 
 namespace twofold {
@@ -20,11 +19,11 @@ namespace {
 constexpr size_t kClasses = 8 * 48;
 constexpr size_t kMaxCached = size_t{4} << 30;
 #ifdef __SANITIZE_ADDRESS__
-constexpr size_t kMapped = SIZE_MAX;  // the sanitizer watches the ends of what the C library allocates
+constexpr size_t kLarge = SIZE_MAX;  // the sanitizer watches the ends of what the C library allocates
 #else
-constexpr size_t kMapped = size_t{1} << 20;  // bytes from which on the system gets a block back as soon as it is freed
+constexpr size_t kLarge = size_t{1} << 17;  // bytes from which on blocks are divided and joined
 #endif
-constexpr size_t kSlack = size_t{64} << 20;  // bytes of cached blocks that are never too many
+constexpr size_t kSlack = size_t{16} << 20;  // bytes of cached blocks that are never too many
 
 struct Block {
   void* data;
@@ -33,7 +32,8 @@ struct Block {
 
 struct Pool {
   std::mutex mutex;
-  std::vector<Block> free[kClasses];
+  std::vector<Block> free[kClasses];  // small ones
+  LargeBlocks large;
   PoolStatistics statistics{0, 0, 0};
   size_t most = 0;   // bytes in use at once, ever
   size_t slack = 0;  // bytes that may be cached beyond that: more where blocks are freed again and again
@@ -51,6 +51,8 @@ Pool& pool() {
 }
 
 size_t round_capacity(size_t nbytes, size_t* size_class) {
+  *size_class = 0;
+  if (nbytes >= kLarge) return LargeBlocks::rounded(nbytes);
   size_t wanted = nbytes < kAlignment ? kAlignment : nbytes;
   unsigned exponent = static_cast<unsigned>(std::bit_width(wanted - 1));
   size_t step = exponent > 9 ? size_t{1} << (exponent - 4) : kAlignment;
@@ -64,16 +66,14 @@ size_t round_capacity(size_t nbytes, size_t* size_class) {
 
 // Null where there is no memory.
 void* system_allocate(size_t capacity) {
-  if (capacity < kMapped) return std::aligned_alloc(kAlignment, capacity);
-  void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return block == MAP_FAILED ? nullptr : block;
+  return capacity < kLarge ? std::aligned_alloc(kAlignment, capacity) : LargeBlocks::map(capacity);
 }
 
 void system_free(void* block, size_t capacity) noexcept {
-  if (capacity < kMapped) {
+  if (capacity < kLarge) {
     std::free(block);
   } else {
-    munmap(block, capacity);
+    LargeBlocks::unmap(block, capacity);
   }
 }
 
@@ -81,35 +81,26 @@ void system_free(void* block, size_t capacity) noexcept {
 // blocks are freed to the system again and again. A program whose sizes change would hold the sum of all sizes else.
 size_t allowed_beside(const Pool& p, size_t used) {
   const size_t most = std::max(p.most, used);
-  return std::max(most + std::min(most / 16 + p.slack, most / 4) - used, kSlack);
+  return std::max(most + std::min(most / 32 + p.slack, most / 4) - used, kSlack);
 }
 
-// A cached block of at most twice the size, where one of the size would be too many; null if there is none.
-void* take_larger(Pool& p, size_t size_class, size_t* capacity) {
-  if (p.statistics.cached <= allowed_beside(p, p.statistics.in_use + *capacity)) return nullptr;
-  for (size_t k = size_class + 1; k <= size_class + 8 && k < kClasses; ++k) {
-    if (p.free[k].empty()) continue;
-    const Block block = p.free[k].back();
-    p.free[k].pop_back();
-    *capacity = block.capacity;
-    return block.data;
-  }
-  return nullptr;
-}
-
-// Before `capacity` more bytes come from the system: what is too many goes, the largest first.
+// Before `capacity` more bytes come from the system: what is too many of large blocks goes.
 void make_way(Pool& p, size_t capacity) {
   const size_t allowed = allowed_beside(p, p.statistics.in_use + capacity);
-  for (size_t k = kClasses; k-- > 0 && p.statistics.cached > allowed;) {
-    while (!p.free[k].empty() && p.statistics.cached > allowed) {
-      const Block block = p.free[k].back();
-      if (block.capacity < kMapped) return;
-      p.free[k].pop_back();
-      p.statistics.cached -= block.capacity;
-      p.slack += block.capacity / 16;
-      system_free(block.data, block.capacity);
-    }
-  }
+  if (p.statistics.cached <= allowed) return;
+  const size_t given = p.large.trim(p.statistics.cached - allowed);
+  p.statistics.cached -= given;
+  p.slack += given / 16;
+}
+
+// A cached block; null if there is none.
+void* take_cached(Pool& p, size_t size_class, size_t capacity) {
+  if (capacity >= kLarge) return p.large.take(capacity);
+  auto& blocks = p.free[size_class];
+  if (blocks.empty()) return nullptr;
+  void* found = blocks.back().data;
+  blocks.pop_back();
+  return found;
 }
 
 }  // namespace
@@ -126,20 +117,12 @@ void* pool_allocate(size_t nbytes, size_t* capacity) {
   Pool& p = pool();
   {
     std::lock_guard lock(p.mutex);
-    auto& blocks = p.free[size_class];
-    void* cached = nullptr;
-    if (!blocks.empty()) {
-      cached = blocks.back().data;
-      blocks.pop_back();
-    } else if (*capacity >= kMapped) {
-      cached = take_larger(p, size_class, capacity);
-    }
-    if (cached) {
+    if (void* cached = take_cached(p, size_class, *capacity)) {
       p.statistics.cached -= *capacity;
       p.use(*capacity);
       return cached;
     }
-    if (*capacity >= kMapped) make_way(p, *capacity);
+    if (*capacity >= kLarge) make_way(p, *capacity);
   }
   void* block = system_allocate(*capacity);
   if (!block) {
@@ -161,7 +144,11 @@ void pool_release(void* data, size_t capacity) noexcept {
     p.statistics.in_use -= capacity;
     if (p.statistics.cached + capacity <= kMaxCached) {
       try {
-        p.free[size_class].push_back(Block{data, capacity});
+        if (capacity < kLarge) {
+          p.free[size_class].push_back(Block{data, capacity});
+        } else {
+          p.large.give(data, capacity);
+        }
         p.statistics.cached += capacity;
         return;
       } catch (...) {
@@ -178,6 +165,7 @@ void pool_trim() noexcept {
     for (const Block& block : blocks) system_free(block.data, block.capacity);
     blocks.clear();
   }
+  p.large.trim(p.large.bytes());
   p.statistics.cached = 0;
 }
 
