@@ -30,3 +30,17 @@ def test_a_repeated_program_keeps_its_blocks() -> None:
         after = _core.statistics()
         assert after["pool_in_use_bytes"] == before["pool_in_use_bytes"]
         assert after["pool_cached_bytes"] == before["pool_cached_bytes"]
+
+
+def test_a_freed_block_is_divided_and_joined_again() -> None:
+    def program(count: int, size: int) -> int:
+        made = [torch.full((size // 4,), float(k)) for k in range(count)]
+        for one in made:
+            one.numpy()
+        found = _core.statistics()
+        return int(found["pool_in_use_bytes"] + found["pool_cached_bytes"])
+
+    _core.clear_caches()
+    whole = program(1, 64 << 20)
+    assert program(16, 4 << 20) <= whole + (1 << 20)
+    assert program(1, 64 << 20) <= whole + (1 << 20)

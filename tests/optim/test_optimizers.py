@@ -186,6 +186,18 @@ def test_gradients_are_still_recorded_after_a_step() -> None:
     assert all(p.is_leaf and p.requires_grad for p in parameters)
 
 
+def test_the_first_step_is_one_trace() -> None:
+    layers = [torch.nn.Linear(3, 3) for _ in range(3)]
+    optimizer = optim.SGD([parameter for layer in layers for parameter in layer.parameters()], 0.1)
+    hidden = torch.ones(2, 3)
+    for number, layer in enumerate(layers):
+        hidden = layer(hidden)
+        assert torch._core.pending() > number
+    hidden.sum().backward()
+    optimizer.step()
+    assert torch._core.pending() == 0
+
+
 def test_repr() -> None:
     assert repr(optim.SGD(start(), lr=0.1)) == (
         "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n"

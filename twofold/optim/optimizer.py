@@ -134,6 +134,9 @@ class Optimizer:
         if {param for other in self.param_groups for param in other["params"]} & set(params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append({**self.defaults, **group, "params": params})
+        # A parameter whose first values are still to be computed would end the trace that reads it: the first step
+        # would be two, and keep for its backward pass what one trace frees.
+        _core.flush()
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; runs without recording gradients."""
