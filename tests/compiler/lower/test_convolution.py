@@ -16,6 +16,7 @@ from test_gemm import execute, random_matrix, reference
 from twofold import dtypes
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import depthwise_kernel as depthwise
+from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
 from twofold.ops.convolution.window_sizes import ConvolutionProblem, Windows, patches
 
@@ -55,6 +56,15 @@ FIXED = [
     problem(1, 17, 1, 1, (1, 7, 9), (1, 3, 3), (1, 9, 11), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
     problem(1, 4, 1, 1, (1, 9, 41), (1, 3, 3), (1, 5, 21), ((1, 2, 2), (0, 1, 1), (1, 1, 1))),
     problem(1, 4, 1, 1, (1, 9, 41), (1, 5, 4), (1, 1, 11), ((1, 3, 3), (0, 1, 2), (1, 2, 3))),
+    # the same with large kernels: rows, and a wide row in pieces
+    problem(1, 3, 1, 1, (1, 20, 21), (1, 9, 8), (1, 20, 20), ((1, 1, 1), (0, 4, 3), (1, 1, 1))),
+    problem(1, 2, 1, 1, (1, 2, 9000), (1, 2, 60), (1, 2, 8970), ((1, 1, 1), (0, 1, 15), (1, 1, 1))),
+    # small kernels: blocks of rows, narrow planes with strides of their own, all of a margin cut off
+    problem(1, 2, 1, 1, (1, 130, 70), (1, 3, 3), (1, 130, 70), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(2, 3, 1, 2, (1, 130, 70), (1, 2, 7), (1, 65, 35), ((1, 2, 2), (0, 0, 3), (1, 2, 1))),
+    problem(3, 2, 1, 1, (1, 9, 5), (1, 3, 3), (1, 5, 5), ((1, 2, 1), (0, 1, 1), (1, 1, 1))),
+    problem(3, 2, 1, 1, (1, 9, 7), (1, 3, 2), (1, 9, 3), ((1, 1, 2), (0, 1, -1), (1, 1, 1))),
+    problem(2, 2, 1, 1, (1, 4, 4), (1, 2, 2), (1, 4, 4), ((1, 1, 1), (0, -1, 0), (1, -1, -1))),
 ]
 
 
@@ -169,6 +179,7 @@ def test_places_outside_the_image_are_zeros_that_are_multiplied() -> None:
 BLOCKED = [
     (kernel.PARAMS, [("columns", "column"), ("filters", "row")]),
     (depthwise.PARAMS, [("result_height", "row"), ("result_width", "width")]),
+    (unrolled.PARAMS, [("result_height", "row")]),
 ]
 WEIGHT_BLOCKED = [
     (kernel.WEIGHT_PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
@@ -176,8 +187,9 @@ WEIGHT_BLOCKED = [
 ]
 
 
-def by_channel(plan: Any) -> bool:
-    return plan.calls[-1].text_key.startswith("depthwise")
+def by_channel(plan: Any) -> int:
+    """Which of the layouts the numbers have: 0 is that of matrix products."""
+    return {"depthwise": 1, "unrolled": 2}.get(plan.calls[-1].text_key.split()[0], 0)
 
 
 def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
@@ -218,7 +230,7 @@ def test_parts_of_wide_rows_are_whole_groups_of_chains(width: int, stride: int) 
         image, result = (1, height, width * stride + 2), (1, 1, width)
         p = problem(1, 3, 1, 1, image, (1, height, 3), result, ((1, 1, stride), (0, 0, 0), (1, 1, 1)))
         plan = plan_convolution(p)
-        if not by_channel(plan):
+        if by_channel(plan) != 1:
             continue
         part = numbers_of(plan, BLOCKED)[0]["block_width"]
         assert part == width or part % 64 == 0 or part in (16, 32, 48)

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from twofold import dtypes
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import depthwise_kernel as depthwise
+from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower import target
 from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.convolution_kernel import Kinds
+from twofold.compiler.lower.depthwise_unrolled import Taps
 from twofold.compiler.lower.gemm import (
     GRAIN_CYCLES,
     Epilogue,
@@ -116,9 +118,14 @@ def plan_convolution(
         call = KernelCall(key, "convolution", text, (*roles, "a", "b", *stored), params, work, 1)
         return MatmulPlan([call], [])
     kinds = _kinds(problem, vector_bits)
-    block = _lines(problem, kinds, 1) if _by_channel(problem) else None
-    if block is not None:
-        return _depthwise(problem, epilogue, epilogue_params, kinds, block)
+    if _by_channel(problem):
+        taps = _unrolled_taps(problem)
+        unrolled_numbers = None if taps is None else _unrolled_numbers(problem, kinds, taps)
+        if taps is not None and unrolled_numbers is not None:
+            return _unrolled(problem, epilogue, epilogue_params, kinds, taps, unrolled_numbers)
+        block = _lines(problem, kinds, 1)
+        if block is not None:
+            return _depthwise(problem, epilogue, epilogue_params, kinds, block)
     return _tiled(problem, epilogue, epilogue_params, kinds)
 
 
@@ -170,6 +177,75 @@ def _block_numbers(problem: ConvolutionProblem, block: _Lines) -> dict[str, int]
         "width_blocks": -(-problem.result[2] // block.width),
         "line": block.line,
     }
+
+
+def _unrolled_taps(problem: ConvolutionProblem) -> Taps | None:
+    """What the text of the unrolled kernel depends on; None if it has none for this problem."""
+    moves = problem.windows
+    if problem.taps > unrolled.MOST_TAPS or any(stride > 2 for stride in moves.strides[1:]):
+        return None
+    kernel, strides, dilations = (
+        (int(numbers[1]), int(numbers[2])) for numbers in (problem.kernel, moves.strides, moves.dilations)
+    )
+    width = problem.result[2]
+    return Taps(kernel, strides, dilations, up(width, LANES) * 3 > width * 4)
+
+
+def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> dict[str, int] | None:
+    """The run-time numbers of the unrolled kernel; None if what the windows of a row see has no room."""
+    (_, stride_y, stride_x), (_, low_y, low_x) = problem.windows.strides, problem.windows.lows
+    (before_y, behind_y), (before_x, behind_x) = taps.reach(0), taps.reach(1)
+    width, (_, rows, places) = problem.image[2], problem.result
+    left, span = before_x - low_x, (places - 1) * stride_x + behind_x - before_x + 1
+    column, margin = max(0, left), max(0, -left)
+    count = min(width - column, span - margin)
+    if count <= 0:
+        return None
+    line = -(-span // stride_x)
+    room = min(kernel.PACKED_BYTES, _NEAR_BYTES) // kinds.compute.itemsize // (stride_x * line)
+    more = behind_y - before_y + 1
+    # rows of the result that share a copy near the processor, or one row and the lines that it sees
+    block = min(rows, max(1, (room - more) // stride_y + 1))
+    lines = (block - 1) * stride_y + more
+    plane = -(-lines // stride_y) * line + LANES
+    copied = stride_x * stride_y * plane
+    if copied * kinds.compute.itemsize > kernel.PACKED_BYTES:
+        return None
+    if taps.across and block * line * kinds.compute.itemsize > kernel.SUM_BYTES:
+        return None
+    second = margin + 1
+    return _numbers(problem) | {
+        "block_rows": block,
+        "row_blocks": -(-rows // block),
+        "line": line,
+        "plane": plane,
+        "copied": copied,
+        "first_column": column,
+        "count": count,
+        "even": margin % stride_x * plane + margin // stride_x,
+        "odd": second % stride_x * plane + second // stride_x,
+        "top": before_y - low_y,
+        "lines": lines,
+    }
+
+
+def _unrolled(
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None,
+    epilogue_params: Sequence[int],
+    kinds: Kinds,
+    taps: Taps,
+    numbers: dict[str, int],
+) -> MatmulPlan:
+    """The call of a convolution of each channel on its own with a small kernel."""
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    buffers = (*roles, "a", "b", *(() if epilogue else ("c",)))
+    key, text = known_text(unrolled.key(kinds, taps, epilogue), lambda: unrolled.text(kinds, taps, epilogue))
+    params = (*epilogue_params, *(numbers[name] for name in unrolled.PARAMS))
+    work = problem.batch * problem.groups * problem.filters * numbers["row_blocks"]
+    cycles = numbers["block_rows"] * up(numbers["line"], LANES) // LANES * (2 * problem.taps + 20)
+    grain = max(1, GRAIN_CYCLES // (cycles + numbers["lines"] * 10))
+    return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
 def _depthwise(

@@ -138,7 +138,14 @@ class KernelBuilder(Builder):
 
     def evens(self, a: Val, b: Val) -> Val:
         """The lanes 0, 2, ... of two vectors behind each other."""
-        picked = ", ".join(f"i32 {2 * lane}" for lane in range(LANES))
+        return self._every_other(a, b, 0)
+
+    def odds(self, a: Val, b: Val) -> Val:
+        """The lanes 1, 3, ... of two vectors behind each other."""
+        return self._every_other(a, b, 1)
+
+    def _every_other(self, a: Val, b: Val, first: int) -> Val:
+        picked = ", ".join(f"i32 {2 * lane + first}" for lane in range(LANES))
         return self._pure(f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>", a.dtype, LANES)
 
     def transpose(self, vectors: list[Val]) -> list[Val]:

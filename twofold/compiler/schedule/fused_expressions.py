@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from twofold.compiler.lower.expression import operation_cost
+from twofold.compiler.lower.values import LANES
 from twofold.compiler.schedule.blocks import BlockReduction
 from twofold.compiler.schedule.views import (
     ZERO,
@@ -124,6 +125,7 @@ class Analysis:
         self._costs: dict[int, int] = {}
         self._loads: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
+        self._epilogues: set[int] = set()
         self._forced = {node.id for node in forced}
         self._outputs = {node.id for node in graph.outputs}
         self._choose()
@@ -137,6 +139,7 @@ class Analysis:
                 self.views.base(node)
         if self.fuse:
             self._measure()
+            self._find_epilogues()
         owners: dict[int, set[int]] = {}
         for node in reversed(self.order):
             kind = node.op.kind
@@ -177,8 +180,25 @@ class Analysis:
             spreads = (
                 forms is not None and base.op.kind == "elementwise" and _repeats(base, forms, operand.shape)
             )
-            if spreads and not self._cheap(base):
+            if (spreads and not self._cheap(base)) or self._repeats_in_epilogue(node, operand, base):
                 self.roots[base.id] = base
+
+    def _find_epilogues(self) -> None:
+        """Note the values that the epilogue of a product may compute."""
+        found = self._epilogues
+        for node in self.order:
+            kind = node.op.kind
+            if kind == "contraction" or (
+                kind == "elementwise"
+                and any(self.views.base(operand)[0].id in found for operand in node.inputs)
+            ):
+                found.add(node.id)
+
+    def _repeats_in_epilogue(self, node: Node, operand: Node, base: Node) -> bool:
+        """Whether an epilogue that computes ``node`` would compute ``base`` again for every few columns."""
+        if base.op.kind != "elementwise" or node.id not in self._epilogues:
+            return False
+        return self._costs[base.id] > 2 and 1 < base.type.size * LANES <= operand.type.size
 
     def _inline(self, node: Node, own: set[int]) -> bool:
         """Whether ``node`` is computed inside the expressions of all its owners."""
