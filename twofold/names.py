@@ -3,9 +3,9 @@
 NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
-            "accelerator amp array_api autodiff autograd backends cpu cuda debug distributed distributions "
-            "dynet dynet_config fft files func linalg lower masked nn onnx optim passes profiler random "
-            "safetensors schedule serialization signal special testing utils"
+            "accelerator amp array_api autograd backends cpu cuda debug distributed distributions dynet "
+            "dynet_config fft files func linalg masked nn onnx optim profiler random safetensors "
+            "serialization signal special testing utils"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "

@@ -159,7 +159,9 @@ class _Writer:
         """Emit the copy of 16 neighbouring places of each plane of columns."""
         b, p, kinds = self.b, self.p, self.kinds
         parts = [
-            b.load(self.image, b.add(source, k * LANES), kinds.stored, LANES, masks and masks[k])
+            b.load(
+                self.image, b.add(source, k * LANES), kinds.stored, LANES, None if masks is None else masks[k]
+            )
             for k in range(self.taps.strides[1])
         ]
         parts = [b.cast(part, kinds.compute) for part in parts]
