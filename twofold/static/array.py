@@ -358,7 +358,7 @@ def slice(input_: Any, begin: Number, size: Number) -> Any:
 
 
 @operation("GatherV2")
-def _gather(params: Any, indices: Any, axis: Number = 0) -> Any:
+def _gather(params: Alone, indices: Any, axis: Number = 0) -> Any:
     place = whole(axis) % params.ndim
     if isinstance(indices, int):
         return ops.select(params, place, indices)

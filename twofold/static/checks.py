@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import finfo
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.static.control import Assert, no_op
@@ -61,7 +62,7 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An ``Assert`` that ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times the step of float32 at 1.
+    """An ``Assert`` that ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times ``finfo(x.dtype).eps``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -70,7 +71,7 @@ def assert_near(
     """
     a = convert_to_tensor(x)
     b = convert_to_tensor(y, a.dtype)
-    step = 10 * (2.0**-52 if a.dtype.itemsize == 8 else 2.0**-23)
+    step = 10 * finfo(a.dtype).eps
     keywords = {"rtol": step if rtol is None else rtol, "atol": step if atol is None else atol}
     result = define("All", _close, (a, b), keywords, None).outputs[0]
     shown = [a, b] if data is None else list(data)

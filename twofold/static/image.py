@@ -54,7 +54,7 @@ def _resized(images: Any, size: Any, align: Any, centred: Any, mode: str) -> Any
     value = ops.movedim(images, -1, -3)
     placing = CORNERS if numbers(align) else EDGES if numbers(centred) else STARTS
     if mode != "nearest":
-        value = ops.cast(value, float32) if value.dtype.kind != "f" else value
+        value = ops.cast(value, float32)
     made = apply("resize", value, attrs=(mode, sizes(size), placing, (None, None), False))
     return ops.movedim(made, -3, -1)
 

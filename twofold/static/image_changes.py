@@ -316,7 +316,7 @@ def _channels(image: Any) -> list[Any]:
 
 
 def _to_hsv(image: Any) -> list[Any]:
-    red, green, blue = _channels(image)
+    red, green, blue = _channels(image if image.dtype.kind == "f" else ops.cast(image, float32))
     value = ops.maximum(red, ops.maximum(green, blue))
     spread = ops.subtract(value, ops.minimum(red, ops.minimum(green, blue)))
     some = ops.greater(spread, 0)
@@ -493,6 +493,7 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
 
 @operation("PerImageStandardization")
 def _standardised(image: Any) -> Any:
+    image = ops.cast(image, float32)
     count = 1
     for size in image.shape[-3:]:
         count *= size
@@ -523,11 +524,11 @@ def total_variation(images: Any) -> Any:
     6.0
     """
     axis = _rows(images)
-    total: Any = 0.0
+    total: Any = 0
     for place in (axis, axis + 1):
         rest = images.shape[place] - 1
         change = ops.subtract(ops.narrow(images, place, 1, rest), ops.narrow(images, place, 0, rest))
-        total = ops.add(ops.sum(ops.abs(change), (axis, axis + 1, axis + 2)), total)
+        total = ops.add(ops.sum(ops.abs(change), (axis, axis + 1, axis + 2), dtype=images.dtype), total)
     return total
 
 

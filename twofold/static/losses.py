@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.dtypes import float32
 from twofold.errors import ShapeError
 from twofold.ir.sizes import index
 from twofold.ops.base import ops
@@ -62,11 +63,12 @@ def _mean(losses: Any) -> Any:
 
 
 def _finish(losses: Any, weights: Any, collection: str, reduction: str) -> Any:
+    wide = math.cast(losses, float32)
     if _is_mean(weights, reduction):
-        made = _mean(losses, name="value")
+        made = _mean(wide, name="value")
     else:
-        made = _weighted(losses, as_tensor(weights), reduction, name="value")
-    return _collected(made, collection)
+        made = _weighted(wide, as_tensor(weights), reduction, name="value")
+    return _collected(math.cast(made, losses.dtype), collection)
 
 
 def _is_mean(weights: Any, reduction: str) -> bool:
@@ -257,8 +259,9 @@ def huber_loss(
 
 
 def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Both as float32, in which TensorFlow computes these losses whatever it is given."""
     value = convert_to_tensor(predictions)
-    return math.cast(convert_to_tensor(labels), value.dtype), value
+    return math.cast(convert_to_tensor(labels), float32), math.cast(value, float32)
 
 
 @operation("log_loss")

@@ -418,7 +418,8 @@ def clip_by_global_norm(
 
 @operation("ScaleByNorm")
 def _scaled(t: Any, clip_norm: Any, norm: Any) -> Any:
-    return apply("multiply", t, apply("divide", clip_norm, ops.maximum(norm, clip_norm)))
+    scale = apply("divide", clip_norm, ops.maximum(norm, clip_norm))
+    return apply("multiply", t, ops.cast(scale, t.dtype) if hasattr(scale, "dtype") else scale)
 
 
 def _cumulative(
@@ -441,13 +442,13 @@ def _cumulative(
 
 cumsum = _cumulative(
     "Cumsum",
-    lambda x, axis: ops.cumsum(x, axis),
+    lambda x, axis: ops.cumsum(x, axis, dtype=x.dtype),
     lambda x: ops.zeros_like(x),
     "Running sums along ``axis``; ``exclusive`` leaves out the element itself.",
 )
 cumprod = _cumulative(
     "Cumprod",
-    lambda x, axis: ops.cumprod(x, axis),
+    lambda x, axis: ops.cumprod(x, axis, dtype=x.dtype),
     lambda x: ops.ones_like(x),
     "Running products along ``axis``; ``exclusive`` leaves out the element itself.",
 )
@@ -513,7 +514,7 @@ def trace(x: Any) -> Any:
     ...     print(session.run(tf.trace([[1.0, 2.0], [3.0, 4.0]])))
     5.0
     """
-    return ops.sum(ops.diagonal(x, 0, -2, -1), -1)
+    return ops.sum(ops.diagonal(x, 0, -2, -1), -1, dtype=x.dtype)
 
 
 @operation("Cross")

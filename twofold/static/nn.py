@@ -259,7 +259,7 @@ def weighted_cross_entropy_with_logits(
     ...     print(session.run(loss))
     [1.3862944 0.6931472]
     """
-    weight = ops.add(ops.multiply(ops.subtract(pos_weight, 1.0), targets), 1.0)
+    weight = ops.add(ops.multiply(targets, pos_weight - 1.0), 1.0)
     soft = ops.softplus(ops.negative(logits))
     return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
 

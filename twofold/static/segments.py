@@ -45,18 +45,21 @@ def _reduced(how: str, first: Callable[[DType], Any]) -> Callable[[Any, Any, int
 def _members(data: Any, ids: Any, count: int) -> Any:
     """How many slices each segment has, in a shape that divides the result."""
     rows, places = _flat(data, ids, count)
-    ones = ops.full_like(places, 1, dtype=rows.dtype)
-    base = full_of(0, (count + 1,), rows.dtype, rows)
+    ones = ops.full_like(places, 1)
+    base = full_of(0, (count + 1,), int64, rows)
     found = ops.narrow(ops.index_add(base, 0, places, ones), 0, 0, count)
     return ops.reshape(found, (count, *[1] * (rows.ndim - 1)))
 
 
 def _averaged(data: Any, ids: Any, count: int) -> Any:
-    return ops.divide(_added(data, ids, count), ops.maximum(_members(data, ids, count), 1))
+    number = ops.cast(ops.maximum(_members(data, ids, count), 1), data.dtype)
+    rounding = "trunc" if data.dtype.kind in "iu" else None
+    return ops.divide(_added(data, ids, count), number, rounding_mode=rounding)
 
 
 def _over_root(data: Any, ids: Any, count: int) -> Any:
-    return ops.divide(_added(data, ids, count), ops.sqrt(ops.maximum(_members(data, ids, count), 1)))
+    number = ops.cast(ops.maximum(_members(data, ids, count), 1), data.dtype)
+    return ops.divide(_added(data, ids, count), ops.sqrt(number))
 
 
 _COMBINATIONS: dict[str, Callable[[Any, Any, int], Any]] = {

@@ -25,7 +25,7 @@ def _need_integer(x: Val) -> DType:
 
 
 def _need_number(x: Val) -> DType:
-    if x.dtype is None or x.dtype.kind == "b" or x.dtype in (dtypes.float16, dtypes.bfloat16):
+    if x.dtype is None or x.dtype.kind in "bc" or x.dtype in (dtypes.float16, dtypes.bfloat16):
         raise TypeError(f"no arithmetic on {x.dtype}; cast first")
     return x.dtype
 

@@ -35,6 +35,7 @@ class scatter_combine(Scatter):
     )
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        self.check_kind(inputs[0].dtype)
         return make_node(self, attrs, tuple(inputs), inputs[0].type)
 
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:

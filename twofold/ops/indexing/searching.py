@@ -201,7 +201,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
         raise ArgumentError(f"{bins} bins", "Use at least one.")
     if max < min:
         raise ArgumentError(f"min {min} above max {max}", "Give the smaller one first.")
-    if input.dtype is bool_:
-        raise DTypeError("takes numbers, not bool", "Cast with .to() first.")
+    if input.dtype.kind in "bc":
+        raise DTypeError(f"takes real numbers, not {input.dtype.name}", "Cast with .to() first.")
     found = apply("bin_counts", input, min, max, attrs=(int(bins),))
     return found if found.dtype is input.dtype else ops.cast(found, input.dtype)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, bool_, float32, int64, uint8
+from twofold.errors import DTypeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, composite, convert, custom, normalize_axis, ops, public, strong
@@ -126,6 +127,8 @@ def _places(name: str, primitive: str) -> Any:
 
         def compute(x: Any, axis: int) -> Any:
             x = strong(x)
+            if x.dtype.kind == "c":
+                raise DTypeError(f"takes real numbers, not {x.dtype.name}", "Take .abs() first.")
             x = convert(x, uint8) if x.dtype is bool_ else x
             flat = ops.reshape(x, (1, 1, 1)) if not x.ndim else _blocks(x, axis)
             return ops.reshape(apply(primitive, flat), x.shape)
