@@ -34,7 +34,7 @@ from mutations import Mutation, all_mutations, chosen
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutation"
-PACKAGES = ("ops", "nn", "static", "autodiff", "passes", "schedule", "lower")
+PACKAGES = ("ops", "nn", "static", "transforms", "compiler")
 CAUGHT = {1: "a test failed", 2: "the tests could not be run", 3: "pytest broke", 4: "pytest could not start"}
 NOTHING_RAN = 5
 OPTIONS = ("-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "ignore", "--no-header", "--tb=no")

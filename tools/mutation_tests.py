@@ -25,15 +25,15 @@ COMMON = (
 )
 """Entries that together go through all of the compiler."""
 BESIDE: dict[str, tuple[str, ...]] = {
-    "autodiff": ("tests/transforms", "tests/func", "tests/autograd", "tests/static/test_gradients.py"),
-    "passes": ("tests/passes", "tests/compiler/schedule", "tests/laws/test_same_bits.py"),
-    "schedule": (
+    "transforms": (
+        "tests/transforms",
+        "tests/func",
+        "tests/autograd",
+        "tests/static/test_gradients.py",
         "tests/compiler/schedule",
-        "tests/compiler/lower",
         "tests/laws/test_same_bits.py",
-        "tests/laws/test_memory.py",
     ),
-    "lower": ("tests/compiler/lower", "tests/compiler/schedule", "tests/laws/test_same_bits.py"),
+    "compiler": ("tests/compiler", "tests/laws/test_same_bits.py", "tests/laws/test_memory.py"),
     "ops": ("tests/references", "tests/ops", "tests/errors", "tests/array_api"),
     "nn": ("tests/nn", "tests/frontend", "tests/errors"),
     "static": ("tests/static", "tests/errors"),
