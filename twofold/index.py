@@ -13,6 +13,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.contraction.distances": "cdist",
     "twofold.ops.contraction.matrix_products": "matmul outer linear addmm tensordot einsum",
     "twofold.ops.control_flow.bounded_loops": "sized",
+    "twofold.ops.control_flow.calls": "call",
     "twofold.ops.control_flow.gradient_rule": "ruled",
     "twofold.ops.control_flow.loops": "loop",
     "twofold.ops.control_flow.observing": "observed",

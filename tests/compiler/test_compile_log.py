@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from twofold.ir.calls import called
+from twofold.ir.text import parse_graph
+from twofold.ir.verify import verify
+
 LINE = re.compile(
     r"twofold\.compile: (?P<place>.*?): (?P<count>\d+) operations? in (?P<kernels>\d+) kernels?"
     r"(?P<sizes> for all sizes)? \(\d+ new\); (?P<why>.*);"
@@ -143,3 +147,22 @@ fusing.compile_outlined = failing
     lines = logged(tmp_path, STEP + program + "step(3), step(3)\nimport time\ntime.sleep(1)\n")
     told = "failed, operations run one by one: RuntimeError('no kernels today')"
     assert lines == [f"twofold.compile: program.py:5 to program.py:7: {told}"]
+
+
+def test_the_graph_of_calls_of_a_long_trace(tmp_path: Path) -> None:
+    program = """
+import twofold as torch
+torch.config.background_compile = False
+def chain():
+    x = torch.linspace(-1, 1, 50)
+    for i in range(100):
+        x = torch.cumsum(torch.sin(x), 0)
+    return x.sum().item()
+chain(), chain(), chain()
+"""
+    lines = logged(tmp_path, program, TWOFOLD_LOG="bodies")
+    assert re.match(r"twofold.bodies: program.py:\d+ to program.py:\d+: \d+ calls$", lines[0])
+    graph = parse_graph("\n".join(lines[1:]))
+    verify(graph)
+    calls = [body for node in graph.nodes() if (body := called(node)) is not None]
+    assert len(calls) == int(lines[0].split()[-2]) > len(set(calls)) > 1

@@ -57,3 +57,17 @@ def test_what_was_compiled_meanwhile_and_why() -> None:
 def test_what_cannot_be_explained() -> None:
     with pytest.raises(ArgumentError, match="str cannot be drawn"):
         torch.explain("model")
+
+
+def test_a_long_program_shows_its_calls_of_bodies() -> None:
+    def steps(x: Any) -> Any:
+        for _ in range(100):
+            x = torch.cumsum(torch.sin(x), 0)
+        return x
+
+    found = torch.explain(steps, torch.ones(8))
+    (calls,) = found.calls
+    assert len(found.bodies) > 1 and calls in str(found)
+    for number, body in enumerate(found.bodies):
+        assert calls.count(f"call @{number}(") == body.calls
+    assert not torch.explain(torch.sin, torch.ones(8)).calls

@@ -17,13 +17,17 @@ from tests.compiler.test_compile_log import logged
 from tests.core.test_templates import tier
 from twofold import _core, nn
 from twofold.compiler.linking import Trace, compile_outlined
-from twofold.transforms.outline import Entry, Kind, Outline, outline
+from twofold.ir.calls import called, inline_calls
+from twofold.ir.graph import Graph
+from twofold.ir.text import format_graph, parse_graph
+from twofold.ir.verify import verify
+from twofold.transforms.outline import Entry, Kind, Outlined, outline
 
 F = nn.functional
 WIDTH = 8
 
 
-def check_same_bits(compute: Callable[[], list[Any]]) -> Outline:
+def check_same_bits(compute: Callable[[], list[Any]]) -> Outlined:
     """Inlined, and outlined in windows of several lengths, against one operation after another."""
 
     def found() -> list[bytes]:
@@ -36,12 +40,21 @@ def check_same_bits(compute: Callable[[], list[Any]]) -> Outline:
     executable = _core.last_executable()
     trace = Trace.of(_core.describe_executable(executable))
     for least in (10**9, 12, 1):
+        check_graph(trace, least)
         _core.set_fused(executable, compile_outlined(trace, least).program(), 1)
         with tier("fused"):
             for _ in range(2):
                 assert found() == expected, least
         assert _core.last_executable() is not None
     return trace.outlined(1)
+
+
+def check_graph(trace: Trace, least: int) -> None:
+    """The graph of calls: valid, the same from its text, and inlined the graph of the trace."""
+    graph = trace.outlined(least).graph
+    verify(graph)
+    assert parse_graph(format_graph(graph)) == graph
+    assert inline_calls(graph) == trace.inlined()
 
 
 Layer = Callable[[Any, Any, int, Any], Any]
@@ -143,7 +156,7 @@ def trained(layers: int) -> Callable[[], list[Any]]:
     return step
 
 
-def outlined_step(layers: int) -> Outline:
+def outlined_step(layers: int) -> Outlined:
     step = trained(layers)
     with tier("unfused"):
         for _ in range(3):
@@ -152,10 +165,16 @@ def outlined_step(layers: int) -> Outline:
     return Trace.of(_core.describe_executable(_core.last_executable())).outlined()
 
 
+def operations(body: Graph) -> list[Any]:
+    """What the calls in a body call, in its order."""
+    return [callee for node in body.nodes() if (callee := called(node)) is not None]
+
+
 def test_equal_layers_are_planned_once():
     found = [outlined_step(layers) for layers in (40, 80, 120)]
-    assert all(len(outlined.bodies) < 10 for outlined in found)
-    assert all(sum(len(body.entries) for body in outlined.bodies) < 300 for outlined in found)
+    bodies = [{called(call) for call in outlined.calls} for outlined in found]
+    assert all(len(own) < 10 for own in bodies)
+    assert all(sum(len(operations(body)) for body in own) < 300 for own in bodies)
     calls = [len(outlined.calls) for outlined in found]
     assert calls == sorted(calls) and calls[2] > 2 * calls[0]
 
@@ -277,16 +296,34 @@ assert found.fused == 1 and found.body_calls > 2 * found.bodies > 2, found
     assert " calls of " in line and " bodies " in line, line
 
 
+def operation(text: str) -> Graph:
+    """One of the first input, and maybe of a second."""
+    return parse_graph(
+        f"graph(%0 : float32[1,1], %1 : float32[1,1]) {{\n {text} : float32[1,1]\n return %2\n}}"
+    )
+
+
 LOOP, HEAVY, SHOWN = 0, 1, 2
-KINDS = [Kind(4, False, True), Kind(4, False, False), Kind(4, True, True)]
+KINDS = [
+    Kind(operation("%2 = add(%0, %1)"), 4, False, True),
+    Kind(operation("%2 = matmul(%0, %1)"), 4, False, False),
+    Kind(operation("%2 = reshape(%0) {(1, 1)}"), 4, True, True),
+]
+TYPES = [KINDS[0].graph.input_types[0]] * 2
+
+
+def outlined(entries: list[Entry], output: list[int], **options: int) -> Outlined:
+    """With a second operand where there is none."""
+    return outline(TYPES, KINDS, [Entry(k, (*refs, ~1)[:2]) for k, refs in entries], output, **options)
 
 
 def test_short_traces_and_those_without_repetition_are_one_body():
     entries = [Entry(LOOP, (~0,)), *[Entry(LOOP, (k,)) for k in range(100)]]
-    assert len(outline(entries[:60], KINDS, [59]).calls) == 1
-    assert len(outline(entries, KINDS, [100]).calls) > 1
-    other = [Entry(k, (k - 1,)) for k in range(200)]
-    assert len(outline(other, [Kind(4, False, True)] * 200, [199]).calls) == 1
+    assert len(outlined(entries[:60], [59]).calls) == 1
+    assert len(outlined(entries, [100]).calls) > 1
+    kinds = [KINDS[LOOP]] * 200
+    other = [Entry(k, (k - 1, ~1)) for k in range(200)]
+    assert len(outline(TYPES, kinds, other, [199]).calls) == 1
 
 
 def test_what_only_shows_memory_is_made_again_where_it_is_read():
@@ -294,10 +331,16 @@ def test_what_only_shows_memory_is_made_again_where_it_is_read():
     entries = [Entry(HEAVY, (~0,)), Entry(SHOWN, (0,))]
     for k in range(4):
         entries.append(Entry(LOOP, (1, max(k + 1, 1))))
-    found = outline(entries, KINDS, [5], least=1)
-    assert all(1 not in call.arguments + call.results for call in found.calls)
-    found = outline(entries, KINDS, [5, 1], least=1)
-    assert [1 in call.results for call in found.calls].count(True) == 1
+
+    def shown(found: Outlined) -> tuple[int, int]:
+        """How often the view is computed by a body, and how often returned by one."""
+        bodies = [body for call in found.calls if (body := called(call)) is not None]
+        made = sum(operations(body).count(KINDS[SHOWN].graph) for body in bodies)
+        returned = [called(node.inputs[0]) for body in bodies for node in body.outputs]
+        return made, returned.count(KINDS[SHOWN].graph)
+
+    assert shown(outlined(entries, [5], least=1)) == (4, 0)
+    assert shown(outlined(entries, [5, 1], least=1))[1] == 1
 
 
 def test_windows_are_cut_where_nothing_is_fused():
@@ -306,6 +349,7 @@ def test_windows_are_cut_where_nothing_is_fused():
     for _ in range(8):
         entries.append(Entry(HEAVY, (len(entries) - 1, ~1)))
         entries.append(Entry(LOOP, (len(entries) - 1,)))
-    found = outline(entries, KINDS, [len(entries) - 1], least=2)
-    (body,) = {call.body for call in found.calls if found.calls.count(call) and call.results[0] > 4}
-    assert [entry.kind for entry in found.bodies[body].entries] == [HEAVY, LOOP]
+    found = outlined(entries, [len(entries) - 1], least=2)
+    bodies = [called(call) for call in found.calls]
+    (body,) = {body for body in bodies if body is not None and bodies.count(body) > 1}
+    assert operations(body) == [KINDS[HEAVY].graph, KINDS[LOOP].graph]

@@ -21,6 +21,7 @@ from twofold.compiler.templates import Member, template_batch, template_body, te
 from twofold.config import config
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
+from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType
 
 _LONG = 200
@@ -79,6 +80,11 @@ def _note(
         from twofold.compiler.log import log_compile
 
         log_compile(executable, place, program, waited)
+    if "bodies" in config.log and program.calls > 1:
+        from twofold.compiler.log import log, place_of
+
+        outlined = Trace.of(_core.describe_executable(executable)).outlined()
+        log("bodies", f"{place_of(*place)}: {program.calls} calls\n{format_graph(outlined.graph)}")
 
 
 def _in_background(work: Callable[[], object], again: Callable[[], None], place: Callable[[], str]) -> None:

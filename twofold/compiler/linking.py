@@ -5,20 +5,20 @@ Plans of bodies are kept by what the bodies compute: traces of other lengths, or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from twofold.cache import Cache
 from twofold.compiler.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import may_fail
-from twofold.ir.bind import input_node
+from twofold.ir.calls import called, graph_of_calls, inline_calls
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Node
 from twofold.ir.sizes import example_of, keys_by_identity
 from twofold.ir.types import TensorType, type_from_code
 from twofold.transforms.derived import graph_of_entry
-from twofold.transforms.outline import LEAST, Body, Call, Entry, Kind, Outline, Ref, outline
+from twofold.transforms.outline import LEAST, Entry, Kind, Outlined, Ref, outline
 from twofold.transforms.sparse_rows import is_sparse
 
 Slot = tuple[int, int]
@@ -82,39 +82,15 @@ class Trace:
         self.entries = list(known)
         return places
 
-    def type_of(self, ref: Ref) -> TensorType:
-        """The type of a result or a leaf."""
-        return self.leaf_types[~ref] if ref < 0 else self.graphs[self.entries[ref].kind].outputs[0].type
-
     def inlined(self) -> Graph:
         """All calls as one closed primitive graph."""
-        return self._closed(self.leaf_types, self.entries, self.outputs)
+        calls = [(entry.refs, self.graphs[entry.kind]) for entry in self.entries]
+        return inline_calls(graph_of_calls(self.leaf_types, calls, self.outputs))
 
-    def outlined(self, least: int = LEAST) -> Outline:
-        """Its calls of bodies, see ``outlining``."""
-        return outline(self.entries, [_kind(graph) for graph in self.graphs], self.outputs, least)
-
-    def body_graph(self, body: Body, call: Call) -> Graph:
-        """What one body computes, as a closed primitive graph; ``call`` is any of its calls."""
-        types = [self.type_of(ref) for ref in call.arguments]
-        return self._closed(types, body.entries, body.results)
-
-    def _closed(self, types: Sequence[TensorType], entries: Sequence[Entry], outputs: Sequence[Ref]) -> Graph:
-        graphs = self.graphs
-        return inlined(types, [(entry.refs, graphs[entry.kind].inline) for entry in entries], outputs)
-
-
-Inline = tuple[Sequence[Ref], Callable[[list[Node]], Sequence[Node]]]
-"""What a call of a trace reads, and what it makes of these nodes: one."""
-
-
-def inlined(types: Sequence[TensorType], calls: Sequence[Inline], outputs: Sequence[Ref]) -> Graph:
-    """Calls on each other's results, and on leaves of these types, as one closed primitive graph."""
-    leaves = [input_node(k, type) for k, type in enumerate(types)]
-    values: list[Node] = []
-    for refs, make in calls:
-        values.append(make([values[ref] if ref >= 0 else leaves[~ref] for ref in refs])[0])
-    return Graph(types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+    def outlined(self, least: int = LEAST) -> Outlined:
+        """It as a graph of calls of bodies, see ``transforms.outline``."""
+        kinds = [_kind(graph) for graph in self.graphs]
+        return outline(self.leaf_types, kinds, self.entries, self.outputs, least)
 
 
 def _shown(graph: Graph) -> int | None:
@@ -134,7 +110,7 @@ def _kind(graph: Graph) -> Kind:
         rows and is_sparse(output, sum(type.nbytes for type in graph.input_types))
     )
     loops = kinds <= {"source", "view", "elementwise", "reduction"}
-    return Kind(example_of(output.type.nbytes), free, loops)
+    return Kind(graph, example_of(output.type.nbytes), free, loops)
 
 
 class BodyPlan(NamedTuple):
@@ -174,86 +150,69 @@ _plans: Cache[BodyPlan] = Cache("body plans", 1, _bytes)
 
 def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
     """The program of a trace, each of its bodies planned once."""
-    bodies, calls = trace.outlined(least)
-    if len(calls) <= 1:
+    graph, calls = trace.outlined(least)
+    if sum(map(bool, calls.values())) <= 1:
         return compile_graphs([trace.inlined()])[0]
-    first = {call.body: call for call in reversed(calls)}
-    graphs = [trace.body_graph(body, first[number]) for number, body in enumerate(bodies)]
-    copied = _copied(trace.outputs)
-    if copied:
-        refs = tuple([trace.outputs[place] for place in copied])
-        types = [trace.type_of(ref) for ref in refs]
-        calls = [*calls, Call(len(graphs), refs, (), ())]
-        graphs.append(Graph(types, [input_node(k, type) for k, type in enumerate(types)]))
-    known = [None if trace.symbolic else _plans.get(graph) for graph in graphs]
-    programs = compile_graphs([graph for graph, plan in zip(graphs, known) if plan is None])
-    new = iter(programs)
-    plans = [BodyPlan.of(next(new)) if plan is None else plan for plan in known]
-    if not trace.symbolic:
-        plans = [_plans.keep(graph, plan) for graph, plan in zip(graphs, plans)]
-    return _Linker(trace, plans).linked(calls, copied, programs)
-
-
-def _copied(outputs: Sequence[Ref]) -> list[int]:
-    """Places of outputs that no call of a body writes: leaves, and results that an earlier place has."""
-    seen: set[Ref] = set()
-    found = []
-    for place, ref in enumerate(outputs):
-        if ref < 0 or ref in seen:
-            found.append(place)
-        seen.add(ref)
-    return found
+    bodies = list(dict.fromkeys(filter(None, map(called, calls))))
+    known = {body: plan for body in bodies if not trace.symbolic and (plan := _plans.get(body))}
+    missing = [body for body in bodies if body not in known]
+    new = compile_graphs([inline_calls(body) for body in missing])
+    for body, planned in zip(missing, new):
+        plan = BodyPlan.of(planned)
+        known[body] = plan if trace.symbolic else _plans.keep(body, plan)
+    program = _Linker(graph, {body: known[body] for body in bodies}).linked(calls)
+    program.bodies, program.new_bodies, program.calls = len(bodies), len(new), len(calls)
+    for made in new:
+        program.new_kernels += made.new_kernels
+        program.plan_seconds += made.plan_seconds
+        program.kernel_seconds += made.kernel_seconds
+    return program
 
 
 class _Linker:
-    """One program of the calls of bodies in order."""
+    """One program of the calls of a graph."""
 
-    def __init__(self, trace: Trace, plans: Sequence[BodyPlan]) -> None:
-        self._trace = trace
+    def __init__(self, graph: Graph, plans: dict[Graph, BodyPlan]) -> None:
+        self._graph = graph
         self._plans = plans
-        self._program = FlatProgram([trace.type_of(ref) for ref in trace.outputs], True)
-        self._slots: dict[Ref, Slot] = {~k: (INPUT, k) for k in range(len(trace.leaf_types))}
-        for place, ref in enumerate(trace.outputs):
-            if ref >= 0:
-                self._slots.setdefault(ref, (OUTPUT, place))
-        self._labels: list[int] = []
-        for plan in plans:
-            self._labels.append(len(self._program.labels))
+        self._program = FlatProgram([node.type for node in graph.outputs], True)
+        self._slots: dict[int, Slot] = {}  # by id of a node
+        self._results: dict[int, list[Node]] = {}  # by id of a call
+        for node in graph.nodes():
+            if node.op.kind == "part":
+                self._results.setdefault(node.inputs[0].id, []).append(node)
+            elif node.op.kind == "source":
+                self._slots[node.id] = INPUT, node.attrs[0]
+        for place, node in enumerate(graph.outputs):
+            self._slots[node.id] = OUTPUT, place
+        self._labels: dict[Graph, int] = {}
+        for body, plan in plans.items():
+            self._labels[body] = len(self._program.labels)
             self._program.labels += plan.labels
 
-    def linked(
-        self, calls: Sequence[Call], copied: Sequence[int], new: Sequence[CompiledProgram]
-    ) -> FlatProgram:
-        """The program, for which bodies ``new`` were planned.
+    def linked(self, calls: Iterable[Node]) -> FlatProgram:
+        """The program of calls in this order."""
+        order = [(call, body) for call in calls if (body := called(call)) is not None]
+        for call, body in order:
+            self._add(call, body)
+        self._program.donations = self._donations(order)
+        return self._program
 
-        A call without results is the one that makes the outputs ``copied``.
-        """
-        program = self._program
-        for call in calls:
-            results = [self._result(ref) for ref in call.results] or [(OUTPUT, place) for place in copied]
-            self._add(call, results)
-        program.donations = self._donations(calls)
-        program.bodies, program.new_bodies, program.calls = len(self._plans), len(new), len(calls)
-        for made in new:
-            program.new_kernels += made.new_kernels
-            program.plan_seconds += made.plan_seconds
-            program.kernel_seconds += made.kernel_seconds
-        return program
-
-    def _result(self, ref: Ref) -> Slot:
+    def _slot(self, node: Node) -> Slot:
         """Where a result lies."""
-        found = self._slots.get(ref)
+        found = self._slots.get(node.id)
         if found is None:
             sizes = self._program.buffer_sizes
-            found = self._slots[ref] = ARENA, len(sizes)
-            sizes.append(self._trace.type_of(ref).nbytes)
+            found = self._slots[node.id] = ARENA, len(sizes)
+            sizes.append(node.type.nbytes)
         return found
 
-    def _add(self, call: Call, results: Sequence[Slot]) -> None:
+    def _add(self, call: Node, body: Graph) -> None:
         """The instructions of a body on the buffers of a call."""
-        made, program = self._plans[call.body], self._program
-        arguments = [self._slots[ref] for ref in call.arguments]
-        first, label = len(program.buffer_sizes), self._labels[call.body]
+        made, program = self._plans[body], self._program
+        arguments = [self._slots[value.id] for value in call.inputs]
+        results = {node.attrs[0]: self._slot(node) for node in self._results[call.id]}
+        first, label = len(program.buffer_sizes), self._labels[body]
         places = arguments, results, [(ARENA, first + k) for k in range(len(made.buffer_sizes))]
         program.buffer_sizes += made.buffer_sizes
         program.further_work += made.further_work
@@ -261,18 +220,19 @@ class _Linker:
             bound = tuple([places[kind][index] for kind, index in buffers])
             program.instructions.append((address, bound, params, work, grain, label + number, host))
 
-    def _donations(self, calls: Sequence[Call]) -> list[tuple[int, int]]:
+    def _donations(self, calls: Sequence[tuple[Node, Graph]]) -> list[tuple[int, int]]:
         """Those of the bodies where the leaf is read last, and nothing that comes later may fail."""
         found: list[tuple[int, int]] = []
-        later: set[Ref] = set()
-        for call in reversed(calls):
-            made = self._plans[call.body]
-            for source, target in made.donations if call.results else ():
-                kind, place = self._slots[call.results[target]]
-                ref = call.arguments[source]
-                if ref < 0 and ref not in later and kind == OUTPUT:
-                    found.append((~ref, place))
+        later: set[Node] = set()
+        for call, body in reversed(calls):
+            made = self._plans[body]
+            results = {node.attrs[0]: node for node in self._results[call.id]}
+            for source, target in made.donations:
+                kind, place = self._slots[results[target].id]
+                leaf = call.inputs[source]
+                if leaf.op.kind == "source" and leaf not in later and kind == OUTPUT:
+                    found.append((leaf.attrs[0], place))
             if made.may_fail:
                 break
-            later.update(call.arguments)
+            later.update(call.inputs)
         return found

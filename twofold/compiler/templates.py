@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from twofold.compiler.compile import FlatProgram, compile_graph
-from twofold.compiler.linking import Trace, compile_outlined, inlined
+from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.portable_program import kernel_by, key_of
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
 from twofold.dtypes import BY_CODE
 from twofold.ir.bind import input_node
+from twofold.ir.calls import graph_of_calls, inline_calls
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
@@ -391,8 +392,8 @@ def template_body(
     """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
 
     def graph() -> Graph:
-        calls = [(refs, stable_graph(op, attrs, own).inline) for op, attrs, own, refs in members]
-        return inlined(types, calls, outputs)
+        calls = [(refs, stable_graph(op, attrs, own)) for op, attrs, own, refs in members]
+        return inline_calls(graph_of_calls(types, calls, outputs))
 
     return _batched(graph, types, flags, count)
 

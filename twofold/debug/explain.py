@@ -19,7 +19,9 @@ from twofold.compiler.schedule.schedule import Schedule
 from twofold.debug.draw import recorded
 from twofold.debug.machine import machine
 from twofold.debug.picture import Step
-from twofold.runtime.attribution import KernelShare, Part, kernel_shares, parts_of
+from twofold.ir.calls import called
+from twofold.ir.text import format_calls
+from twofold.runtime.attribution import KernelShare, Part, kernel_shares, outlined_graph, parts_of
 
 
 class Explained(NamedTuple):
@@ -45,15 +47,17 @@ class Body(NamedTuple):
 
 
 class Explanation:
-    """The bodies of a program; prints as text."""
+    """The bodies of a program, and the texts of graphs of their calls, by number; prints as text."""
 
-    def __init__(self, title: str, bodies: Sequence[Body]) -> None:
+    def __init__(self, title: str, bodies: Sequence[Body], calls: Sequence[str]) -> None:
         self.title = title
         self.bodies = tuple(bodies)
+        self.calls = tuple(calls)
 
     def __str__(self) -> str:
         count = sum(body.calls * len(body.kernels) for body in self.bodies)
         lines = [f"{self.title}: {count} kernel{'s' * (count != 1)} a run"]
+        lines += self.calls
         for number, body in enumerate(self.bodies):
             if len(self.bodies) > 1:
                 lines.append(f"\nbody {number}, which runs {body.calls} time{'s' * (body.calls != 1)}")
@@ -99,12 +103,19 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     [['cast', 'exp', 'multiply']]
     """
     title, found, _ = recorded(thing, inputs, backward)
-    bodies, first = [], 0
+    bodies: list[Body] = []
+    calls, first = [], 0
     for description, _, _ in found.traces:
         steps = found.view.steps[first : first + len(description[1])]
-        bodies += [_body(part, steps) for part in parts_of(description)]
+        parts = parts_of(description)
+        graph = outlined_graph(description)
+        if graph is not None:
+            numbers = {part.body: f"@{len(bodies) + k}" for k, part in enumerate(parts) if part.body}
+            copies = [body for node in graph.nodes() if (body := called(node)) and body not in numbers]
+            calls.append(format_calls(graph, numbers | dict.fromkeys(copies, "@copies")))
+        bodies += [_body(part, steps) for part in parts]
         first += len(description[1])
-    return Explanation(title, bodies)
+    return Explanation(title, bodies, calls)
 
 
 def _body(part: Part, steps: Sequence[Step]) -> Body:

@@ -11,7 +11,7 @@ view        result elements are input elements at other places: ``index_map`` sa
 contraction the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes; or a convolution
 custom      ``emit`` writes the loops of its kernel itself
 host        ``host`` computes on NumPy arrays, in Python
-program     runs other closed graphs; its value is only a handle of its results, whose types ``results`` tells
+program     calls other closed graphs; its value is only a handle of its results, whose types ``results`` tells
 part        result number ``attrs[0]`` of the program node that is its input
 composite   never a node of the primitive graph: ``build`` writes it with other operations
 ========== =====================================================================================

@@ -1,4 +1,6 @@
-"""Graphs as text and back: one line per node, in an order that depends on the graph alone.
+"""Graphs as text and back: one line per node or call, in an order that depends on the graph alone.
+
+Graphs that are called stand before those that call them, under names such as ``@0``.
 
 >>> from twofold.dtypes import float32
 >>> from twofold.ir.types import tensor_type
@@ -17,11 +19,13 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from twofold.dtypes import BY_NAME, DType
 from twofold.errors import GraphError
 from twofold.ir.bind import input_node
+from twofold.ir.calls import call, called
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op
@@ -29,6 +33,8 @@ from twofold.ir.types import TensorType, tensor_type
 
 _TYPE = re.compile(r"(weak )?(\w+)\[([\d,]*)\]$")
 _INPUT = re.compile(r"%(\d+) : ((?:weak )?\w+\[[\d,]*\])")
+_CALL = re.compile(r"\s*(%\d+(?:, %\d+)*) = call (@\d+)\(([^)]*)\) : (.*)$")
+_HEADER = re.compile(r"(?:(@\d+) = )?graph\(")
 _NODE = re.compile(r"\s*%(\d+) = ([\w ]+)\(([^)]*)\)(?: \{(.*)\})? : ((?:weak )?\w+\[[\d,]*\])$")
 _NAMES: dict[str, Any] = {**BY_NAME, "inf": math.inf, "nan": math.nan, "None": None}
 
@@ -70,7 +76,28 @@ def _value_of(node: ast.expr) -> Any:
 
 
 def format_graph(graph: Graph) -> str:
-    """The text of ``graph``; equal graphs have equal texts."""
+    """The text of ``graph`` with all that it calls; equal graphs have equal texts."""
+    names: dict[Graph, str] = {}
+    texts = [f"{name} = {_formatted(callee, names)}" for callee, name in _named(graph, names)]
+    return "\n".join([*texts, _formatted(graph, names)])
+
+
+def format_calls(graph: Graph, names: dict[Graph, str]) -> str:
+    """The text of ``graph`` alone; it calls graphs by ``names``."""
+    return _formatted(graph, names)
+
+
+def _named(graph: Graph, names: dict[Graph, str]) -> Iterator[tuple[Graph, str]]:
+    """Name the graphs that are called, each after those that it calls."""
+    for node in graph.nodes():
+        callee = called(node)
+        if callee is not None and callee not in names:
+            yield from _named(callee, names)
+            names[callee] = f"@{len(names)}"
+            yield callee, names[callee]
+
+
+def _formatted(graph: Graph, names: dict[Graph, str]) -> str:
     numbers: dict[int, int] = {}
     for node in graph.nodes():
         if node.op.name == "input":
@@ -81,9 +108,19 @@ def format_graph(graph: Graph) -> str:
     for node in graph.nodes():
         if node.id in numbers:
             continue
+        if node.op.kind == "part" and called(node.inputs[0]) is not None:
+            numbers[node.id] = numbers[node.inputs[0].id] + node.attrs[0]
+            continue
         numbers[node.id] = following
-        following += 1
         arguments = ", ".join(f"%{numbers[value.id]}" for value in node.inputs)
+        callee = called(node)
+        if callee is not None:
+            results = ", ".join(f"%{following + k}" for k in range(len(callee.outputs)))
+            types = ", ".join(str(output.type) for output in callee.outputs)
+            lines.append(f"  {results} = call {names[callee]}({arguments}) : {types}")
+            following += len(callee.outputs)
+            continue
+        following += 1
         attributes = " {" + ", ".join(map(format_attribute, node.attrs)) + "}" if node.attrs else ""
         lines.append(f"  %{numbers[node.id]} = {node.op.name}({arguments}){attributes} : {node.type}")
     lines.append("  return " + ", ".join(f"%{numbers[output.id]}" for output in graph.outputs))
@@ -106,20 +143,33 @@ def parse_type(text: str) -> TensorType:
 def parse_graph(text: str) -> Graph:
     """The graph that ``format_graph`` wrote.
 
-    Raises GraphError for a line that is not a node, an unknown operation, or a value that is used before its line.
+    Raises GraphError for a line that is not a node, an unknown operation, or a value or a graph that is used before
+    its line.
     """
     lines = [line for line in text.strip().splitlines() if line.strip()]
+    graphs: dict[str, Graph] = {}
+    while True:
+        end = next((k for k, line in enumerate(lines) if line.strip() == "}"), len(lines))
+        header = _HEADER.match(lines[0].strip()) if lines else None
+        graph = _parsed(lines[:end], graphs)
+        if header is None or header[1] is None:
+            return graph
+        graphs[header[1]] = graph
+        lines = lines[end + 1 :]
+
+
+def _parsed(lines: list[str], graphs: dict[str, Graph]) -> Graph:
     values: dict[str, Node] = {}
     types: list[TensorType] = []
-    for number, type_text in _INPUT.findall(lines[0]):
+    for number, type_text in _INPUT.findall(lines[0] if lines else ""):
         types.append(parse_type(type_text))
         values[number] = input_node(len(types) - 1, types[-1])
     for line in lines[1:]:
-        if line.strip() == "}":
-            break
         if line.strip().startswith("return"):
             names = re.findall(r"%(\d+)", line)
             return Graph(types, [_known(values, name, line) for name in names])
+        if _parsed_call(line, values, graphs):
+            continue
         found = _NODE.match(line)
         if found is None:
             raise GraphError(f"not a node: {line.strip()!r}", "Write it as %2 = add(%0, %1) : float32[3].")
@@ -127,6 +177,23 @@ def parse_graph(text: str) -> Graph:
         inputs = [_known(values, argument, line) for argument in re.findall(r"%(\d+)", arguments)]
         values[name] = make_node(_operation(op), _attributes(attributes), inputs, parse_type(type_text))
     raise GraphError("a graph without return", "End it with a line such as return %2.")
+
+
+def _parsed_call(line: str, values: dict[str, Node], graphs: dict[str, Graph]) -> bool:
+    """Whether a line is a call, whose results are among the values then."""
+    found = _CALL.match(line)
+    if found is None:
+        return False
+    names, callee, arguments, types = found.groups()
+    if callee not in graphs:
+        raise GraphError(f"{callee} is called before its text in {line.strip()!r}", "Order the graphs.")
+    graph = graphs[callee]
+    results = re.findall(r"%(\d+)", names)
+    if len(results) != len(graph.outputs) or types != ", ".join(str(node.type) for node in graph.outputs):
+        raise GraphError(f"{callee} has other results than {line.strip()!r}", "Name all with their types.")
+    inputs = [_known(values, argument, line) for argument in re.findall(r"%(\d+)", arguments)]
+    values.update(zip(results, call(graph, inputs)))
+    return True
 
 
 def _attributes(text: str | None) -> Attributes:

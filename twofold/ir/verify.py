@@ -7,13 +7,14 @@ from math import prod
 from typing import Any
 
 from twofold.errors import GraphError
+from twofold.ir.calls import called
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType
 
 
 def verify(graph: Graph) -> None:
-    """Raise GraphError naming the first node that breaks a rule.
+    """Raise GraphError naming the first node that breaks a rule, in the graphs that are called too.
 
     >>> from twofold.dtypes import float32
     >>> from twofold.ir.bind import input_node
@@ -21,7 +22,15 @@ def verify(graph: Graph) -> None:
     >>> import twofold.ops
     >>> verify(Graph([tensor_type(float32)], [input_node(0, tensor_type(float32))]))
     """
+    _verify(graph, set())
+
+
+def _verify(graph: Graph, verified: set[Graph]) -> None:
     for node in graph.nodes():
+        callee = called(node)
+        if callee is not None and callee not in verified:
+            _verify(callee, verified)
+            verified.add(callee)
         problem = _CHECKS[node.op.kind](node)
         if problem is None and node.op.name == "input":
             problem = _input(node, graph.input_types)
@@ -103,6 +112,14 @@ def _part(node: Node) -> str | None:
     return None if node.type is types[number] else f"result {number} is {types[number]}"
 
 
+def _program(node: Node) -> str | None:
+    callee = called(node)
+    if callee is None:
+        return None
+    given = tuple([value.type for value in node.inputs])
+    return None if given == callee.input_types else f"the graph takes {list(callee.input_types)}"
+
+
 def _any(node: Node) -> str | None:
     return None
 
@@ -119,7 +136,7 @@ _CHECKS: dict[str, Callable[[Node], str | None]] = {
     "contraction": _contraction,
     "custom": _any,
     "host": _any,
-    "program": _any,
+    "program": _program,
     "part": _part,
     "composite": _composite,
 }

@@ -15,6 +15,7 @@ from twofold.compiler.linking import Trace
 from twofold.compiler.lower.expression import operation_cost
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
+from twofold.ir.calls import called
 from twofold.ir.graph import Graph, Rewrites
 from twofold.ir.node import Node, topological
 from twofold.ir.op import REGISTRY
@@ -60,9 +61,9 @@ def _traced(
     inputs = [input_node(k, type) for k, type in enumerate(types)]
     values: list[Node] = []
     origins: dict[int, set[int]] = {}
-    for number, (refs, called) in enumerate(calls):
+    for number, (refs, callee) in enumerate(calls):
         operands = [values[ref] if ref >= 0 else inputs[~ref] for ref in refs]
-        made = called.inline(operands)[0]
+        made = callee.inline(operands)[0]
         stop = {node.id for node in operands}
         for node in _above([made], stop):
             origins.setdefault(node.id, set()).add(number)
@@ -204,34 +205,70 @@ def node_cost(node: Node) -> float:
     return float(max([size, *[value.type.size for value in node.inputs]]))
 
 
+def _traced_body(body: Graph) -> TracedGraph:
+    """A graph of calls, whose entries are these."""
+    numbers: dict[int, int] = {}
+    calls: list[tuple[Sequence[int], Graph]] = []
+    for node in body.nodes():
+        callee = called(node)
+        if callee is not None:
+            numbers[node.id] = len(calls)
+            calls.append(([numbers[value.id] for value in node.inputs], callee))
+        else:
+            numbers[node.id] = numbers[node.inputs[0].id] if node.inputs else ~node.attrs[0]
+    return _traced(body.input_types, calls, [numbers[output.id] for output in body.outputs])
+
+
+def outlined_graph(description: Any) -> Graph | None:
+    """The graph of calls of bodies that a trace is planned as; None of one that is planned as a whole."""
+    found = Trace.of(description).outlined()
+    return found.graph if sum(map(bool, found.calls.values())) > 1 else None
+
+
+def _calls_of(description: Any) -> list[tuple[Graph, list[list[int]]]]:
+    """The calls of bodies that a trace is, with those of its entries that each entry of the body stands for.
+
+    None of a trace that is planned as a whole.
+    """
+    trace = Trace.of(description)
+    calls = {call: entries for call, entries in trace.outlined().calls.items() if entries}
+    if len(calls) <= 1:
+        return []
+    sources = trace.sources()
+    return [
+        (body, [sources[number] for number in entries])
+        for call, entries in calls.items()
+        if (body := called(call)) is not None
+    ]
+
+
 def program_shares(description: Any) -> list[KernelShare]:
     """What each kernel of the fused program of a trace computes, and for which entries: body by body."""
-    trace = Trace.of(description)
-    bodies, calls = trace.outlined()
-    if len(calls) <= 1:
+    calls = _calls_of(description)
+    if not calls:
         return _shares(traced_graph(description))
-    sources = trace.sources()
-    known: dict[int, list[KernelShare]] = {}
+    known: dict[Graph, list[KernelShare]] = {}
     found: list[KernelShare] = []
-    for call in calls:
-        if call.body not in known:
-            body = bodies[call.body]
-            types = [trace.type_of(ref) for ref in call.arguments]
-            inside = [(entry.refs, trace.graphs[entry.kind]) for entry in body.entries]
-            known[call.body] = _shares(_traced(types, inside, body.results))
-        for kernel in known[call.body]:
+    for body, sources in calls:
+        if body not in known:
+            known[body] = _shares(_traced_body(body))
+        for kernel in known[body]:
             shares = [
-                (source, part / len(sources[call.entries[number]]))
+                (source, part / len(sources[number]))
                 for number, part in kernel.shares
-                for source in sources[call.entries[number]]
+                for source in sources[number]
             ]
             found.append(kernel._replace(shares=tuple(shares)))
     return found
 
 
 class Part(NamedTuple):
-    """What a fused program has once, however many times it runs it: ``entries`` are those of its first call."""
+    """What a fused program has once, however many times it runs it: ``entries`` are those of its first call.
 
+    ``body`` is None for a program that is planned as a whole.
+    """
+
+    body: Graph | None
     calls: int
     entries: Sequence[int]
     scheduled: Scheduled
@@ -239,23 +276,17 @@ class Part(NamedTuple):
 
 def parts_of(description: Any) -> list[Part]:
     """The bodies of the fused program of a trace, or all of it as one."""
-    trace = Trace.of(description)
-    bodies, calls = trace.outlined()
-    if len(calls) <= 1:
+    calls = _calls_of(description)
+    if not calls:
         every = range(len(description[1]))
-        return [Part(1, every, scheduled(stages_of(traced_graph(description))[-1]))]
-    sources = trace.sources()
-    found: dict[int, Part] = {}
-    for call in calls:
-        if call.body in found:
-            found[call.body] = found[call.body]._replace(calls=found[call.body].calls + 1)
-            continue
-        body = bodies[call.body]
-        types = [trace.type_of(ref) for ref in call.arguments]
-        inside = [(entry.refs, trace.graphs[entry.kind]) for entry in body.entries]
-        traced = _traced(types, inside, body.results)
-        entries = [sources[number][0] for number in call.entries]
-        found[call.body] = Part(1, entries, scheduled(stages_of(traced)[-1]))
+        return [Part(None, 1, every, scheduled(stages_of(traced_graph(description))[-1]))]
+    found: dict[Graph, Part] = {}
+    for body, sources in calls:
+        if body in found:
+            found[body] = found[body]._replace(calls=found[body].calls + 1)
+        else:
+            entries = [own[0] for own in sources]
+            found[body] = Part(body, 1, entries, scheduled(stages_of(_traced_body(body))[-1]))
     return list(found.values())
 
 

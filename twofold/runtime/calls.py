@@ -13,11 +13,12 @@ import numpy
 from twofold import _core
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
+from twofold.ir.calls import interned
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
-from twofold.ops.control_flow.programs import Branches, Rounds, interned
+from twofold.ops.control_flow.programs import Branches, Rounds
 from twofold.runtime.closures import as_tensor, close, in_round, note_calls, together
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here

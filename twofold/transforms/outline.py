@@ -1,4 +1,4 @@
-"""Outlining: a long trace as a short list of calls of bodies, each of which stands for entries that repeat.
+"""Outlining: a long trace as a graph of a few calls of bodies, each of which stands for entries that repeat.
 
 Entries repeat where layers, steps of an unrolled loop, their backward passes and the updates of their parameters
 stand behind each other. Windows of a period become calls of one body; what stands between them becomes bodies that
@@ -7,9 +7,15 @@ are called once. Entries that only show memory, or make constants, are made agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+
+from twofold.ir.bind import input_node
+from twofold.ir.calls import call, called
+from twofold.ir.graph import Graph
+from twofold.ir.node import Node
+from twofold.ir.types import TensorType
 
 LEAST = 64
 """Entries that windows of one period must save together to be cut out: less is not worth what fusion loses there."""
@@ -32,49 +38,57 @@ class Entry(NamedTuple):
 class Kind(NamedTuple):
     """What outlining knows of an operation."""
 
+    graph: Graph  # what it computes: one result
     nbytes: int  # of the result
     is_free: bool  # shows its operands, or is a constant: costs nothing to make again
     is_loop: bool  # may be fused with what makes its operands
 
 
-class Body(NamedTuple):
-    """Entries whose refs are entries of the body or ~arguments, and which of them it returns."""
+class Outlined(NamedTuple):
+    """A graph of calls of bodies, which are graphs of calls of operations.
 
-    entries: tuple[Entry, ...]
-    results: tuple[Ref, ...]
+    ``calls`` are its calls in the order of the trace, with the entries that they compute: in the order of the calls in
+    the body. What only copies leaves or results to further outputs comes last, and has none.
+    """
 
-
-class Call(NamedTuple):
-    """A call of body number ``body``: its arguments, and what its results and its entries are in the trace."""
-
-    body: int
-    arguments: tuple[Ref, ...]
-    results: tuple[Ref, ...]
-    entries: tuple[int, ...]
-
-
-class Outline(NamedTuple):
-    """Bodies, and their calls in order."""
-
-    bodies: list[Body]
-    calls: list[Call]
+    graph: Graph
+    calls: dict[Node, tuple[int, ...]]
 
 
 def outline(
-    entries: Sequence[Entry], kinds: Sequence[Kind], outputs: Iterable[Ref], least: int = LEAST
-) -> Outline:
-    """The calls that compute ``outputs`` of a trace.
+    types: Sequence[TensorType],
+    kinds: Sequence[Kind],
+    entries: Sequence[Entry],
+    outputs: Sequence[Ref],
+    least: int = LEAST,
+) -> Outlined:
+    """The calls that compute ``outputs`` of a trace on leaves of ``types``.
 
+    >>> import twofold.ops
+    >>> from twofold.ir.text import format_graph, parse_graph, parse_type
+    >>> sine = parse_graph("graph(%0 : float32[2]) {\n %1 = sin(%0) : float32[2]\n return %1\n}")
     >>> entries = [Entry(0, (~0,)), Entry(0, (0,)), Entry(0, (1,))]
-    >>> for call in outline(entries, [Kind(4, False, True)], [2], least=1).calls:
-    ...     print(call)
-    Call(body=0, arguments=(-1,), results=(0,), entries=(0,))
-    Call(body=0, arguments=(0,), results=(1,), entries=(1,))
-    Call(body=0, arguments=(1,), results=(2,), entries=(2,))
+    >>> found = outline([parse_type("float32[2]")], [Kind(sine, 8, False, True)], entries, [2], least=1)
+    >>> print(format_graph(found.graph))
+    @0 = graph(%0 : float32[2]) {
+      %1 = sin(%0) : float32[2]
+      return %1
+    }
+    @1 = graph(%0 : float32[2]) {
+      %1 = call @0(%0) : float32[2]
+      return %1
+    }
+    graph(%0 : float32[2]) {
+      %1 = call @1(%0) : float32[2]
+      %2 = call @1(%1) : float32[2]
+      %3 = call @1(%2) : float32[2]
+      return %3
+    }
     """
     wanted = {ref for ref in outputs if ref >= 0}
     free = _free(entries, kinds)
-    return _outlined(entries, free, wanted, _Cutter(entries, kinds, free, wanted).segments(least))
+    segments = _Cutter(entries, kinds, free, wanted).segments(least)
+    return _Outliner(types, kinds, entries, free, wanted).outlined(segments, outputs)
 
 
 def _free(entries: Sequence[Entry], kinds: Sequence[Kind]) -> bytearray:
@@ -248,24 +262,90 @@ class _Segment:
         return found
 
 
-def _outlined(
-    entries: Sequence[Entry], free: bytearray, wanted: set[Ref], segments: Sequence[tuple[int, int]]
-) -> Outline:
-    made = []
-    for start, end in segments:
-        segment = _Segment(entries, free, start, end)
-        for ref in range(start, end):
-            if free[ref] and ref in wanted:
-                segment.local(ref)
-        made.append(segment)
-    read = wanted.union(*[segment.arguments for segment in made])
-    bodies: dict[Body, int] = {}
-    calls = []
-    for segment, (start, end) in zip(made, segments):
-        results = [ref for ref in range(start, end) if ref in read and (ref in wanted or not free[ref])]
-        if not results:
-            continue
-        body = Body(tuple(segment.own), tuple([segment.local(ref) for ref in results]))
-        number = bodies.setdefault(body, len(bodies))
-        calls.append(Call(number, tuple(segment.arguments), tuple(results), tuple(segment.numbers)))
-    return Outline(list(bodies), calls)
+class _Outliner:
+    """Makes segments calls of bodies."""
+
+    def __init__(
+        self,
+        types: Sequence[TensorType],
+        kinds: Sequence[Kind],
+        entries: Sequence[Entry],
+        free: bytearray,
+        wanted: set[Ref],
+    ) -> None:
+        self._types = types
+        self._graphs = [kind.graph for kind in kinds]
+        self._entries = entries
+        self._free = free
+        self._wanted = wanted
+        self._values = {~k: input_node(k, type) for k, type in enumerate(types)}
+        self._bodies: dict[object, tuple[Graph, list[int]]] = {}
+
+    def outlined(self, segments: Sequence[tuple[int, int]], outputs: Sequence[Ref]) -> Outlined:
+        """The calls of all segments."""
+        free, wanted = self._free, self._wanted
+        made = []
+        for start, end in segments:
+            segment = _Segment(self._entries, free, start, end)
+            for ref in range(start, end):
+                if free[ref] and ref in wanted:
+                    segment.local(ref)
+            made.append(segment)
+        read = wanted.union(*[segment.arguments for segment in made])
+        calls: dict[Node, tuple[int, ...]] = {}
+        for segment, (start, end) in zip(made, segments):
+            results = [ref for ref in range(start, end) if ref in read and (ref in wanted or not free[ref])]
+            if results:
+                body, order = self._body(segment, tuple([segment.local(ref) for ref in results]))
+                nodes = self._called(body, segment.arguments)
+                self._values.update(zip(results, nodes))
+                calls[nodes[0].inputs[0]] = tuple([segment.numbers[k] for k in order])
+        return Outlined(Graph(self._types, self._with_copies(outputs, calls)), calls)
+
+    def _body(self, segment: _Segment, results: tuple[Ref, ...]) -> tuple[Graph, list[int]]:
+        """What a segment computes, and which of its entries each call in that is."""
+        key = tuple(segment.own), results
+        found = self._bodies.get(key)
+        if found is None:
+            types = [self._type_of(ref) for ref in segment.arguments]
+            found = self._bodies[key] = _body(types, self._graphs, segment.own, results)
+        return found
+
+    def _type_of(self, ref: Ref) -> TensorType:
+        return self._types[~ref] if ref < 0 else self._graphs[self._entries[ref].kind].outputs[0].type
+
+    def _called(self, body: Graph, arguments: Sequence[Ref]) -> list[Node]:
+        return call(body, [self._values[ref] for ref in arguments])
+
+    def _with_copies(self, outputs: Sequence[Ref], calls: dict[Node, tuple[int, ...]]) -> list[Node]:
+        """The outputs, each a result of its own: leaves, and results that are wanted once more, are copied."""
+        seen: set[Ref] = set()
+        copied = []
+        found: list[Node] = []
+        for place, ref in enumerate(outputs):
+            if ref < 0 or ref in seen:
+                copied.append(place)
+            seen.add(ref)
+            found.append(self._values[ref])
+        if copied and calls:
+            types = [found[place].type for place in copied]
+            same = Graph(types, [input_node(k, type) for k, type in enumerate(types)])
+            nodes = self._called(same, [outputs[place] for place in copied])
+            calls[nodes[0].inputs[0]] = ()
+            for place, node in zip(copied, nodes):
+                found[place] = node
+        return found
+
+
+def _body(
+    types: Sequence[TensorType], graphs: Sequence[Graph], own: Sequence[Entry], results: Sequence[Ref]
+) -> tuple[Graph, list[int]]:
+    """The graph of calls of entries, and which entry each call is, in the order of its nodes."""
+    inputs = [input_node(k, type) for k, type in enumerate(types)]
+    values: list[Node] = []
+    numbers: dict[Node, int] = {}
+    for number, (kind, refs) in enumerate(own):
+        values += call(graphs[kind], [values[ref] if ref >= 0 else inputs[~ref] for ref in refs])
+        numbers.setdefault(values[-1].inputs[0], number)
+    body = Graph(types, [values[ref] for ref in results])
+    return body, [numbers[node] for node in body.nodes() if called(node) is not None]

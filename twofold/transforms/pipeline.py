@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from twofold.config import config
+from twofold.ir.calls import inline_calls
 from twofold.ir.graph import Graph
 from twofold.ir.verify import verify
 from twofold.transforms.canonicalize import canonicalize, transpose_products
@@ -14,7 +15,9 @@ from twofold.transforms.in_place_loops import change_in_place
 from twofold.transforms.sparse_rows import keep_rows
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
-    # constants first: a folded factor of 1 is one that canonicalize removes
+    # what calls leave open is known only where they stand
+    inline_calls,
+    # constants before the rest: a folded factor of 1 is one that canonicalize removes
     fold,
     # on folded starts of blocks; what comes apart shows which results of programs are read
     separate_blocks,

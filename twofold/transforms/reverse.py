@@ -12,6 +12,7 @@ from typing import Any
 
 from twofold.errors import GradientError
 from twofold.ir.bind import input_node
+from twofold.ir.calls import inlined
 from twofold.ir.graph import Graph, rewrite
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
@@ -39,6 +40,9 @@ def collected(
     outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], given: dict[int, Node]
 ) -> list[Cotangent]:
     """As ``backward``, the cotangents as what they are sums of."""
+    flat = inlined((*outputs, *wrt))  # what is summed over calls is one sum
+    if flat is not None:
+        return collected(flat[: len(outputs)], cotangents, flat[len(outputs) :], given)
     order = topological(outputs)
     needed = _reaching(order, wrt)
     waiting: dict[int, Cotangent] = {}

@@ -8,7 +8,8 @@ What a node becomes follows from its kind alone:
 * contraction: one more batch axis, or more rows of one product where only the left side has samples;
 * custom: its own kernel in a loop over the samples, each with its part of every buffer;
 * host: its own function of each sample's arrays;
-* program: a choice that all samples share is one between batched graphs; else the samples run in turn.
+* program: a call is that of the batched graph, inlined; a choice that all samples share is one between batched graphs;
+  of others the samples run in turn.
 
 An entry may say it better in ``for_samples``, as most views do, with a ``batch`` rule for their attributes. So a
 sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
@@ -21,12 +22,13 @@ from math import prod
 from typing import Any
 
 from twofold.ir.bind import input_node
+from twofold.ir.calls import called, interned
 from twofold.ir.graph import Graph, rebuild
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, broadcast, ops
-from twofold.ops.control_flow.programs import Branch, Branches, Rounds, interned, parts_of, renumbered, run
+from twofold.ops.control_flow.programs import Branch, Branches, Rounds, parts_of, renumbered, run
 from twofold.transforms.reverse import input_shares
 
 Flags = tuple[bool, ...]
@@ -158,6 +160,9 @@ def _program(node: Node, values: Sequence[Node], flags: Flags) -> list[tuple[Nod
     """The results of a program: all samples choose one branch, or each sample runs it in turn."""
     if not any(flags):
         return [(part, False) for part in parts_of(make_node(node.op, node.attrs, tuple(values), node.type))]
+    callee = called(node)
+    if callee is not None:
+        return batch_graph(callee, values, flags)
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
     if isinstance(node.op, Branch) and not flags[0]:
         return [(part, True) for part in _one_branch(node, values, flags, size)]

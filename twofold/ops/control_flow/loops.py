@@ -9,6 +9,7 @@ import numpy
 
 from twofold import _core
 from twofold.ir.bind import input_node
+from twofold.ir.calls import interned
 from twofold.ir.graph import Graph, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, topological
@@ -22,7 +23,6 @@ from twofold.ops.control_flow.programs import (
     Program,
     Rounds,
     inputs_below,
-    interned,
     is_differentiable,
     parts_of,
     renumbered,

@@ -15,14 +15,13 @@ So a gradient takes memory in proportion to rounds times carried values, and can
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 from twofold import _core
-from twofold.dtypes import int64, uint8
+from twofold.dtypes import int64
 from twofold.ir.bind import input_node
+from twofold.ir.calls import HANDLE, Content, interned
 from twofold.ir.graph import Graph, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, make_node, topological
@@ -38,38 +37,7 @@ Backward = Callable[
 """``transforms.reverse.collected``, which rules are given."""
 
 ROUNDS_TYPE = tensor_type(int64)
-_HANDLE = tensor_type(uint8, (0,))
 _ALIGNMENT = 64
-
-
-class Content:
-    """Attributes made of graphs; equal ones are one object, known by ``content_key``."""
-
-    __slots__ = ("__weakref__", "content_key")
-
-    content_key: str
-
-    def key(self) -> tuple[Any, ...]:
-        """Everything that tells it from others."""
-        raise NotImplementedError
-
-    def text(self) -> str:
-        """The graphs and numbers as text."""
-        raise NotImplementedError
-
-
-_CONTENTS: WeakValueDictionary[tuple[Any, ...], Content] = WeakValueDictionary()
-
-
-def interned(made: Any) -> Any:
-    """The one object equal to ``made``."""
-    key = (type(made).__name__, *made.key())
-    found = _CONTENTS.get(key)
-    if found is None:
-        digest = hashlib.sha256(made.text().encode()).hexdigest()
-        made.content_key = f"{type(made).__name__} {digest}"
-        found = _CONTENTS.setdefault(key, made)
-    return found
 
 
 class Branches(Content):
@@ -180,7 +148,7 @@ class Program(Op):
 def run(name: str, attrs: Attributes, inputs: Sequence[Node]) -> list[Node]:
     """The results of a program operation on nodes."""
     op: Any = REGISTRY[name]
-    node = make_node(op, attrs, tuple(inputs), _HANDLE)
+    node = make_node(op, attrs, tuple(inputs), HANDLE)
     return parts_of(node)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import UndefinedGradientError
+from twofold.ir.calls import Content
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.text import format_graph
 from twofold.ops.base import apply, composite
-from twofold.ops.control_flow.programs import Content
 
 
 class Pullback(Content):

@@ -1,0 +1,34 @@
+"""``call``: a closed graph run once, for a trace that is a list of calls of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.ir.graph import Graph
+from twofold.ir.interpret import evaluate
+from twofold.ir.node import Attributes
+from twofold.ir.op import register
+from twofold.ir.types import TensorType
+from twofold.ops.control_flow.programs import Program
+
+
+class Call(Program):
+    """The results of a graph; inputs are those of the graph, attributes ``(Called,)``.
+
+    Differentiation, batching and the compiler see what the graph computes in its place, see ``ir.calls.inlined``.
+    """
+
+    name = "call"
+
+    def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        return tuple(node.type for node in attrs[0].graph.outputs)
+
+    def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
+        return (attrs[0].graph,)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return evaluate(attrs[0].graph, arrays)
+
+
+register(Call())
