@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from twofold.ir.calls import called
+from twofold.ir.graph import called
 from twofold.ir.text import parse_graph
 from twofold.ir.verify import verify
 

@@ -14,8 +14,7 @@ from tests.compiler.schedule.runner import run_graph
 from twofold.dtypes import float32
 from twofold.errors import GraphError
 from twofold.ir.bind import input_node
-from twofold.ir.calls import call, called, graph_of_calls, inline_calls
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, call, called, graph_of_calls, inline_calls
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Node
 from twofold.ir.text import format_calls, format_graph, parse_graph

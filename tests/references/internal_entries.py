@@ -75,6 +75,26 @@ def _branch() -> Found:
         yield array(x.grad), numpy.full(3, 2.0) if sign > 0 else 2 * given
 
 
+@internal("call")
+def _call() -> Found:
+    """A long trace is compiled as calls of bodies."""
+    given = normal(5)
+    for name in ("unfused", "fused"):
+        torch._core.set_tier(name)
+        try:
+            x, calls = tensor(given), torch.stats().body_calls
+            for _ in range(100):
+                x = torch.cumsum(torch.sin(x), 0) * 0.25
+            found = array(x)
+        finally:
+            torch._core.set_tier("auto")
+        assert name == "unfused" or torch.stats().body_calls > calls + 2
+        expected = given
+        for _ in range(100):
+            expected = numpy.cumsum(numpy.sin(expected)) * 0.25
+        yield found, expected
+
+
 @internal("loop", "sized")
 def _loop() -> Found:
     x = tensor(normal(3), grad=True)

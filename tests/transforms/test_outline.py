@@ -17,8 +17,7 @@ from tests.compiler.test_compile_log import logged
 from tests.core.test_templates import tier
 from twofold import _core, nn
 from twofold.compiler.linking import Trace, compile_outlined
-from twofold.ir.calls import called, inline_calls
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, called, inline_calls
 from twofold.ir.text import format_graph, parse_graph
 from twofold.ir.verify import verify
 from twofold.transforms.outline import Entry, Kind, Outlined, outline

@@ -9,7 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.errors import GraphError
 from twofold.frontend.gradients import no_grad
-from twofold.ir.calls import interned
+from twofold.ir.graph import interned
 from twofold.ops.base import apply
 from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closures import close

@@ -12,8 +12,7 @@ from twofold.cache import Cache
 from twofold.compiler.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import may_fail
-from twofold.ir.calls import called, graph_of_calls, inline_calls
-from twofold.ir.graph import Graph, graph_bytes
+from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
 from twofold.ir.node import Node
 from twofold.ir.sizes import example_of, keys_by_identity
 from twofold.ir.types import TensorType, type_from_code

@@ -22,8 +22,7 @@ from twofold.compiler.spans import spanned
 from twofold.config import config
 from twofold.dtypes import BY_CODE
 from twofold.ir.bind import input_node
-from twofold.ir.calls import graph_of_calls, inline_calls
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, graph_of_calls, inline_calls
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.recording import Facts, Narrowed, Recording

@@ -19,7 +19,7 @@ from twofold.compiler.schedule.schedule import Schedule
 from twofold.debug.draw import recorded
 from twofold.debug.machine import machine
 from twofold.debug.picture import Step
-from twofold.ir.calls import called
+from twofold.ir.graph import called
 from twofold.ir.text import format_calls
 from twofold.runtime.attribution import KernelShare, Part, kernel_shares, outlined_graph, parts_of
 

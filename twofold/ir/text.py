@@ -25,8 +25,7 @@ from typing import Any
 from twofold.dtypes import BY_NAME, DType
 from twofold.errors import GraphError
 from twofold.ir.bind import input_node
-from twofold.ir.calls import call, called
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, call, called
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType, tensor_type

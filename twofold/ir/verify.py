@@ -7,8 +7,7 @@ from math import prod
 from typing import Any
 
 from twofold.errors import GraphError
-from twofold.ir.calls import called
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, called
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType
 

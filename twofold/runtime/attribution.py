@@ -15,8 +15,7 @@ from twofold.compiler.linking import Trace
 from twofold.compiler.lower.expression import operation_cost
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
-from twofold.ir.calls import called
-from twofold.ir.graph import Graph, Rewrites
+from twofold.ir.graph import Graph, Rewrites, called
 from twofold.ir.node import Node, topological
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, type_from_code

@@ -13,7 +13,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
-from twofold.ir.calls import interned
+from twofold.ir.graph import interned
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply

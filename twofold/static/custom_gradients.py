@@ -14,7 +14,7 @@ from typing import Any
 from twofold import _core
 from twofold.autograd.function import Function
 from twofold.errors import GradientError, ShapeError
-from twofold.ir.calls import interned
+from twofold.ir.graph import interned
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
 from twofold.ops.control_flow.user_gradient import Pullback

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.ir.bind import constant, input_node, is_constant
-from twofold.ir.calls import interned
-from twofold.ir.graph import Graph, with_inputs
+from twofold.ir.graph import Graph, interned, with_inputs
 from twofold.ir.node import Node, make_node
 from twofold.ops.base import apply, filled
 from twofold.ops.control_flow.programs import (

@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from twofold.ir.bind import input_node
-from twofold.ir.calls import call, called
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, call, called
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from twofold.config import config
-from twofold.ir.calls import inline_calls
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, inline_calls
 from twofold.ir.verify import verify
 from twofold.transforms.canonicalize import canonicalize, transpose_products
 from twofold.transforms.control_flow import merge_loops, prune_programs, separate_blocks

@@ -12,8 +12,7 @@ from typing import Any
 
 from twofold.errors import GradientError
 from twofold.ir.bind import input_node
-from twofold.ir.calls import inlined
-from twofold.ir.graph import Graph, rewrite
+from twofold.ir.graph import Graph, inlined, rewrite
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type

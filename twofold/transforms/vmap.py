@@ -22,8 +22,7 @@ from math import prod
 from typing import Any
 
 from twofold.ir.bind import input_node
-from twofold.ir.calls import called, interned
-from twofold.ir.graph import Graph, rebuild
+from twofold.ir.graph import Graph, called, interned, rebuild
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type

@@ -7,17 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.ir.bind import input_node
-from twofold.ir.calls import Content, interned
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, interned
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import register
 from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType
-from twofold.ops.control_flow.programs import Backward, Program, Rounds, is_differentiable, run, zeros
+from twofold.ops.control_flow.programs import (
+    Backward,
+    Program,
+    Rounds,
+    WrittenContent,
+    is_differentiable,
+    run,
+    zeros,
+)
 
 
-class Family(Content):
+class Family(WrittenContent):
     """Closed graphs with the same types, one for each number of rounds to reserve rows for."""
 
     __slots__ = ("_types",)

@@ -16,7 +16,7 @@ from twofold.ops.control_flow.programs import Program
 class Call(Program):
     """The results of a graph; inputs are those of the graph, attributes ``(Called,)``.
 
-    Differentiation, batching and the compiler see what the graph computes in its place, see ``ir.calls.inlined``.
+    Differentiation, batching and the compiler see what the graph computes in its place, see ``ir.graph.inlined``.
     """
 
     name = "call"

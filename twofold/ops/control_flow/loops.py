@@ -9,8 +9,7 @@ import numpy
 
 from twofold import _core
 from twofold.ir.bind import input_node
-from twofold.ir.calls import interned
-from twofold.ir.graph import Graph, rewrite
+from twofold.ir.graph import Graph, interned, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import register

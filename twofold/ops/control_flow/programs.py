@@ -15,14 +15,14 @@ So a gradient takes memory in proportion to rounds times carried values, and can
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
 from twofold.dtypes import int64
 from twofold.ir.bind import input_node
-from twofold.ir.calls import HANDLE, Content, interned
-from twofold.ir.graph import Graph, rewrite
+from twofold.ir.graph import HANDLE, Content, Graph, interned, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, make_node, topological
 from twofold.ir.op import REGISTRY, Op, register
@@ -40,7 +40,20 @@ ROUNDS_TYPE = tensor_type(int64)
 _ALIGNMENT = 64
 
 
-class Branches(Content):
+class WrittenContent(Content):
+    """Attributes that are told from others by their text, in other processes too."""
+
+    __slots__ = ()
+
+    def text(self) -> str:
+        """The graphs and numbers as text."""
+        raise NotImplementedError
+
+    def digest(self) -> str:
+        return hashlib.sha256(self.text().encode()).hexdigest()
+
+
+class Branches(WrittenContent):
     """Graphs with the same input types and the same output types."""
 
     __slots__ = ("graphs",)
@@ -55,7 +68,7 @@ class Branches(Content):
         return "\n".join(map(format_graph, self.graphs))
 
 
-class Rounds(Content):
+class Rounds(WrittenContent):
     """A loop: ``body`` takes the carried values, rows and fixed values, in this order.
 
     It returns the carried values of the next round, rows, and (``conditional``) whether to go on. There are at

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import UndefinedGradientError
-from twofold.ir.calls import Content
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.text import format_graph
 from twofold.ops.base import apply, composite
+from twofold.ops.control_flow.programs import WrittenContent
 
 
-class Pullback(Content):
+class Pullback(WrittenContent):
     """The user's gradient as a graph of (cotangent, values of all results, captured values).
 
     Its outputs are the cotangents of the inputs in ``places``; the result that it belongs to is number ``own`` of a
