@@ -21,7 +21,6 @@ Settings settings;
 namespace {
 
 constexpr size_t kMostFused = 512;           // entries to plan of a trace that runs in batches, beyond which that takes too long
-constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 
 // Traces hold their executables, so these have room for all that the cache of traces holds.
 auto& executables = *new Cache<Executable>("executables", 5);
@@ -47,11 +46,8 @@ void raise_kernel_error(const Program& program, const KernelError& error, const 
   if (result) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result.object)), result.object);
 }
 
-namespace {
-
 bool is_worded_error() { return PyErr_ExceptionMatches(hooks.error_class) != 0; }
 
-// Replaces the error that a host function raised on purpose by one that tells the user's line.
 void locate_host_error(const FailedCall& call) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -64,6 +60,8 @@ void locate_host_error(const FailedCall& call) {
   Py_XDECREF(value);
   Py_XDECREF(traceback);
 }
+
+namespace {
 
 // A compile that the code generator refuses fails again and again; anything else comes from a signal's handler.
 void note_interrupted_compile(Interrupts& interrupts) {
@@ -87,33 +85,6 @@ bool fails_together(Run run, const Interrupts& interrupts) {
   return true;
 }
 
-// The first error of a run that goes on with what does not depend on the entry that failed.
-class FirstError {
- public:
-  ~FirstError() {
-    Py_XDECREF(type_);
-    Py_XDECREF(value_);
-    Py_XDECREF(traceback_);
-  }
-  void keep() {
-    if (type_) {
-      PyErr_Clear();
-    } else {
-      PyErr_Fetch(&type_, &value_, &traceback_);
-    }
-  }
-  // Sets the error again; false if there was none.
-  bool restore() {
-    if (!type_) return false;
-    PyErr_Restore(type_, value_, traceback_);
-    type_ = value_ = traceback_ = nullptr;
-    return true;
-  }
-
- private:
-  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
-};
-
 }  // namespace
 
 void release_executable(PyObject* capsule) {
@@ -132,7 +103,7 @@ Executable::Executable(CanonicalTrace c) : canonical(std::move(c)) {}
 Executable::~Executable() = default;
 
 size_t Executable::memory() const {
-  return sizeof *this + canonical.memory() + memory_of(uses_) + (fused_ ? fused_->memory() : 0) +
+  return sizeof *this + canonical.memory() + (unfused_ ? unfused_->memory() : 0) + (fused_ ? fused_->memory() : 0) +
          (batches_ ? batches_->memory() : 0);
 }
 
@@ -249,8 +220,8 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, std::vecto
     if (fused) {
       ProgramRef program = fused_;
       if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts)) return false;
-    } else if (!(tier == Tier::kAuto ? run_apart(inputs, outputs, provenance, interrupts)
-                                     : run_unfused(inputs, outputs, provenance, interrupts))) {
+    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, outputs, provenance, interrupts)
+                                     : run_unfused(inputs, spare, outputs, provenance, interrupts))) {
       return false;
     }
     if (tier != Tier::kAuto || !whole || alone == fused) return true;
@@ -276,7 +247,8 @@ bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) co
   return static_cast<bool>(done);
 }
 
-bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts) {
+bool Executable::run_apart(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                           Interrupts& interrupts) {
   const bool batching = settings.batching != Batching::kOff;
   std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
   if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
@@ -284,7 +256,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     for (const Entry& entry : canonical.trace.entries) {
       const int moves = moves_only(entry.signature);
       if (moves < 0) return note_interrupted_compile(interrupts), false;
-      if (!moves && !program_of(entry.signature)) return run_unfused(inputs, outputs, provenance, interrupts);  // which says why
+      if (!moves && !program_of(entry.signature)) return run_unfused(inputs, spare, outputs, provenance, interrupts);  // which says why
     }
     if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;
@@ -295,7 +267,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     }
     comes_back_ = true;
   }
-  if (!plan) return run_unfused(inputs, outputs, provenance, interrupts);
+  if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
   bool made = false;
   if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
   if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, outputs, interrupts); }, interrupts)) {
@@ -303,7 +275,7 @@ bool Executable::run_apart(void* const* inputs, std::vector<BufferRef>& outputs,
     return made;
   }
   outputs.clear();
-  return run_unfused(inputs, outputs, provenance, interrupts);
+  return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }
 
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
@@ -338,75 +310,20 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   if (!fails_together(run, interrupts)) return true;
   outputs.clear();
   alone = true;
-  return run_unfused(inputs, outputs, provenance, interrupts);
+  return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }
 
-void Executable::plan_unfused() {
-  uses_.assign(canonical.trace.entries.size(), 0);
-  for (Ref ref : canonical.trace.refs) {
-    if (ref >= 0) ++uses_[static_cast<size_t>(ref)];
+bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                             Interrupts& interrupts) {
+  for (const Entry& entry : canonical.trace.entries) {
+    if (!program_of(entry.signature)) return note_interrupted_compile(interrupts), false;
   }
-  for (Ref ref : canonical.outputs) {
-    if (ref >= 0) ++uses_[static_cast<size_t>(ref)];
+  if (!unfused_) {
+    auto plan = std::make_unique<const UnfusedPlan>(canonical);
+    executables.charge(static_cast<ptrdiff_t>(plan->memory()));
+    unfused_ = std::move(plan);
   }
-}
-
-bool Executable::run_unfused(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                                 Interrupts& interrupts) {
-  if (uses_.size() != canonical.trace.entries.size() || uses_.empty()) plan_unfused();
-  const Trace& trace = canonical.trace;
-  std::vector<uint32_t> left = uses_;
-  std::vector<BufferRef> values(trace.entries.size());
-  std::vector<void*> pointers;
-  FirstError error;
-  for (size_t i = 0; i < trace.entries.size(); ++i) {
-    const Entry& entry = trace.entries[i];
-    Program* program = program_of(entry.signature);
-    if (!program) {
-      note_interrupted_compile(interrupts);
-      return false;
-    }
-    const Ref* refs = trace.inputs(entry);
-    pointers.clear();
-    bool known = true;
-    for (uint32_t k = 0; k < entry.count; ++k) {
-      known &= refs[k] < 0 || values[static_cast<size_t>(refs[k])];
-      if (known) pointers.push_back(refs[k] >= 0 ? values[static_cast<size_t>(refs[k])]->data : inputs[~refs[k]]);
-    }
-    if (known) {
-      try {
-        BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
-        void* output = result->data;
-        if (profile::is_on()) profile::context.entry = static_cast<int32_t>(i);
-        program->run(pointers.data(), &output, interrupts);
-        values[i] = std::move(result);
-      } catch (const KernelError& found) {
-        const Owned operands(operands_of(trace, entry, pointers.data(), provenance));
-        raise_kernel_error(*program, found, {entry.signature, provenance[i], operands.object});
-        error.keep();
-      } catch (const OutOfMemory& missing) {
-        const Type* type = entry.signature->output;
-        bool result = missing.nbytes == static_cast<size_t>(type->nbytes);
-        raise_out_of_memory(missing.nbytes, entry.signature->operation->name + (result ? ", result " : ", on the way to ") + type->text(),
-                            provenance[i]);
-        return false;
-      } catch (const PythonError&) {
-        if (interrupts.raised() || !is_worded_error()) return false;
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        const Owned operands(operands_of(trace, entry, pointers.data(), provenance));
-        PyErr_Restore(type, value, traceback);
-        locate_host_error({entry.signature, provenance[i], operands.object});
-        error.keep();
-      }
-    }
-    for (uint32_t k = 0; k < entry.count; ++k) {
-      if (refs[k] >= 0 && --left[static_cast<size_t>(refs[k])] == 0) values[static_cast<size_t>(refs[k])] = BufferRef();
-    }
-    interrupts.after(kEntryNanoseconds);
-  }
-  for (Ref ref : canonical.outputs) outputs.push_back(values[static_cast<size_t>(ref)]);
-  return !error.restore();
+  return UnfusedRun(canonical, *unfused_, inputs, spare, provenance, interrupts).run(outputs);
 }
 
 ExecutableRef executable_of(CanonicalTrace canonical) {

@@ -12,6 +12,7 @@
 #include "tier_choice.h"
 #include "trace.h"
 #include "trace_family.h"
+#include "unfused_run.h"
 
 namespace twofold {
 
@@ -42,7 +43,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output, or with
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
-  // Returns false with a Python error set; then the inputs are as they were.
+  // Returns false with a Python error set; then the inputs are as they were, but for spare ones where the error is that of
+  // an operation.
   bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
   // Makes the fused program before any run, and keeps it; false with a Python error set.
   bool prepare(RunProvenance provenance, Interrupts& interrupts);
@@ -62,17 +64,18 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
   // In batches where that is worth it, else one operation after the other.
-  bool run_apart(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  bool run_apart(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                 Interrupts& interrupts);
   // The locations of the first and the last entry.
   std::pair<uint32_t, uint32_t> lines(RunProvenance provenance) const;
   bool log_batches(const BatchPlan& plan, RunProvenance provenance) const;
-  bool run_unfused(void* const* inputs, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  bool run_unfused(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                   Interrupts& interrupts);
   // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.
   bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool worth_fusing();
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
-  void plan_unfused();
 
   ProgramRef fused_;
   TierChoice choice_;
@@ -83,7 +86,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool comes_back_ = false;    // it has run apart before
   bool met_ = false;  // its family has been looked for
   std::vector<bool> given_infinite_;  // by output: held infinity that was given, as masks do; NaN alone counts from then on
-  std::vector<uint32_t> uses_;   // by entry, outputs counted
+  std::unique_ptr<const UnfusedPlan> unfused_;
 };
 
 using ExecutableRef = std::shared_ptr<Executable>;
@@ -101,6 +104,10 @@ struct FailedCall {
 };
 // Sets the Python error for a kernel's error code.
 void raise_kernel_error(const Program& program, const KernelError& error, const FailedCall& call);
+// Whether the Python error that is set is one that an operation raised on purpose.
+bool is_worded_error();
+// Replaces the error that a host function raised on purpose by one that tells the user's line.
+void locate_host_error(const FailedCall& call);
 void clear_executables();
 
 }  // namespace twofold

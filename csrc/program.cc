@@ -104,10 +104,10 @@ void Program::settle_donations() {
   if (left > kLongestWhole) donations.clear();
 }
 
-void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from) const {
-  Arena arena(arena_bytes);
+void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from, char* scratch) const {
+  Arena arena(scratch ? 0 : arena_bytes);
   Unlocked unlocked(!has_host && total_work > kReleaseWork);
-  run_in(inputs, outputs, static_cast<char*>(arena.data), interrupts, whole_from);
+  run_in(inputs, outputs, scratch ? scratch : static_cast<char*>(arena.data), interrupts, whole_from);
 }
 
 void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from) const {

@@ -72,7 +72,8 @@ class Program {
   void settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory);
   // Pointers must hold input and output memory of the planned sizes; from instruction `whole_from` on nothing
   // interrupts the run. Throws KernelError, PythonError or std::bad_alloc.
-  void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
+  // `scratch`: memory for the arena where the caller has it.
+  void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX, char* scratch = nullptr) const;
   // As run, in memory that the caller gives, and with the interpreter lock as it is.
   void run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
   // Bytes, roughly; what its instructions run inside counts.

@@ -1,0 +1,215 @@
+#include <Python.h>
+
+#include "unfused_run.h"
+
+#include <algorithm>
+
+#include "bad_value.h"
+#include "cache.h"
+#include "executable.h"
+#include "out_of_memory.h"
+#include "owned.h"
+#include "profile.h"
+
+namespace twofold {
+namespace {
+
+constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
+constexpr double kLongestTail = 5e8;        // nanoseconds that nothing interrupts
+
+// The operand whose memory the one result of a program may take over; -1 if there is none.
+int32_t given_operand(const Program& program) { return program.donations.empty() ? -1 : program.donations[0].first; }
+
+// Whether the result of an entry may take over the memory of a leaf that nothing reads later.
+bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t index) {
+  const Entry& entry = canonical.trace.entries[index];
+  const int32_t given = given_operand(*entry.signature->program);
+  const Ref ref = given < 0 ? 0 : canonical.trace.inputs(entry)[given];
+  return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == index;
+}
+
+}  // namespace
+
+UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) {
+  const Trace& trace = canonical.trace;
+  uses.assign(trace.entries.size(), 0);
+  last_read.assign(trace.leaves.size(), 0);
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Entry& entry = trace.entries[i];
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      const Ref ref = trace.inputs(entry)[k];
+      if (ref >= 0) ++uses[static_cast<size_t>(ref)];
+      else last_read[static_cast<size_t>(~ref)] = static_cast<uint32_t>(i);
+    }
+  }
+  for (Ref ref : canonical.outputs) {
+    if (ref >= 0) ++uses[static_cast<size_t>(ref)];
+  }
+  find_tail(canonical);
+}
+
+size_t UnfusedPlan::memory() const { return memory_of(uses) + memory_of(last_read); }
+
+// The longest one that is worth it and short enough.
+void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
+  const Trace& trace = canonical.trace;
+  int64_t saved = 0, needed = 0, scratch = 0;
+  double work = 0;
+  for (size_t i = trace.entries.size(); i-- > 0;) {
+    const Entry& entry = trace.entries[i];
+    const Program& program = *entry.signature->program;
+    work += static_cast<double>(program.total_work);
+    if (program.has_host || !program.nested.empty() || work > kLongestTail) return;
+    const bool takes = takes_leaf(canonical, *this, i);
+    (takes ? saved : needed) += entry.signature->output->nbytes;
+    scratch = std::max(scratch, program.arena_bytes);
+    if (!takes || needed + scratch > saved) continue;
+    tail = i;
+    tail_scratch = scratch;
+  }
+}
+
+UnfusedRun::UnfusedRun(const CanonicalTrace& canonical, const UnfusedPlan& plan, void* const* inputs, Buffer* const* spare,
+                       RunProvenance provenance, Interrupts& interrupts)
+    : canonical_(canonical),
+      plan_(plan),
+      inputs_(inputs),
+      spare_(spare),
+      provenance_(provenance),
+      interrupts_(interrupts),
+      left_(plan.uses),
+      values_(canonical.trace.entries.size()) {}
+
+UnfusedRun::FirstError::~FirstError() {
+  Py_XDECREF(type_);
+  Py_XDECREF(value_);
+  Py_XDECREF(traceback_);
+}
+
+void UnfusedRun::FirstError::keep() {
+  if (type_) {
+    PyErr_Clear();
+  } else {
+    PyErr_Fetch(&type_, &value_, &traceback_);
+  }
+}
+
+bool UnfusedRun::FirstError::restore() {
+  if (!type_) return false;
+  PyErr_Restore(type_, value_, traceback_);
+  type_ = value_ = traceback_ = nullptr;
+  return true;
+}
+
+bool UnfusedRun::run(std::vector<BufferRef>& outputs) {
+  const Trace& trace = canonical_.trace;
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Entry& entry = trace.entries[i];
+    if (i == plan_.tail && spare_) begin_tail();
+    if (point(entry) && !run_entry(i)) return false;
+    const Ref* refs = trace.inputs(entry);
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (refs[k] >= 0 && --left_[static_cast<size_t>(refs[k])] == 0) values_[static_cast<size_t>(refs[k])] = BufferRef();
+    }
+    interrupts_.after(kEntryNanoseconds);
+  }
+  for (Ref ref : canonical_.outputs) outputs.push_back(values_[static_cast<size_t>(ref)]);
+  return !error_.restore();
+}
+
+bool UnfusedRun::point(const Entry& entry) {
+  const Ref* refs = canonical_.trace.inputs(entry);
+  pointers_.clear();
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    const bool is_leaf = refs[k] < 0;
+    if (!is_leaf && !values_[static_cast<size_t>(refs[k])]) return false;
+    pointers_.push_back(is_leaf ? inputs_[~refs[k]] : values_[static_cast<size_t>(refs[k])]->data);
+  }
+  return true;
+}
+
+bool UnfusedRun::run_entry(size_t index) {
+  const Program& program = *canonical_.trace.entries[index].signature->program;
+  BufferRef result;  // until an error is worded: it may be that of an operand
+  try {
+    size_t whole_from = SIZE_MAX;
+    result = result_of(index, program, &whole_from);
+    void* output = result->data;
+    if (profile::is_on()) profile::context.entry = static_cast<int32_t>(index);
+    program.run(pointers_.data(), &output, interrupts_, whole_from, scratch_ ? static_cast<char*>(scratch_->data) : nullptr);
+    values_[index] = std::move(result);
+    return true;
+  } catch (const KernelError& found) {
+    const Entry& entry = canonical_.trace.entries[index];
+    const Owned operands(operands_of(canonical_.trace, entry, pointers_.data(), provenance_));
+    raise_kernel_error(program, found, {entry.signature, provenance_[index], operands.object});
+    error_.keep();
+    return true;
+  } catch (const OutOfMemory& missing) {
+    const Signature& called = *canonical_.trace.entries[index].signature;
+    const bool of_result = missing.nbytes == static_cast<size_t>(called.output->nbytes);
+    raise_out_of_memory(missing.nbytes, called.operation->name + (of_result ? ", result " : ", on the way to ") + called.output->text(),
+                        provenance_[index]);
+    return false;
+  } catch (const PythonError&) {
+    return !interrupts_.raised() && is_worded_error() && fail(index);
+  }
+}
+
+// A host function raised on purpose: what does not need its result is computed all the same.
+bool UnfusedRun::fail(size_t index) {
+  const Entry& entry = canonical_.trace.entries[index];
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Owned operands(operands_of(canonical_.trace, entry, pointers_.data(), provenance_));
+  PyErr_Restore(type, value, traceback);
+  locate_host_error({entry.signature, provenance_[index], operands.object});
+  error_.keep();
+  return true;
+}
+
+// Memory for the result; from instruction `whole_from` on the program writes over an operand.
+BufferRef UnfusedRun::result_of(size_t index, const Program& program, size_t* whole_from) {
+  if (BufferRef taken = overwritten(index, program)) {
+    *whole_from = program.overwrites_from;
+    return taken;
+  }
+  if (held_) return std::move(ready_[index - plan_.tail]);
+  return BufferRef(new_buffer(static_cast<size_t>(canonical_.trace.entries[index].signature->output->nbytes)));
+}
+
+// The memory of an operand that nobody reads afterwards, and that the result may take over; null if there is none.
+BufferRef UnfusedRun::overwritten(size_t index, const Program& program) const {
+  const int32_t given = given_operand(program);
+  if (given < 0) return BufferRef();
+  const Ref ref = canonical_.trace.inputs(canonical_.trace.entries[index])[given];
+  if (ref >= 0) {
+    const BufferRef& value = values_[static_cast<size_t>(ref)];
+    return left_[static_cast<size_t>(ref)] == 1 && value->references == 1 ? value : BufferRef();
+  }
+  Buffer* leaf = held_ ? spare_[~ref] : nullptr;
+  if (!leaf || plan_.last_read[static_cast<size_t>(~ref)] != index) return BufferRef();
+  ++leaf->references;
+  return BufferRef(leaf);
+}
+
+// What comes then has its memory before anything is written over, so that it cannot fail for want of any.
+void UnfusedRun::begin_tail() {
+  const Trace& trace = canonical_.trace;
+  std::vector<size_t> wanted;
+  int64_t saved = 0, needed = plan_.tail_scratch;
+  for (size_t i = plan_.tail; i < trace.entries.size(); ++i) {
+    const Entry& entry = trace.entries[i];
+    const bool takes = takes_leaf(canonical_, plan_, i) && spare_[~trace.inputs(entry)[given_operand(*entry.signature->program)]];
+    (takes ? saved : needed) += entry.signature->output->nbytes;
+    if (!takes) wanted.push_back(i);
+  }
+  if (needed > saved) return;
+  std::vector<BufferRef> ready(trace.entries.size() - plan_.tail);
+  for (size_t i : wanted) ready[i - plan_.tail] = BufferRef(new_buffer(static_cast<size_t>(trace.entries[i].signature->output->nbytes)));
+  if (plan_.tail_scratch > 0) scratch_ = BufferRef(new_buffer(static_cast<size_t>(plan_.tail_scratch)));
+  ready_ = std::move(ready);
+  held_.emplace(interrupts_);
+}
+
+}  // namespace twofold

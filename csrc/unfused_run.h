@@ -1,0 +1,73 @@
+// Operations of a trace one after the other, each by its own program; a result takes over the memory of an operand that
+// dies with it where the program may write there.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "buffer.h"
+#include "interrupts.h"
+#include "location.h"
+#include "trace.h"
+
+namespace twofold {
+
+// Where the values of a trace die. The programs of its calls are there.
+struct UnfusedPlan {
+  explicit UnfusedPlan(const CanonicalTrace& canonical);
+  size_t memory() const;
+
+  std::vector<uint32_t> uses;       // by entry, outputs counted
+  std::vector<uint32_t> last_read;  // by leaf: the entry
+  // From this entry on leaves are written over. What comes then cannot be run again, so nothing may interrupt it, and
+  // memory for all of it is there before: less than what the leaves save.
+  size_t tail = SIZE_MAX;
+  int64_t tail_scratch = 0;  // bytes that a program of the tail needs beside its results
+
+ private:
+  void find_tail(const CanonicalTrace& canonical);
+};
+
+class UnfusedRun {
+ public:
+  UnfusedRun(const CanonicalTrace& canonical, const UnfusedPlan& plan, void* const* inputs, Buffer* const* spare,
+             RunProvenance provenance, Interrupts& interrupts);
+
+  // False with a Python error set; then `outputs` has what does not depend on the entry that failed.
+  bool run(std::vector<BufferRef>& outputs);
+
+ private:
+  // The first error of a run that goes on with what does not depend on the entry that failed.
+  class FirstError {
+   public:
+    ~FirstError();
+    void keep();
+    bool restore();  // sets the error again; false if there was none
+
+   private:
+    PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+  };
+
+  bool run_entry(size_t index);
+  bool point(const Entry& entry);  // at the operands; false where one could not be computed
+  BufferRef result_of(size_t index, const Program& program, size_t* whole_from);
+  BufferRef overwritten(size_t index, const Program& program) const;
+  void begin_tail();
+  bool fail(size_t index);
+
+  const CanonicalTrace& canonical_;
+  const UnfusedPlan& plan_;
+  void* const* inputs_;
+  Buffer* const* spare_;
+  const RunProvenance provenance_;
+  Interrupts& interrupts_;
+  std::vector<uint32_t> left_;  // by entry, uses that are still to come
+  std::vector<BufferRef> values_;
+  std::vector<void*> pointers_;
+  std::vector<BufferRef> ready_;  // results of the tail
+  BufferRef scratch_;             // of the tail
+  std::optional<Interrupts::Held> held_;
+  FirstError error_;
+};
+
+}  // namespace twofold

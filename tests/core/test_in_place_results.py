@@ -1,0 +1,76 @@
+"""Results of operations one by one take over the memory of operands that nobody reads afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy
+import pytest
+
+import twofold as torch
+from twofold import _core
+
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _unfused() -> Iterator[None]:
+    _core.set_tier("unfused")
+    yield
+    _core.set_tier("auto")
+
+
+def most_bytes(work: Callable[[], object]) -> int:
+    """Bytes that ``work`` has in use at once, beside what was in use before."""
+    before = int(_core.statistics()["pool_in_use_bytes"])
+    _core.reset_peak()
+    work()
+    return int(_core.statistics()["pool_peak_bytes"]) - before
+
+
+def test_a_chain_takes_the_memory_of_one_value() -> None:
+    x = torch.ones(MEGABYTE)._realise()
+
+    def chain() -> object:
+        value = x
+        for _ in range(6):
+            value = (value * 1.5).tanh()
+        return value._realise()
+
+    chain()
+    assert most_bytes(chain) < 5 * MEGABYTE
+    assert x.numpy().min() == 1.0
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_an_update_writes_over_the_parameter(momentum: float) -> None:
+    weight = torch.nn.Parameter(torch.ones(MEGABYTE))
+    optimizer = torch.optim.SGD([weight], 0.5, momentum=momentum)
+    scale = torch.full((MEGABYTE,), 2.0)._realise()
+
+    def step() -> None:
+        optimizer.zero_grad()
+        (weight * scale).sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    weight.grad = None
+    # the gradient, and the values that the loss adds up
+    assert most_bytes(step) < 9 * MEGABYTE
+    velocity, expected = 0.0, 1.0
+    for _ in range(4):
+        velocity = momentum * velocity + 2.0
+        expected -= 0.5 * velocity
+    numpy.testing.assert_allclose(weight.detach().numpy(), expected, rtol=1e-5)
+
+
+def test_what_somebody_holds_is_not_written_over() -> None:
+    weight = torch.nn.Parameter(torch.ones(MEGABYTE))
+    optimizer = torch.optim.SGD([weight], 1.0)
+    weight.sum().backward()
+    old = weight + 0.0
+    array = weight.detach().numpy()
+    optimizer.step()
+    assert old.detach().numpy().max() == 1.0
+    assert array.max() == 0.0  # shares memory with the parameter
