@@ -176,3 +176,21 @@ def test_two_processes_fill_one_directory(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path / "shared")
     names = os.listdir(tmp_path / "shared")
     assert names and all(cache.read(name) is not None for name in names)
+
+
+def test_many_files_are_seldom_looked_at_and_stay_below_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    shrink = DiskCache._shrink
+    monkeypatch.setattr(DiskCache, "_shrink", lambda self: looks.append(self) or shrink(self))
+    limit, block = 12 << 20, 4096
+    for k in range(1100):
+        (tmp_path / f"earlier{k}").write_bytes(b"x")
+    for k in range(4000):  # each as of a process of its own
+        DiskCache(tmp_path, limit).write(f"key{k}", b"x")
+        if k == 150:
+            assert len(looks) < 30, "most write without a look at all files"
+        if k % 200 == 0:
+            assert len(os.listdir(tmp_path)) * block < 2 * limit
+    assert looks

@@ -13,6 +13,7 @@ import hashlib
 import os
 import stat
 import time
+from itertools import islice
 
 from twofold.files import atomic_write, remove_stale_in
 
@@ -20,6 +21,8 @@ _MAGIC = b"TWOFOLD2"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _BLOCK = 4096
 _DAY = 86400.0
+_FEW = 1024
+"""Files that take no time to look at."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -63,6 +66,7 @@ class DiskCache:
         self.path = os.path.abspath(directory)
         self._writable = True
         self._room = 0
+        self._has_looked = False
 
     def read(self, key: str) -> bytes | None:
         """The payload kept under ``key``, or None."""
@@ -88,11 +92,10 @@ class DiskCache:
         if not self._writable:
             return
         try:
-            if self._room <= 0:
-                os.makedirs(self.path, mode=0o700, exist_ok=True)
-                # other processes write too, so this one looks again long before it could have filled the rest
-                self._room = max((self.limit - self._shrink()) // 8, 64 * _BLOCK)
-            self._room -= _on_disk(_HEADER + len(payload))
+            taken = _on_disk(_HEADER + len(payload))
+            if self._room < taken:
+                self._room = self._more_room(taken)
+            self._room -= taken
             path = os.path.join(self.path, key)
             with atomic_write(path, private=True, durable=False, clean=False) as file:
                 file.write(_header(key, payload) + payload)
@@ -130,6 +133,28 @@ class DiskCache:
     def verify(self) -> list[str]:
         """Check every file; returns the keys of those that fail, which are deleted or left as another's."""
         return [key for key in self.keys() if self.read(key) is None]
+
+    def _more_room(self, wanted: int) -> int:
+        """Bytes that this process may write before it asks again; looks at all files now and then."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        if not self._has_looked:
+            self._has_looked = True
+            room = self._room_unseen()
+            if room >= wanted:
+                return room
+        # other processes write too, so this one looks again long before it could have filled the rest
+        return max((self.limit - self._shrink()) // 8, 64 * _BLOCK)
+
+    def _room_unseen(self) -> int:
+        """Bytes that may be written before the first look: none where there are few files.
+
+        Where there are many, looking takes long, and most processes write little. So the bytes are chosen at random: of
+        all that processes write together, a sixteenth of the limit goes unseen on average.
+        """
+        with os.scandir(self.path) as entries:
+            if sum(1 for _ in islice(entries, _FEW)) < _FEW:
+                return 0
+        return int.from_bytes(os.urandom(8), "little") % max(self.limit // 16, 1)
 
     def _shrink(self) -> int:
         """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left.
