@@ -35,7 +35,7 @@ VECTOR = "<16 x float>"
 
 # the two letters say which of the operands are transposed views, as in x @ W.T ("nt") or dY.T @ X ("tn")
 SHAPES = [
-    *[("nn", 1, size, size, size) for size in (32, 64, 128, 256, 512, 1024, 2048)],
+    *[("nn", 1, size, size, size) for size in (32, 64, 72, 77, 80, 96, 112, 128, 256, 512, 1024, 2048)],
     *[("nt", 1, rows, n, k) for rows in (64, 1024) for n, k in ((256, 784), (128, 256), (10, 128))],
     *[("nn", 1, rows, n, k) for rows in (64, 1024) for n, k in ((256, 128), (128, 10))],
     *[("tn", 1, m, n, rows) for rows in (64, 1024) for m, n in ((256, 784), (128, 256), (10, 128))],

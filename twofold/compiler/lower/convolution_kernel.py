@@ -225,7 +225,7 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
                 b.call_rows(
                     chunk, b.mul(p["weight_row"], size), b.index(size), b.offset(w.packed, panel, dtype),
                     b.mul(row_length, size), count, b.offset(w.sums, panel, dtype),
-                    b.mul(p["block_columns"], size), resume, rows,
+                    b.mul(p["block_columns"], size), resume, rows, b.sub(b.sub(end, first), panel),
                 )  # fmt: skip
         with w.images(first, end) as number:
             low, high = w.places(number, first, end)
@@ -276,7 +276,7 @@ def weight_text(kinds: Kinds) -> str:
                     w.packed, b.mul(row_length, size), b.index(size),
                     b.choose(before, ready, own), b.index(width * size),
                     b.sub(end, first), b.offset(w.sums, b.sub(panel, low), dtype),
-                    b.mul(p["block_filters"], size), b.cmp("gt", first, 0), rows,
+                    b.mul(p["block_filters"], size), b.cmp("gt", first, 0), rows, b.sub(high, panel),
                 )  # fmt: skip
         start = b.add(
             b.mul(b.mul(group, p["filters"]), b.mul(p["channels"], p["taps"])), b.add(b.mul(c, p["taps"]), t)

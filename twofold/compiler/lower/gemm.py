@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from twofold import dtypes
 from twofold.cache import Cache
@@ -179,6 +180,13 @@ _PACK_CYCLES = {"direct": 0.0, "rows": 4.0, "columns": 6.0, "any": 40.0}
 """Cycles to lay out 16 elements."""
 
 
+@lru_cache
+def _last_panel(tile: Tile) -> tuple[int, ...]:
+    """Time of the last columns in twentieths of that of a whole panel, by their number below a panel's."""
+    few = 0 if tile.narrow is None else tile.narrow.width
+    return tuple(0 if not columns else 13 if columns <= few else 20 for columns in range(tile.width))
+
+
 def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     """About how long a choice takes on one core."""
     seen = problem.transposed if choice.flipped else problem
@@ -189,7 +197,9 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     work = whole * max(tile.height * tile.vectors, 8)
     work += look_up(last_rows_work(tile), seen.m - whole * tile.height)
     panels = -(-seen.n // tile.width)
-    cycles = work / 2 * panels * (seen.k + 8)
+    full = seen.n // tile.width
+    parts = full * 20 + look_up(_last_panel(tile), seen.n - full * tile.width)
+    cycles = work / 40 * parts * (seen.k + 8)
     if not bare or choice.flipped:
         cycles += seen.m * seen.n / LANES * (6 if choice.flipped else 3)
     cycles *= seen.batch

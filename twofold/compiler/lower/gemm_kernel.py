@@ -245,7 +245,9 @@ class _Tiled:
             size = dtype.itemsize
             left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
             resume = b.cmp("gt", k, 0)
-            b.call_rows(*left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows)
+            b.call_rows(
+                *left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows, columns
+            )
         finish = self._finish_flipped if self.kernel.flipped else self._finish
         if self.direct:
             with b.if_(ragged):

@@ -24,8 +24,13 @@ class Tile:
 
     @property
     def width(self) -> int:
-        """Columns of a tile, a multiple of 16."""
+        """Columns of a tile, a multiple of 16 but for a narrow one."""
         return self.vectors * self.lanes
+
+    @property
+    def narrow(self) -> Tile | None:
+        """The tile for columns that fill no more than half of this one; None where there is none."""
+        return Tile(self.height, 1, self.lanes) if self.vectors == 2 else None
 
 
 TALL = {512: {4: Tile(12, 2, 16), 8: Tile(12, 2, 8)}, 256: {4: Tile(6, 2, 8), 8: Tile(2, 4, 4)}}
@@ -43,6 +48,8 @@ def heights(tile: Tile) -> tuple[int, ...]:
     >>> heights(Tile(12, 2, 16))
     (1, 2, 3, 4, 5, 12)
     """
+    if tile.vectors == 1:
+        return tuple(sorted({1, 2, min(tile.height, 4), tile.height}))
     return tuple(sorted({*range(1, min(tile.height, 5) + 1), tile.height}))
 
 
@@ -121,8 +128,8 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
     lines = [
-        f"define internal fastcc void @tile{height}(ptr noalias %a0, i64 %a_row, i64 %a_k, ptr noalias %b,"
-        " i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead) #0 {",
+        f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias %a0, i64 %a_row, i64 %a_k,"
+        " ptr noalias %b, i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead) #0 {",
         "entry:",
         *_loads(tile, height, kind, dtype.itemsize),
         "head:",
@@ -160,51 +167,73 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
 
 @lru_cache
 def tile_functions(tile: Tile, dtype: DType) -> str:
-    """The text of the tiles of all heights and of ``@rows``, which covers any number of rows with them."""
-    sizes = heights(tile)
-    table = next_height(tile)
-    entries = ", ".join(f"i64 {height}" for height in table)
-    lines = [f"@next_height = private unnamed_addr constant [{len(table)} x i64] [{entries}], align 64"]
-    for height in sizes:
-        lines += _tile_function(tile, height, dtype)
-    cases = " ".join(f"i64 {height}, label %case{height}" for height in sizes[:-1])
+    """The text of the tiles of all heights and of ``@rows``, which covers any number of rows with them.
+
+    Columns that fill no more than half of a tile are covered with narrow ones, whose other columns hold anything.
+    """
+    lines = []
+    for each in filter(None, (tile, tile.narrow)):
+        table = next_height(each)
+        entries = ", ".join(f"i64 {height}" for height in table)
+        lines.append(
+            f"@next_height{each.vectors} = private unnamed_addr constant [{len(table)} x i64] [{entries}], align 64"
+        )
+        for height in heights(each):
+            lines += _tile_function(each, height, dtype)
     lines += [
         "define internal fastcc void @rows(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
-        " i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows) #0 {",
+        " i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns) #0 {",
         "entry:",
         "  %chunk = mul i64 %count, %b_k",
-        "  br label %loop",
-        "loop:",
-        "  %left = phi i64 [ %rows, %entry ], [ %less, %next ]",
-        "  %ap = phi ptr [ %a, %entry ], [ %anext, %next ]",
-        "  %cp = phi ptr [ %c, %entry ], [ %cnext, %next ]",
-        "  %ahead = phi i64 [ %chunk, %entry ], [ %other, %next ]",
-        f"  %many = icmp uge i64 %left, {len(table)}",
-        "  %index = select i1 %many, i64 0, i64 %left",
-        f"  %slot = getelementptr [{len(table)} x i64], ptr @next_height, i64 0, i64 %index",
-        "  %few = load i64, ptr %slot, align 8",
-        f"  %height = select i1 %many, i64 {tile.height}, i64 %few",
-        f"  switch i64 %height, label %case{tile.height} [ {cases} ]",
     ]
-    arguments = "ptr %ap, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count"
-    arguments += ", ptr %cp, i64 %c_step, i1 %resume, i64 %ahead"
-    for height in sizes:
-        lines += [f"case{height}:", f"  call fastcc void @tile{height}({arguments})", "  br label %next"]
+    if tile.narrow is None:
+        return "\n".join([*lines, "  br label %loop", *_cover(tile, ""), "}"]) + "\n"
     lines += [
-        "next:",
-        "  %less = sub i64 %left, %height",
-        "  %abytes = mul i64 %height, %a_row",
-        "  %anext = getelementptr i8, ptr %ap, i64 %abytes",
-        "  %cbytes = mul i64 %height, %c_step",
-        "  %cnext = getelementptr i8, ptr %cp, i64 %cbytes",
-        "  %more = icmp ne i64 %less, 0",
-        "  %other = xor i64 %ahead, 64",
-        "  br i1 %more, label %loop, label %done",
-        "done:",
-        "  ret void",
+        f"  %few_columns = icmp ule i64 %columns, {tile.narrow.width}",
+        "  br i1 %few_columns, label %loop_narrow, label %loop",
+        *_cover(tile, ""),
+        *_cover(tile.narrow, "_narrow"),
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _cover(tile: Tile, end: str) -> list[str]:
+    """The loop over the rows in steps of tiles; ``end`` ends its names."""
+    sizes, table = heights(tile), next_height(tile)
+    cases = " ".join(f"i64 {height}, label %case{height}{end}" for height in sizes[:-1])
+    lines = [
+        f"loop{end}:",
+        f"  %left{end} = phi i64 [ %rows, %entry ], [ %less{end}, %next{end} ]",
+        f"  %ap{end} = phi ptr [ %a, %entry ], [ %anext{end}, %next{end} ]",
+        f"  %cp{end} = phi ptr [ %c, %entry ], [ %cnext{end}, %next{end} ]",
+        f"  %ahead{end} = phi i64 [ %chunk, %entry ], [ %other{end}, %next{end} ]",
+        f"  %many{end} = icmp uge i64 %left{end}, {len(table)}",
+        f"  %index{end} = select i1 %many{end}, i64 0, i64 %left{end}",
+        f"  %slot{end} = getelementptr [{len(table)} x i64], ptr @next_height{tile.vectors}, i64 0, i64 %index{end}",
+        f"  %few{end} = load i64, ptr %slot{end}, align 8",
+        f"  %height{end} = select i1 %many{end}, i64 {tile.height}, i64 %few{end}",
+        f"  switch i64 %height{end}, label %case{tile.height}{end} [ {cases} ]",
+    ]
+    arguments = f"ptr %ap{end}, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count"
+    arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}"
+    for height in sizes:
+        call = f"  call fastcc void @tile{height}x{tile.vectors}({arguments})"
+        lines += [f"case{height}{end}:", call, f"  br label %next{end}"]
+    return [
+        *lines,
+        f"next{end}:",
+        f"  %less{end} = sub i64 %left{end}, %height{end}",
+        f"  %abytes{end} = mul i64 %height{end}, %a_row",
+        f"  %anext{end} = getelementptr i8, ptr %ap{end}, i64 %abytes{end}",
+        f"  %cbytes{end} = mul i64 %height{end}, %c_step",
+        f"  %cnext{end} = getelementptr i8, ptr %cp{end}, i64 %cbytes{end}",
+        f"  %more{end} = icmp ne i64 %less{end}, 0",
+        f"  %other{end} = xor i64 %ahead{end}, 64",
+        f"  br i1 %more{end}, label %loop{end}, label %done{end}",
+        f"done{end}:",
+        "  ret void",
+    ]
 
 
 def fma_declaration(tile: Tile, dtype: DType) -> str:
