@@ -15,6 +15,7 @@ from test_gemm import execute, random_matrix, reference
 
 from twofold import dtypes
 from twofold.compiler.lower import convolution_kernel as kernel
+from twofold.compiler.lower import convolution_lines as lines
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
@@ -34,6 +35,13 @@ def problem(
 FIXED = [
     # 3 by 3 with a border, several panels and a ragged end
     problem(2, 1, 3, 5, (1, 9, 11), (1, 3, 3), (1, 9, 11), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    # one channel: lines with margins and without, strides, backwards, several panels of filters
+    problem(3, 1, 1, 6, (1, 28, 28), (1, 5, 5), (1, 28, 28), ((1, 1, 1), (0, 2, 2), (1, 1, 1))),
+    problem(5, 2, 1, 37, (1, 9, 11), (1, 2, 5), (1, 4, 8), ((1, 2, 1), (0, 0, 0), (1, 1, 1))),
+    problem(2, 1, 1, 3, (1, 9, 40), (1, 3, 4), (1, 5, 20), ((1, 2, 2), (0, 1, 3), (1, 1, 2))),
+    problem(2, 1, 1, 17, (1, 6, 17), (1, 3, 6), (1, 8, 22), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    problem(2, 1, 1, 3, (1, 5, 30), (1, 3, 4), (1, 3, 24), ((1, 1, 1), (0, 0, -2), (1, 1, 1))),
+    problem(1, 1, 1, 3, (1, 2, 600), (1, 1, 7), (1, 2, 600), ((1, 1, 1), (0, 0, 3), (1, 1, 1))),
     # more filters than a block of rows, more channels than a block of collected rows
     problem(1, 1, 90, 200, (1, 5, 6), (1, 3, 3), (1, 3, 4), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
     # a kernel larger than a block of collected rows
@@ -184,12 +192,14 @@ BLOCKED = [
 WEIGHT_BLOCKED = [
     (kernel.WEIGHT_PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
     (depthwise.WEIGHT_PARAMS, [("result_height", "row"), ("result_width", "width")]),
+    (unrolled.PARAMS, []),
+    (lines.PARAMS, [("filters", "filter")]),
 ]
 
 
 def by_channel(plan: Any) -> int:
     """Which of the layouts the numbers have: 0 is that of matrix products."""
-    return {"depthwise": 1, "unrolled": 2}.get(plan.calls[-1].text_key.split()[0], 0)
+    return {"depthwise": 1, "unrolled": 2, "lines": 3}.get(plan.calls[-1].text_key.split()[0], 0)
 
 
 def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
@@ -216,7 +226,7 @@ def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
             assert each == count * (p.batch * p.filters if axes[0][0] == "result_height" else 1)
         elif axes[0][0] == "filters":
             assert each == count
-            panels = found["panels"]
+            panels = found.get("panels", 0)
             assert not panels or (panels - 1) * 16 < p.filters
             assert [len(plan.calls), len(plan.scratch_bytes)] == ([2, 1] if panels else [1, 0])
 

@@ -219,3 +219,12 @@ def test_a_scalar_expression_beside_a_product_is_computed_once_and_may_branch(na
     ]
     fused, single = run_graph(graph, arrays), run_graph(graph, arrays, fuse=False)
     assert fused[0].tobytes() == single[0].tobytes()
+
+
+def test_what_an_epilogue_would_compute_for_every_few_columns_is_stored_first() -> None:
+    def scaled(x: Node, w: Node, variance: Node, mean: Node) -> Node:
+        return ops.relu((ops.matmul(x, w) - mean) * ops.rsqrt(variance + 1e-5))
+
+    column = (float32, (48, 1))
+    forms = kernels(graph_of(scaled, (float32, (48, 16)), (float32, (16, 64)), column, column))
+    assert [form for form in forms if form != "pack"][1:] == ["epilogue"]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from twofold import dtypes
 from twofold.compiler.lower import convolution_kernel as kernel
+from twofold.compiler.lower import convolution_lines as lines
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower import target
@@ -320,6 +321,9 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
     block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
     if block is not None and problem.taps * LANES * kinds.compute.itemsize <= kernel.SUM_BYTES:
         return _depthwise_weight(problem, kinds, block)
+    few = _lines_numbers(problem, kinds)
+    if few is not None:
+        return _lines_weight(problem, kinds, few)
     numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
     columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
     filters = min(_MOST_PANELS, -(-problem.filters // width)) * width
@@ -327,7 +331,12 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
         kernel.SUM_BYTES // size // (_MOST_PANELS * width),
         kernel.PACKED_BYTES // size // (kernel.RESULT_COLUMNS + kernel.SLACK),
     )
-    channels, taps = _rows_of(problem, most // LANES * LANES)
+    most = most // LANES * LANES
+    if problem.filters <= width and problem.groups == 1:
+        # two work items, so that two threads have one each
+        half = -(-problem.channels // 2) * problem.taps if problem.channels > 1 else -(-problem.taps // 2)
+        most = min(most, max(LANES // 2, half))
+    channels, taps = _rows_of(problem, most)
     channel_blocks, tap_blocks = -(-problem.channels // channels), -(-problem.taps // taps)
     while (
         filters > width
@@ -353,6 +362,46 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
     return MatmulPlan(calls, scratch)
 
 
+def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
+    """The run-time numbers of `convolution_lines`; None where windows are better collected."""
+    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not problem.windows.lows[0]
+    # fewer places of a row would be too few sums side by side
+    if not flat or problem.channels > 1 or problem.kernel[2] < 4:
+        return None
+    places, size = problem.result[2], kinds.compute.itemsize
+    if (
+        not LANES // 2 <= places <= lines.MOST_COLUMNS
+        or problem.channels * problem.taps * LANES * size > kernel.SUM_BYTES
+    ):
+        return None
+    reach = (problem.kernel[2] - 1) * problem.windows.dilations[2]
+    left = min(reach, 0) - problem.windows.lows[2]
+    span = (places - 1) * problem.windows.strides[2] + abs(reach) + 1
+    column, margin = max(0, left), max(0, -left)
+    count = min(problem.image[2] - column, span - margin)
+    room = up(span, LANES) + LANES
+    if count <= 0 or 2 * room * size > kernel.PACKED_BYTES:
+        return None
+    return _numbers(problem) | {
+        "block_columns": max(1, kernel.RESULT_COLUMNS // places) * places,
+        "block_filters": LANES,
+        "filter_blocks": -(-problem.filters // LANES),
+        "first_column": column,
+        "margin": margin,
+        "count": count,
+        "start": -min(reach, 0),
+        "zeros": room,
+    }
+
+
+def _lines_weight(problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]) -> MatmulPlan:
+    """The call that sums over all places for few channels."""
+    key, text = known_text(lines.lines_key(kinds), lambda: lines.lines_text(kinds))
+    params = tuple(numbers[name] for name in lines.PARAMS)
+    work = problem.groups * numbers["filter_blocks"]
+    return MatmulPlan([KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, 1)], [])
+
+
 def _turned_before(
     problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
 ) -> tuple[list[KernelCall], list[int]]:
@@ -362,7 +411,7 @@ def _turned_before(
     """
     width, blocks = kinds.tile.width, -(-numbers["columns"] // numbers["block_columns"])
     readers = numbers["channel_blocks"] * numbers["tap_blocks"]
-    panels = -(-problem.filters // width) if readers > 1 and 2 * problem.filters >= width else 0
+    panels = -(-problem.filters // width) if readers > 2 and 2 * problem.filters >= width else 0
     numbers["panels"] = panels
     if not panels:
         return [], []

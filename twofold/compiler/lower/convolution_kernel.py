@@ -132,7 +132,7 @@ class Writer:
             b.sub(b.add(b.mul(o, p[f"stride_{axis}"]), b.mul(k, p[f"dilation_{axis}"])), p[f"low_{axis}"])
             for axis, o, k in zip(("depth", "height", "width"), place, (tap_z, tap_y, tap_x))
         )
-        inside = b.and_(self._within(z, "depth"), self._within(y, "height"))
+        inside = b.and_(self.within(z, "depth"), self.within(y, "height"))
         end = b.choose(inside, p["width"], b.index(0))
         plane = b.mul(b.mul(p["depth"], p["height"]), p["width"])
         line = b.mul(b.add(b.mul(z, p["height"]), y), p["width"])
@@ -150,7 +150,8 @@ class Writer:
                 b.store(self.packed, written, b.cast(load(read), self.kinds.compute))
                 b.loop_next([b.add(read, plane), b.add(written, step)])
 
-    def _within(self, position: Val, axis: str) -> Val:
+    def within(self, position: Val, axis: str) -> Val:
+        """Whether a position lies inside an axis of the image."""
         b = self.b
         return b.and_(b.cmp("ge", position, 0), b.cmp("lt", position, self.p[axis]))
 
@@ -270,7 +271,7 @@ def weight_text(kinds: Kinds) -> str:
             with b.loop(low, high, width) as panel:
                 before = b.cmp("gt", p["panels"], 0)
                 with b.if_(b.not_(before)):
-                    _turn(w, own, group, panel, (first, end))
+                    transpose_results(w, own, group, panel, (first, end), width)
                 ready = b.offset(b.buffer(3), _turned_at(w, group, panel, first), dtype)
                 b.call_rows(
                     w.packed, b.mul(row_length, size), b.index(size),
@@ -281,7 +282,7 @@ def weight_text(kinds: Kinds) -> str:
         start = b.add(
             b.mul(b.mul(group, p["filters"]), b.mul(p["channels"], p["taps"])), b.add(b.mul(c, p["taps"]), t)
         )
-        _store_turned(w, square, (low, high), rows, start)
+        store_transposed(w, square, (low, high), rows, start)
     return w.finish()
 
 
@@ -317,19 +318,21 @@ def turn_text(kinds: Kinds) -> str:
         first, panel = b.mul(block, p["block_columns"]), b.mul(panel, kinds.tile.width)
         end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
         target = b.offset(b.buffer(2), _turned_at(w, group, panel, first), kinds.compute)
-        _turn(w, target, group, panel, (first, end))
+        transpose_results(w, target, group, panel, (first, end), kinds.tile.width)
     return b.finish()
 
 
-def _turn(w: Writer, target: Val, group: Val, panel: Val, columns: tuple[Val, Val]) -> None:
-    """Emit the transposition of a block of the result: places by filters."""
+def transpose_results(
+    w: Writer, target: Val, group: Val, panel: Val, columns: tuple[Val, Val], width: int
+) -> None:
+    """Emit the transposition of a block of the result: places by filters, of which a panel has ``width``."""
     b, p, dtype = w.b, w.p, w.kinds.compute
     last = b.sub(p["filters"], 1)
     with w.images(*columns) as number:
         low, high = w.places(number, *columns)
         origin = b.mul(b.add(b.mul(number, p["groups"]), group), p["filters"])
         column = b.sub(b.mul(number, p["places"]), columns[0])
-        with b.loop(low, high, LANES) as v, b.loop(0, w.kinds.tile.width, LANES) as half:
+        with b.loop(low, high, LANES) as v, b.loop(0, width, LANES) as half:
             mask = b.lane_mask(b.sub(high, v))
             vectors = []
             for i in range(LANES):
@@ -339,12 +342,12 @@ def _turn(w: Writer, target: Val, group: Val, panel: Val, columns: tuple[Val, Va
                     b.buffer(1), b.add(b.mul(number_of, p["places"]), v), w.kinds.stored, LANES, mask
                 )
                 vectors.append(b.cast(values, dtype))
-            at = b.add(b.mul(b.add(column, v), w.kinds.tile.width), half)
+            at = b.add(b.mul(b.add(column, v), width), half)
             for i, values in enumerate(b.transpose(vectors)):
-                b.store(target, b.add(at, i * w.kinds.tile.width), values)
+                b.store(target, b.add(at, i * width), values)
 
 
-def _store_turned(w: Writer, square: Val, filters: tuple[Val, Val], rows: Val, start: Val) -> None:
+def store_transposed(w: Writer, square: Val, filters: tuple[Val, Val], rows: Val, start: Val) -> None:
     """Emit the stores of finished sums, whose rows are columns of the result."""
     b, p, dtype = w.b, w.p, w.kinds.compute
     length = b.mul(p["channels"], p["taps"])
