@@ -107,6 +107,7 @@ class BackwardPass {
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
   bool settle(Scope& scope, size_t index);
   bool settle_slots();
+  std::vector<std::pair<size_t, GradientSlot*>> first_readers(const Scope& scope) const;
   bool add_terms(Ref* sum, std::vector<Term> terms);
   bool add_group(Ref* sum, const std::vector<Term>& terms);
   bool record_alone(const Term& term, Ref* out);
@@ -130,6 +131,7 @@ class BackwardPass {
     std::vector<Term> terms;
   };
   Sum& sum_of(const Place& place);
+  bool settle_slot(Sum& sum);
 
   Recorder& recorder_;
   const BackwardRequest& request_;

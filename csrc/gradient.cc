@@ -298,9 +298,14 @@ bool BackwardPass::mark_needed() {
 }
 
 bool BackwardPass::walk(Scope& scope) {
+  std::vector<std::pair<size_t, GradientSlot*>> first = first_readers(scope);
   for (size_t i = scope.cotangents.size(); i-- > 0;) {
     if (!scope.terms.empty() && !settle(scope, i)) return false;
     if (scope.cotangents[i] != kNoRef && !visit(scope, i)) return false;
+    for (; !first.empty() && first.back().first == i; first.pop_back()) {
+      auto sum = sum_of_.find(first.back().second);
+      if (sum != sum_of_.end() && !settle_slot(sums_[sum->second])) return false;
+    }
   }
   return true;
 }

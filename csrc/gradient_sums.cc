@@ -91,11 +91,29 @@ bool BackwardPass::settle(Scope& scope, size_t index) {
   return add_terms(&scope.cotangents[index], std::move(terms));
 }
 
+bool BackwardPass::settle_slot(Sum& sum) { return add_terms(&sum.cotangent, std::exchange(sum.terms, {})); }
+
 bool BackwardPass::settle_slots() {
-  for (Sum& sum : sums_) {
-    if (!add_terms(&sum.cotangent, std::move(sum.terms))) return false;
+  return std::all_of(sums_.begin(), sums_.end(), [&](Sum& sum) { return settle_slot(sum); });
+}
+
+// The slots of leaves with the first entry that reads each, in ascending order: once the pass has come there, nothing is
+// added to a slot any more, and what its terms hold need not wait for the end. None where earlier traces may add to them.
+std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const Scope& scope) const {
+  std::vector<std::pair<size_t, GradientSlot*>> found;
+  if (scope.history) return found;
+  std::unordered_set<const GradientSlot*> seen;
+  for (size_t i = 0; i < scope.cotangents.size(); ++i) {
+    const Entry& entry = recorder_.entry(i);
+    for (uint32_t k = 0; entry.requires_grad() && k < entry.count; ++k) {
+      const Ref ref = recorder_.inputs(entry)[k];
+      const Value* leaf = ref < 0 && entry.flows_to(k) ? recorder_.leaves()[static_cast<size_t>(~ref)].value.get() : nullptr;
+      if (!leaf || !leaf->requires_grad) continue;
+      if (!leaf->is_leaf) return {};
+      if (leaf->slot && seen.insert(leaf->slot).second) found.emplace_back(i, leaf->slot);
+    }
   }
-  return true;
+  return found;
 }
 
 // Adds the sum of terms: that of products, then that of rows of tables.

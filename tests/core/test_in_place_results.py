@@ -1,4 +1,4 @@
-"""Results of operations one by one take over the memory of operands that nobody reads afterwards."""
+"""Operations one by one hold no more than is still to be read, and write over operands that nobody reads afterwards."""
 
 from __future__ import annotations
 
@@ -74,3 +74,22 @@ def test_what_somebody_holds_is_not_written_over() -> None:
     optimizer.step()
     assert old.detach().numpy().max() == 1.0
     assert array.max() == 0.0  # shares memory with the parameter
+
+
+def test_gradients_of_weights_do_not_wait_for_the_end_of_the_pass() -> None:
+    layers, rows, width = 8, 1 << 14, 64  # 4 MB of rows
+    weights = [torch.nn.Parameter(torch.full((width, width), 1 / width)) for _ in range(layers)]
+    x = torch.ones(rows, width)._realise()
+
+    def step() -> None:
+        value = x
+        for weight in weights:
+            value = value @ weight
+            weight.grad = None
+        value.sum().backward()
+        weights[0].grad.numpy()
+
+    step()
+    # the rows that each layer reads, and a few more while one layer is computed
+    assert most_bytes(step) < (layers + 4) * 4 * MEGABYTE
+    numpy.testing.assert_allclose(weights[0].grad.numpy(), rows, rtol=1e-4)

@@ -65,9 +65,11 @@ class Op:
     keeps_nan: bool = (
         False  # elementwise, host: whether NaNs pass with their bits; else results hold the canonical one
     )
-    may_fail: bool = True  # custom: whether the kernel can report an error
     checks: bool = (
         False  # custom: whether it reports wrong values, and so runs even if nobody reads the result
+    )
+    may_fail: bool = (
+        False  # custom: whether its kernel can report an error although it is not known to check values
     )
     checked_above: bool = False  # a call that it is derived from has reported wrong values already
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input

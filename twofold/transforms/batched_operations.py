@@ -109,6 +109,7 @@ class batched_kernel(_Batched, Custom):
     flagged buffer, then the bytes of its scratch memory, of which every sample has its own.
     """
 
+    may_fail = True
     kinds = "iuf"
 
     def parameters(

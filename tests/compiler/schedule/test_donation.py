@@ -28,6 +28,12 @@ def test_an_input_that_is_read_elsewhere_keeps_its_memory():
     assert (0, 0) not in compiled(lambda p, g: [p - g, ops.matmul(ops.exp(g), p)], square, square).donations
 
 
+def test_kernels_that_report_nothing_may_come_later():
+    cube = tensor_type(float32, (4, 10, 40))
+    program = compiled(lambda p, x: [p * 2, apply("cumulative_sum", ops.exp(x))], cube, cube)
+    assert (0, 0) in program.donations
+
+
 def test_no_memory_changes_hands_before_a_kernel_that_may_fail():
     table, places = tensor_type(float32, (40, 50)), tensor_type(int64, (3,))
     program = compiled(lambda p, k: [p * 2, ops.index_select(ops.exp(p), 0, k)], table, places)

@@ -46,7 +46,7 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
 def may_fail(instruction: Instruction) -> bool:
     """Whether it may report an error, or is a host function."""
     op = instruction.nodes[0].op
-    return instruction.host is not None or op.kind == "program" or (op.kind == "custom" and op.may_fail)
+    return instruction.host is not None or op.kind == "program" or op.checks or op.may_fail
 
 
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:

@@ -33,7 +33,6 @@ class first_places(Custom):
 
     functions = ()
     differentiable = False
-    may_fail = False
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(int64, inputs[0].shape))
@@ -92,7 +91,6 @@ class changed_rows(Custom):
     kinds = "iuf"
     functions = ()
     differentiable = False
-    may_fail = False
     lays = "changed rows"
     overwrites = 0
 
