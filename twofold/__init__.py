@@ -34,6 +34,7 @@ from twofold.dtypes import (
     uint64,
 )
 from twofold.dtypes import bool_ as bool
+from twofold.frontend import boundaries as _boundaries
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
 from twofold.frontend import predicates as _questions
@@ -172,18 +173,21 @@ for _name, _function in _WHOLE.items():
     setattr(Tensor, _name, _function)
 
 _install.guard(globals())
+_boundaries.guard_methods(Tensor)
 
 
 def _prepared(name: str, value: Any) -> Any:
-    # the functions of libraries are as they are
-    inside = value.__module__.startswith(("twofold.frontend.", "twofold.runtime."))
-    return _install.guarded(name, value) if inside else value
+    # the functions of libraries keep their errors
+    inside = getattr(value, "__module__", "").startswith(("twofold.frontend.", "twofold.runtime."))
+    return _boundaries.prepared(name, _install.guarded(name, value) if inside else value)
 
 
 __getattr__, __dir__ = lazy.attach(__name__, _prepared)
 
 
-def _reduced(function: Any) -> tuple[Any, tuple[str]]:
+def _reduced(function: Any) -> tuple[Any, tuple[str, ...]]:
+    if _boundaries.is_boundary(function):
+        return _boundaries.find, (function.__module__, function.__qualname__)
     return _import_module("twofold.nn.functional")._function_named, (function.__name__,)
 
 

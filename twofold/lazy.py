@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from twofold.names import NAMES
+from twofold.tracebacks import ending_here
 
 T = TypeVar("T")
 _MISSING: Any = object()
@@ -128,10 +129,11 @@ def attach(
         if name == "__all__":
             return [one for one in listed() if not one.startswith("_")]
         if name not in late:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
+            error = AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
+            raise error.with_traceback(ending_here())
         source, there = late[name]
         if source == package:
-            return import_module(f"{package}.{there}")
+            return prepare(name, import_module(f"{package}.{there}"))
         return space.setdefault(name, prepare(name, getattr(import_module(source), there)))
 
     def listed() -> list[str]:

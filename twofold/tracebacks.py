@@ -16,9 +16,14 @@ from collections.abc import Mapping, Sequence
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
+import numpy
+
 from twofold import _core
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = os.path.join(_STANDARD, "site-packages") + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _MOST_LINES = 6  # of an expression in an excerpt
 
 
@@ -86,12 +91,25 @@ def excerpt(position: Position) -> str:
     return "\n".join(found)
 
 
+def _serves_the_package(file: str) -> bool:
+    """Whether code of a file may run below the package without being the user's: of Python, or of NumPy."""
+    if file.startswith((_NUMPY, "<frozen ", "<__array_function__")):
+        return True
+    return file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame of the user's code that is running in this thread."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<frozen ")):
+    inside = True  # or below the package, in what it calls
+    while frame is not None:
+        file = frame.f_code.co_filename
+        package = file.startswith(_PACKAGE)
+        if not package and not (inside and _serves_the_package(file)):
+            return frame
+        inside = inside or package
         frame = frame.f_back
-    return frame
+    return None
 
 
 def ending_here() -> TracebackType | None:
@@ -101,6 +119,21 @@ def ending_here() -> TracebackType | None:
         return ending_at(positions(forced), {})
     frame = user_frame()
     return None if frame is None else TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+
+
+def end_at_user(error: BaseException) -> None:
+    """Let the traceback of an error that leaves the package end at the user's line that called it.
+
+    The frames of the package stay, above that line. An error that the user's code raised, called by the package, ends
+    there already.
+    """
+    inside, trace = False, error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        inside = file.startswith(_PACKAGE) or (inside and _serves_the_package(file))
+        trace = trace.tb_next
+    if inside and not isinstance(error, (StopIteration, StopAsyncIteration)):
+        appended(error.__traceback__, ending_here())
 
 
 def ending_at(chain: Sequence[Position], values: Mapping[str, Any]) -> TracebackType | None:

@@ -11,6 +11,7 @@ from twofold.amp.autocast_mode import (
     set_autocast_enabled,
 )
 from twofold.amp.grad_scaler import GradScaler
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 
 __all__ = [
     "GradScaler",
@@ -23,3 +24,5 @@ __all__ = [
     "set_autocast_dtype",
     "set_autocast_enabled",
 ]
+
+_guard_namespace(globals())

@@ -12,6 +12,7 @@ from twofold.autograd import anomaly, function, functional, graph
 from twofold.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from twofold.autograd.function import Function
 from twofold.errors import ArgumentError
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.frontend.creation import from_numpy, tensor
 from twofold.frontend.gradients import (
     backward_all,
@@ -261,3 +262,6 @@ def gradgradcheck(
         fast_mode=fast_mode,
         masked=masked,
     )
+
+
+_guard_namespace(globals())

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
@@ -13,4 +14,4 @@ if TYPE_CHECKING:
 
 del TYPE_CHECKING
 
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__ = _attach(__name__, _prepared)

@@ -239,6 +239,7 @@ from twofold.dynet.tree_lstm import (
     TreeLSTMBuilder,
     UnidirectionalTreeLSTMBuilder,
 )
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 
 HAVE_CUDA = False
 __version__ = "2.1"
@@ -247,3 +248,5 @@ if _from_arguments(_sys.argv):
     init()
 
 __all__ = [name for name in globals() if not name.startswith("_")]
+
+_guard_namespace(globals())

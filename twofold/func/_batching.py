@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.boundaries import boundary
 from twofold.frontend.mapping import RANDOMNESS, Mapping, active_mappings
 from twofold.frontend.transforms import lift
 from twofold.func._trees import named
@@ -65,7 +66,7 @@ def vmap(
             )
         return tree_unflatten([_moved_back(value, place) for value, place in zip(results, places)], form)
 
-    return wrapped
+    return boundary(wrapped)
 
 
 def _flat_arguments(func: Any, args: Any, in_dims: Any) -> tuple[list[Any], TreeSpec, list[int | None]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.boundaries import boundary
 from twofold.frontend.transforms import ones_of
 from twofold.func._tape import Tape
 from twofold.func._trees import Argnums, chosen, floating_leaves, rebuilt, replaced
@@ -43,7 +44,7 @@ def grad_and_value(
         (value,) = tape.values
         return found, ((value, tape.aux) if has_aux else value)
 
-    return wrapped
+    return boundary(wrapped)
 
 
 def _check_scalar(tape: Tape) -> None:
@@ -73,7 +74,7 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
         found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
-    return wrapped
+    return boundary(wrapped)
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:

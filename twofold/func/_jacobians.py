@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.boundaries import boundary
 from twofold.func._batching import vmap
 from twofold.func._tape import Tape
 from twofold.func._trees import Argnums, chosen, floating_leaves, rebuilt, replaced
@@ -61,7 +62,7 @@ def jacrev(
         found = rebuilt([tree_unflatten(row, spec) for row in rows], tape.spec)
         return (found, tape.aux) if has_aux else found
 
-    return wrapped
+    return boundary(wrapped)
 
 
 def _pulled(tape: Tape, place: int, inputs: Sequence[Tensor], chunk_size: int | None) -> list[Tensor]:
@@ -114,7 +115,7 @@ def jacfwd(
         found = rebuilt(rows, tape.spec)
         return (found, tape.aux) if has_aux else found
 
-    return wrapped
+    return boundary(wrapped)
 
 
 def _push_one(linear: Any, place: int, direction: Tensor) -> tuple[Tensor, ...]:

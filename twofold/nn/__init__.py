@@ -1,5 +1,6 @@
 """Modules, their parameters, layers, activations and losses, with PyTorch's names."""
 
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.nn import functional, init, modules, utils
 from twofold.nn.activation import (
     CELU,
@@ -175,3 +176,5 @@ from twofold.nn.transformer import (
 )
 
 __all__ = [name for name in globals() if not name.startswith("_")]
+
+_guard_namespace(globals())

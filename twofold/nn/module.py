@@ -17,6 +17,7 @@ from twofold.nn.parameter import Buffer, Parameter, Registry
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.shape.contiguity import format_name
 from twofold.ops.signatures import shows
+from twofold.tracebacks import end_at_user
 
 Tensor = _core.Tensor
 M = TypeVar("M", bound="Module")
@@ -76,9 +77,13 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and the hooks."""
-        if self._hooked:
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._hooked:
+                return call_with_hooks(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:  # the boundary of modules, as fast as can be
+            end_at_user(error)
+            raise
 
     def forward(self, *input: Any) -> Any:  # type: ignore[no-redef]
         """The computation; every module defines it."""

@@ -1,5 +1,6 @@
 """Optimisers and schedules of their learning rates, with PyTorch's names."""
 
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.optim import lr_scheduler, swa_utils
 from twofold.optim.adafactor import Adafactor
 from twofold.optim.adam import Adam, AdamW, SparseAdam
@@ -34,3 +35,5 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+_guard_namespace(globals())

@@ -7,6 +7,7 @@ a range of ``record_function`` holds the time of what ran inside it.
 
 from typing import TYPE_CHECKING
 
+from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
@@ -23,4 +24,4 @@ if TYPE_CHECKING:
 
 del TYPE_CHECKING
 
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__ = _attach(__name__, _prepared)

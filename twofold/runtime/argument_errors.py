@@ -6,6 +6,7 @@ import dis
 import inspect
 import os
 import re
+import weakref
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -15,6 +16,10 @@ import numpy
 from twofold import _core
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, TwofoldError, at_operation
 from twofold.runtime.tracing import at_call, here
+from twofold.tracebacks import end_at_user
+
+UNWORDED: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Functions whose errors keep their class and words."""
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
@@ -38,10 +43,19 @@ _WORDED: tuple[tuple[type[Exception], type[TwofoldError]], ...] = (
 def locate_error(
     error: Exception, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...] | None
 ) -> Exception:
-    """An error of a public function, with its operands and the user's line; ``error`` itself if it has them.
+    """An error of a public function, with its operands and the user's line, where its traceback ends.
 
     ``arguments`` are the positional ones and then those that ``keywords`` name.
     """
+    found = error if function in UNWORDED else _worded(error, function, arguments, keywords)
+    end_at_user(found)
+    return found
+
+
+def _worded(
+    error: Exception, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...] | None
+) -> Exception:
+    """The error in words for the user; ``error`` itself if it has them."""
     code = inspect.unwrap(function).__code__
     positional = len(arguments) - len(keywords or ())
     names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k in range(positional)]

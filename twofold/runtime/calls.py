@@ -132,9 +132,8 @@ class LoopCall:
         """What a round returned as tensors; raises the error of the first that is not of the carried type."""
         if len(returned) != len(self.carried):
             what = f"the body returns {len(returned)} values for {len(self.carried)} that are carried"
-            raise failed(
-                self.operation, ArgumentError(what, "Return a new value for each of them, in order.")
-            )
+            error = ArgumentError(what, "Return a new value for each of them, in order.")
+            raise failed(self.operation, error, next(iter(returned), None))
         found = []
         for value, before, name in zip(returned, self.carried, self.names):
             tensor = value_of(self.operation, f"the new value of {name}", value, before.type_)

@@ -1,5 +1,6 @@
 """Checkpoints: saving and loading states, PyTorch's format both ways, with nothing of a file being run."""
 
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.serialization.checkpoint import load, save
 from twofold.serialization.safe import (
     add_safe_globals,
@@ -9,3 +10,5 @@ from twofold.serialization.safe import (
 )
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+
+_guard_namespace(globals())

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.boundaries import is_boundary
 
 _Operation: Any = type(_core.operation_callable(None, -1, len))
 _BLOCKED = ("sys", "os", "posix", "nt")
@@ -31,7 +32,7 @@ def _named(one: Any) -> tuple[str, Any]:
 
 def name_of(one: Any) -> tuple[str, str]:
     """Module and name of a class or function, as files have them."""
-    if not isinstance(one, _Operation):
+    if not isinstance(one, _Operation) or is_boundary(one):
         return one.__module__, one.__qualname__
     # a public operation belongs to no module; it is found where programs find it
     name: str = one.__name__

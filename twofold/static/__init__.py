@@ -37,6 +37,8 @@ from twofold.dtypes import (
 )
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
+from twofold.frontend.boundaries import guard_namespace as _guard_namespace
+from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
 from twofold.static import by_run, install
 from twofold.static.define import as_dtype, constant, convert_to_tensor
@@ -223,7 +225,7 @@ if TYPE_CHECKING:
 
 install.install()
 
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__ = _attach(__name__, _prepared)
 
 half, double = float16, float64
 newaxis = None
@@ -286,3 +288,5 @@ compat = SimpleNamespace(
     as_str=lambda text: text.decode() if isinstance(text, bytes) else text,
 )
 sys.modules[__name__ + ".compat.v1"] = sys.modules[__name__]
+
+_guard_namespace(globals())

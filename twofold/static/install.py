@@ -11,6 +11,7 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import DType, Size, string
 from twofold.errors import GraphError
+from twofold.frontend.boundaries import guard_methods
 from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
 from twofold.static.positions import strided_slice_of
 from twofold.static.session import evaluate
@@ -157,3 +158,4 @@ def install() -> None:
     for name, member in members.items():
         setattr(DType, name, member)
     Size.as_list = lambda self: list(self)  # type: ignore[attr-defined]
+    guard_methods(Tensor)

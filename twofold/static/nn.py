@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
+from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
 from twofold.ops.base import apply, ops
 from twofold.ops.random.sampling import draw_uniform
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     from twofold.static.sampling import sampled_softmax_loss as sampled_softmax_loss
     from twofold.static.sampling import uniform_candidate_sampler as uniform_candidate_sampler
 
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__ = _attach(__name__, _prepared)
 
 relu = renamed("Relu", "relu", "features")
 relu6 = renamed("Relu6", "relu6", "features")

@@ -12,6 +12,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import float64
+from twofold.frontend.boundaries import Iteration
 from twofold.frontend.creation import from_numpy, tensor
 from twofold.frontend.options import check_device
 from twofold.frontend.sampling import Generator, initial_seed
@@ -162,7 +163,7 @@ class DataLoader:
         return (self._fetch(indices) for indices in self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._as_worker() if self.num_workers else self._batches()
+        return Iteration(self._as_worker() if self.num_workers else self._batches())
 
     def _as_worker(self) -> Iterator[Any]:
         """The batches, loaded while ``get_worker_info`` tells of the one worker."""
