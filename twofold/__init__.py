@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as _numpy  # first, as it refuses to be loaded in a second interpreter before the core is
 
 from twofold import _core, dtypes, lazy
+from twofold import tracebacks as _boundaries
 from twofold.config import config
 from twofold.dtypes import (
     DType,
@@ -34,7 +35,6 @@ from twofold.dtypes import (
     uint64,
 )
 from twofold.dtypes import bool_ as bool
-from twofold.frontend import boundaries as _boundaries
 from twofold.frontend import install as _install
 from twofold.frontend import methods as _methods
 from twofold.frontend import predicates as _questions

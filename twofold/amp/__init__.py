@@ -11,7 +11,7 @@ from twofold.amp.autocast_mode import (
     set_autocast_enabled,
 )
 from twofold.amp.grad_scaler import GradScaler
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [
     "GradScaler",

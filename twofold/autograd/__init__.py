@@ -12,7 +12,6 @@ from twofold.autograd import anomaly, function, functional, graph
 from twofold.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from twofold.autograd.function import Function
 from twofold.errors import ArgumentError
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.frontend.creation import from_numpy, tensor
 from twofold.frontend.gradients import (
     backward_all,
@@ -23,6 +22,7 @@ from twofold.frontend.gradients import (
     set_grad_enabled,
 )
 from twofold.ops.base import ops
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 Tensor = _core.Tensor
 

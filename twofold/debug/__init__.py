@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.debug.stepping import run

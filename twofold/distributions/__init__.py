@@ -46,7 +46,7 @@ from twofold.distributions.relaxed import (
 )
 from twofold.distributions.transforms import *  # noqa: F403
 from twofold.distributions.von_mises import VonMises
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [name for name, value in globals().items() if not name.startswith("_") and name != "kl"]
 

@@ -239,7 +239,7 @@ from twofold.dynet.tree_lstm import (
     TreeLSTMBuilder,
     UnidirectionalTreeLSTMBuilder,
 )
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 HAVE_CUDA = False
 __version__ = "2.1"

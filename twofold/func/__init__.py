@@ -4,11 +4,11 @@ Each takes a function and gives a function. They stand inside each other in any 
 gradient for every sample, ``jacfwd(jacrev(f))`` is the Hessian.
 """
 
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.func._batching import vmap
 from twofold.func._gradients import grad, grad_and_value, jvp, linearize, vjp
 from twofold.func._jacobians import hessian, jacfwd, jacrev
 from twofold.func._modules import functional_call, stack_module_state
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [
     "functional_call",

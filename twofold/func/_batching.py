@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.boundaries import boundary
 from twofold.frontend.mapping import RANDOMNESS, Mapping, active_mappings
 from twofold.frontend.transforms import lift
 from twofold.func._trees import named
 from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
+from twofold.tracebacks import boundary
 from twofold.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_unflatten
 
 Tensor = _core.Tensor

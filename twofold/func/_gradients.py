@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.boundaries import boundary
 from twofold.frontend.transforms import ones_of
 from twofold.func._tape import Tape
 from twofold.func._trees import Argnums, chosen, floating_leaves, rebuilt, replaced
+from twofold.tracebacks import boundary
 from twofold.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 Tensor = _core.Tensor

@@ -1,6 +1,5 @@
 """Modules, their parameters, layers, activations and losses, with PyTorch's names."""
 
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.nn import functional, init, modules, utils
 from twofold.nn.activation import (
     CELU,
@@ -174,6 +173,7 @@ from twofold.nn.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [name for name in globals() if not name.startswith("_")]
 

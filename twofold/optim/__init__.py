@@ -1,6 +1,5 @@
 """Optimisers and schedules of their learning rates, with PyTorch's names."""
 
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.optim import lr_scheduler, swa_utils
 from twofold.optim.adafactor import Adafactor
 from twofold.optim.adam import Adam, AdamW, SparseAdam
@@ -14,6 +13,7 @@ from twofold.optim.optimizer import Optimizer
 from twofold.optim.radam import RAdam
 from twofold.optim.rprop import Rprop
 from twofold.optim.sgd import SGD
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [
     "ASGD",

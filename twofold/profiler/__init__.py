@@ -7,8 +7,8 @@ a range of ``record_function`` holds the time of what ran inside it.
 
 from typing import TYPE_CHECKING
 
-from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.profiler.averages import FunctionEvent, FunctionEventAvg

@@ -6,7 +6,6 @@ import dis
 import inspect
 import os
 import re
-import weakref
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -16,10 +15,7 @@ import numpy
 from twofold import _core
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, TwofoldError, at_operation
 from twofold.runtime.tracing import at_call, here
-from twofold.tracebacks import end_at_user
-
-UNWORDED: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Functions whose errors keep their class and words."""
+from twofold.tracebacks import UNWORDED, end_at_user
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep

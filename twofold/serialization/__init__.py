@@ -1,6 +1,5 @@
 """Checkpoints: saving and loading states, PyTorch's format both ways, with nothing of a file being run."""
 
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
 from twofold.serialization.checkpoint import load, save
 from twofold.serialization.safe import (
     add_safe_globals,
@@ -8,6 +7,7 @@ from twofold.serialization.safe import (
     get_safe_globals,
     safe_globals,
 )
+from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 

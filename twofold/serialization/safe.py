@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.boundaries import is_boundary
+from twofold.tracebacks import is_boundary
 
 _Operation: Any = type(_core.operation_callable(None, -1, len))
 _BLOCKED = ("sys", "os", "posix", "nt")

@@ -37,8 +37,6 @@ from twofold.dtypes import (
 )
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
-from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
 from twofold.static import by_run, install
 from twofold.static.define import as_dtype, constant, convert_to_tensor
@@ -53,6 +51,8 @@ from twofold.static.graph import (
 from twofold.static.keys import GraphKeys
 from twofold.static.session import InteractiveSession, Session
 from twofold.static.shapes import Dimension, TensorShape
+from twofold.tracebacks import guard_namespace as _guard_namespace
+from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.static import (

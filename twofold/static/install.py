@@ -11,12 +11,12 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import DType, Size, string
 from twofold.errors import GraphError
-from twofold.frontend.boundaries import guard_methods
 from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
 from twofold.static.positions import strided_slice_of
 from twofold.static.session import evaluate
 from twofold.static.shapes import TensorShape, shape_of_sizes
 from twofold.static.string_table import decode
+from twofold.tracebacks import guard_methods
 
 _plain_shape = vars(Tensor)["shape"].__get__
 _plain_numpy: Callable[..., Any] = Tensor.numpy

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
-from twofold.frontend.boundaries import prepared as _prepared
 from twofold.lazy import attach as _attach
 from twofold.ops.base import apply, ops
 from twofold.ops.random.sampling import draw_uniform
@@ -31,6 +30,7 @@ from twofold.static.math import softplus as softplus
 from twofold.static.math import tanh as tanh
 from twofold.static.random import next_key
 from twofold.static.renamed import renamed
+from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.static import rnn_cell as rnn_cell

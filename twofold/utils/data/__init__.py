@@ -1,6 +1,6 @@
 """Data sets, samplers, and batches of samples."""
 
-from twofold.frontend.boundaries import guard_namespace as _guard_namespace
+from twofold.tracebacks import guard_namespace as _guard_namespace
 from twofold.utils.data import dataloader, dataset, distributed, sampler
 from twofold.utils.data.dataloader import DataLoader, default_collate, get_worker_info
 from twofold.utils.data.dataset import (

@@ -12,11 +12,11 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import float64
-from twofold.frontend.boundaries import Iteration
 from twofold.frontend.creation import from_numpy, tensor
 from twofold.frontend.options import check_device
 from twofold.frontend.sampling import Generator, initial_seed
 from twofold.ops.base import FUNCTIONS
+from twofold.tracebacks import Iteration
 from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
 from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
