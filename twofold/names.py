@@ -37,7 +37,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.debug.stepping": "run",
         "twofold.debug.stops": "breakpoint",
         "twofold.debug.stories": "Story story",
-        "twofold.debug.values": "value",
+        "twofold.debug.values": "record value",
         "twofold.debug.verification": "verify",
     },
     "twofold.profiler": {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
+import twofold as torch
 import twofold.debug as debug
 import twofold.static as tf
 from twofold.errors import ArgumentError
@@ -53,3 +54,53 @@ def test_a_run_is_seen_with_the_variables_that_it_started_with() -> None:
         session.run(update)
         assert debug.value("doubled", session).value.item() == 2.0
         assert session.run(w) == 2.0
+
+
+def network(x: Any, w: Any) -> Any:
+    hidden = x @ w
+    bounded = torch.tanh(hidden)
+    return (bounded * bounded).sum()
+
+
+LINE = network.__code__.co_firstlineno + 2
+
+
+@pytest.mark.parametrize("way", ["plain", "compiled", "block", "backward"])
+def test_values_of_define_by_run_and_of_compiled_functions(way: str) -> None:
+    x, w = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.5, -1.0], [0.25, 2.0]])
+    w.requires_grad_(way == "backward")
+    function = torch.compile(network) if way == "compiled" else network
+    for scale in (1.0, 2.0, 3.0):
+        scaled = (x * scale).detach()
+        hidden = scaled @ w.detach()
+        run: list[Any] = [function, scaled, w]
+        if way in ("block", "backward"):
+            with debug.record() as block:
+                loss = function(scaled, w)
+                if way == "backward":
+                    loss.backward()
+            run = [block]
+        bounded = torch.tanh(hidden)
+        for where, wanted, calls in (
+            ("hidden", hidden, 1),
+            ("bounded", bounded, 2),
+            (f"test_values.py:{LINE}", bounded, 2),
+            (0, hidden, 1),
+        ):
+            found = debug.value(where, *run)
+            assert found.value.tolist() == wanted.tolist() and found.calls == calls
+        with pytest.raises(ArgumentError, match="nothing at 'absent'"):
+            debug.value("absent", *run)
+
+
+def test_values_inside_a_module() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(2, 2)
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            inner = layer(x)
+            return torch.relu(inner)
+
+    x = torch.ones(1, 2)
+    assert debug.value("inner", Doubled(), x).value.tolist() == layer(x).tolist()

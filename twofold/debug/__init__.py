@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from twofold.debug.stepping import run
     from twofold.debug.stops import breakpoint
     from twofold.debug.stories import Story, story
-    from twofold.debug.values import value
+    from twofold.debug.values import record, value
     from twofold.debug.verification import verify
 
 del TYPE_CHECKING

@@ -105,6 +105,11 @@ def _stop_next() -> None:
         debugger.set_step()
 
 
+def uncompiled(function: Callable[..., Any]) -> Any:
+    """The function behind ``compile``; any other as it is."""
+    return inspect.unwrap(function, stop=lambda one: type(one).__name__ != "Compiled")
+
+
 def untraced(function: Callable[..., Any]) -> Any:
     """``function`` as a callable that debuggers do not step into."""
     made = functools.partial(_core.call_untraced, function)
@@ -164,7 +169,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     >>> torch.debug.run(f, torch.tensor([1.0, 2.0]))
     tensor([3., 5.])
     """
-    function = inspect.unwrap(function, stop=lambda one: type(one).__name__ != "Compiled")
+    function = uncompiled(function)
     for value in (*arguments, *named.values()):
         if isinstance(value, Tensor):
             value._realise()

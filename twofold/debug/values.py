@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.debug.frames import Frames
 from twofold.debug.interpreter import computed
-from twofold.debug.recording import GIVEN, Call, Recording
+from twofold.debug.recording import GIVEN, Call, Recording, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.source import position_of
+from twofold.debug.stepping import uncompiled
 from twofold.errors import ArgumentError
 
 Tensor = _core.Tensor
@@ -25,15 +27,54 @@ class Found(NamedTuple):
     seconds: float
 
 
-def value(where: str | int, session: Any) -> Found:
-    """A value inside the last run of a session, whether or not it was fetched, and what it cost to find.
+class record:
+    """A ``with`` block whose run ``value`` can look into: what define-by-run computed there.
 
-    Only what the value depends on is computed again, operation by operation, from the feeds and variables of that run.
+    What the block reads is held as long as the object. Compiled functions are given to ``value`` themselves.
+
+    >>> import twofold as torch
+    >>> with torch.debug.record() as run:
+    ...     x = torch.tensor([1.0, 2.0])
+    ...     y = x * 3
+    ...     total = (y + 1).sum()
+    >>> torch.debug.value("y", run).value
+    tensor([3., 6.])
+    """
+
+    def __init__(self) -> None:
+        self._tape: list[Any] = []
+        self._block: Any = None
+
+    def __enter__(self) -> record:
+        self._block = recorded()
+        self._tape = self._block.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._block.__exit__(kind, error, trace)
+
+    @property
+    def recording(self) -> Recording:
+        """The calls of the block."""
+        made = Recording()
+        made.add_tape(self._tape)
+        return made
+
+
+def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
+    """A value inside a run, whether or not the run returned it, and what it cost to find.
+
+    Only what the value depends on is computed again, operation by operation, from what the run was given.
 
     Args:
         where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
             number of a call in the order of the graph.
-        session: The session that has run.
+        run: A session, whose last run it is; a ``record`` block; or a function or module, compiled or not, which is
+            called.
+        arguments: What the function is called with.
+        named: Keyword arguments of the function.
 
     Returns:
         ``(value, calls, seconds)``.
@@ -41,23 +82,36 @@ def value(where: str | int, session: Any) -> Found:
     Raises:
         ArgumentError: If the session has not run, or nothing is found there.
 
-    >>> import twofold.static as tf
-    >>> import twofold.debug as debug
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.placeholder(tf.float32, [2])
-    ...     y = x * 3.0
-    ...     total = session.run(tf.reduce_sum(y), {x: [1.0, 2.0]})
-    ...     found = debug.value(0, session)
+    >>> import twofold as torch
+    >>> def f(x):
+    ...     y = x * 3
+    ...     return (y + 1).sum()
+    >>> found = torch.debug.value("y", torch.compile(f), torch.tensor([1.0, 2.0]))
     >>> found.value, found.calls
     (tensor([3., 6.]), 1)
     """
-    if session._last is None:
-        raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
-    recording, _ = recording_of(*session._last)
+    recording = _recording_of(run, arguments, named)
     number = _number_of(recording, where)
     start = time.perf_counter()
     values, calls = _computed(recording, number)
     return Found(values[number], calls, time.perf_counter() - start)
+
+
+def _recording_of(run: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Recording:
+    """The calls of a run, in order."""
+    if isinstance(run, record):
+        return run.recording
+    if callable(run):
+        for one in (*arguments, *named.values()):
+            if isinstance(one, Tensor):
+                one._realise()  # what made it is no part of the run
+        with record() as block:
+            held = uncompiled(run)(*arguments, **named)  # what nobody holds is not computed
+        del held
+        return block.recording
+    if run._last is None:
+        raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
+    return recording_of(*run._last)[0]
 
 
 def _number_of(recording: Recording, where: str | int) -> int:

@@ -1,0 +1,92 @@
+"""The table of planted bugs: the last frame of the traceback is the planted line, in every way the bug can exist."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import twofold as torch
+import twofold.static as tf
+from tests.debug.planted_calls import CALLS, Deep, X
+from tests.debug.planted_graphs import EXPRESSIONS, GRAPHS
+from tests.debug.planted_programs import PROGRAMS
+from twofold import _core, dynet
+
+Bug = Callable[..., Any]
+WAYS = ("deferred", "eager", "compile", "backward")
+
+
+def last_frame(action: Callable[[], Any]) -> traceback.FrameSummary:
+    with pytest.raises(Exception) as caught:
+        action()
+    return traceback.extract_tb(caught.value.__traceback__)[-1]
+
+
+def planted(bug: Any) -> set[int]:
+    """The lines that are marked in a bug, or in what it stands for."""
+    lines, first = inspect.getsourcelines(Deep if bug.__name__ == "wrong_deep" else bug)
+    return {first + k for k, line in enumerate(lines) if "# bug" in line}
+
+
+def is_there(frame: traceback.FrameSummary, bug: Any) -> bool:
+    """Whether a frame stands at a marked line, the last one of an expression of several included."""
+    last = getattr(frame, "end_lineno", None) or frame.lineno
+    inside = any(frame.lineno <= line <= last for line in planted(bug))  # type: ignore[operator]
+    return frame.filename == inspect.getsourcefile(bug) and inside
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    _core.set_eager(False)
+    with contextlib.suppress(torch.errors.TwofoldError):
+        _core.flush()
+
+
+def observed(call: Bug, x: Any) -> Any:
+    found = call(x, torch.tensor([0, 1]))
+    found = found[0] if isinstance(found, (tuple, list)) else found
+    if x.requires_grad and found.requires_grad:
+        found.sum().backward()
+    return found.tolist()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("bug", CALLS, ids=lambda bug: bug.__name__)
+def test_calls(bug: Bug, way: str) -> None:
+    _core.set_eager(way == "eager")
+    call = torch.compile(bug) if way == "compile" else bug
+    x = torch.tensor(X, requires_grad=way == "backward")
+    assert is_there(last_frame(lambda: observed(call, x)), bug)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bug", PROGRAMS, ids=lambda bug: bug.__name__)
+def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert is_there(last_frame(bug), bug)
+
+
+def run(build: Bug) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        fetch, feeds = build()
+        session.run(tf.global_variables_initializer())
+        session.run(fetch, feeds)  # where what was fed or fetched is wrong
+
+
+@pytest.mark.parametrize("bug", GRAPHS, ids=lambda bug: bug.__name__)
+def test_sessions(bug: Bug) -> None:
+    frame = last_frame(lambda: run(bug))
+    assert is_there(frame, bug) if planted(bug) else "where what was fed" in str(frame.line)
+
+
+@pytest.mark.parametrize("bug", EXPRESSIONS, ids=lambda bug: bug.__name__)
+def test_dynet(bug: Bug) -> None:
+    dynet.renew_cg()
+    assert is_there(last_frame(bug), bug)
