@@ -236,15 +236,17 @@ _known: dict[Any, Any] = {}
 def guard_namespace(names: dict[str, Any]) -> None:
     """Put the boundary before every public function and class of a module, given by its names.
 
-    Modules in it are public where ``__all__`` lists them.
+    Modules in it are public, but where ``__all__`` does not list them.
     """
     within = _library(names["__name__"])
-    listed = names.get("__all__", ())
+    listed = names.get("__all__", names)
     for name, value in list(names.items()):
         if isinstance(value, ModuleType):
             own = name in listed and _belongs_to(value, within)
         else:
-            own = _belongs_to(value, within) or (name in listed and inspect.isfunction(value))
+            own = _belongs_to(value, within) or (
+                name in names.get("__all__", ()) and inspect.isfunction(value)
+            )
         if own and not name.startswith("_"):
             names[name] = with_boundary(value)
 
