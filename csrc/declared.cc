@@ -27,8 +27,9 @@ ValueRef declared_value(Type* type) {
 
 class Specialiser {
  public:
-  Specialiser(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs, const std::vector<Type*>& types)
-      : inputs_(inputs), outputs_(outputs), types_(types) {}
+  Specialiser(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs, const std::vector<Type*>& types,
+              const Sized& sized)
+      : inputs_(inputs), outputs_(outputs), types_(types), sized_(sized) {}
 
   std::unique_ptr<Specialisation> run();
   std::unique_ptr<ClosedTrace> close(uint64_t mark);
@@ -46,6 +47,7 @@ class Specialiser {
   const std::vector<ValueRef>& inputs_;
   const std::vector<ValueRef>& outputs_;
   const std::vector<Type*>& types_;
+  const Sized& sized_;
   Recorder recorder_;
   std::vector<Value*> order_;
   std::unordered_map<Value*, Ref> refs_;
@@ -119,10 +121,12 @@ bool Specialiser::place_leaf(Value* value, Type* type) {
 
 bool Specialiser::reference(const Leaf& leaf, Type* type, Ref* out) {
   Value* value = leaf.value.get();
-  if (!value) {
-    *out = recorder_.scalar_reference(type, leaf.scalar);
+  const auto number = value ? sized_.numbers.find(value) : sized_.numbers.end();
+  if (!value || number != sized_.numbers.end()) {
+    const uint64_t scalar = value ? static_cast<uint64_t>(number->second) : leaf.scalar;
+    *out = recorder_.scalar_reference(type, scalar);
     sources_.resize(recorder_.leaves().size());
-    sources_.back().captured.scalar = leaf.scalar;
+    sources_.back().captured.scalar = scalar;
     return true;
   }
   auto found = refs_.find(value);
@@ -150,9 +154,11 @@ bool Specialiser::record(Value* value) {
     Value* input = declared.inputs[i].value.get();
     if (input && flows_.count(input) && (declared.gradient_mask & Entry::mask_bit(i))) mask |= Entry::mask_bit(i);
   }
-  SignatureRef signature = find_signature(declared.operation, declared.attributes, types.data(), types.size());
+  const auto own = sized_.attributes.find(value);
+  Attributes* attributes = own == sized_.attributes.end() ? declared.attributes : own->second;
+  SignatureRef signature = find_signature(declared.operation, attributes, types.data(), types.size());
   if (!signature) {
-    signature = signature_of(declared.operation, declared.attributes, types.data(), types.size(), nullptr);
+    signature = signature_of(declared.operation, attributes, types.data(), types.size(), nullptr);
     if (!signature) {
       PyObject* result = PyObject_CallFunction(hooks.specialise_error, "Os", declared.operation->python,
                                                location_text(value->location).c_str());
@@ -347,12 +353,12 @@ std::unique_ptr<ClosedTrace> close_trace(const std::vector<ValueRef>& inputs, co
                                          uint64_t mark) {
   std::vector<Type*> types;
   for (const auto& input : inputs) types.push_back(input->type);
-  return Specialiser(inputs, outputs, types).close(mark);
+  return Specialiser(inputs, outputs, types, {}).close(mark);
 }
 
 std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
-                                           const std::vector<Type*>& types) {
-  return Specialiser(inputs, outputs, types).run();
+                                           const std::vector<Type*>& types, const Sized& sized) {
+  return Specialiser(inputs, outputs, types, sized).run();
 }
 
 }  // namespace twofold

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "gradient.h"
@@ -51,9 +52,15 @@ std::unique_ptr<ClosedTrace> close_trace(const std::vector<ValueRef>& inputs, co
                                          uint64_t mark);
 // A Python scalar as it was given: 2, 2.0 or True; a new reference.
 PyObject* scalar_object(const Type* type, uint64_t bits);
+// What depends on the sizes of the inputs in a graph that is declared for all of them.
+struct Sized {
+  std::unordered_map<const Value*, AttributesRef> attributes;  // of calls
+  std::unordered_map<const Value*, int64_t> numbers;           // of leaves that are sizes
+};
+
 // The graph above `outputs` as one trace for inputs of the given types. Null with a Python error set.
 std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
-                                           const std::vector<Type*>& types);
+                                           const std::vector<Type*>& types, const Sized& sized = {});
 // A value that stands for the gradient of `root` with respect to `target`.
 ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t group);
 // The location of later declarations of this thread is `location`; 0: the user's own again. Returns what it replaces.

@@ -10,6 +10,9 @@
 #include "declared.h"
 #include "guard.h"
 #include "location.h"
+#include "open_graph.h"
+#include "owned.h"
+#include "template.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NO_IMPORT_ARRAY
@@ -22,6 +25,7 @@ namespace {
 struct Graph {
   std::vector<ValueRef> inputs, outputs;
   std::vector<std::shared_ptr<Specialisation>> specialisations;
+  Plans<std::shared_ptr<const OpenGraph>> open;
   bool single = false;
 };
 
@@ -29,13 +33,15 @@ struct PyFunction {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   Graph* graph;
-  // Called with the input types when they are new. Raises what the user must read, or returns None, or the
-  // (inputs, outputs) of a graph declared for just these types, which then stands in for the function's own.
+  // None, or called with the input types that no graph is declared for, and whether it may be declared for all sizes.
+  // Raises what the user must read, or returns the (inputs, outputs) of a graph declared for just these types, or what
+  // OpenGraph reads.
   PyObject* check;
 };
 
 PyTypeObject* function_type = nullptr;
 constexpr size_t kMostSpecialisations = 256;  // of one function, which looks through them
+constexpr size_t kMostOpen = 16;              // graphs for all sizes, of one function
 
 CacheAccount& account = *new CacheAccount("specialisations", 1);
 
@@ -71,31 +77,43 @@ bool drop_specialisations(double portion) {
 
 const bool holds = (add_holder([] { return drop_specialisations(0.125); }), true);
 
-bool values_of(PyObject* tensors, std::vector<ValueRef>& out) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-    PyObject* item = PyTuple_GET_ITEM(tensors, i);
-    Value* value = is_tensor(item) ? current_value(reinterpret_cast<PyTensor*>(item)) : nullptr;
-    if (!value) {
-      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a function is made of tensors");
-      return false;
+// The graph for inputs of these types: one that was declared for all sizes, else what `check` declares now, or the
+// function's own. Null with a Python error set.
+std::unique_ptr<Specialisation> specialise_graph(const PyFunction* function, const std::vector<Type*>& types) {
+  Graph& graph = *function->graph;
+  if (function->check == Py_None) return specialise(graph.inputs, graph.outputs, types);
+  using Open = std::shared_ptr<const OpenGraph>;
+  std::unique_ptr<Specialisation> found;
+  if (const Open holding = graph.open.find([&types](const Open& open) { return open->takes(types) ? open : nullptr; })) {
+    if ((found = holding->specialised(types))) {
+      ++declared_counts.uses;
+      return found;
     }
-    out.push_back(share(value));
+    PyErr_Clear();  // what is wrong with these sizes is said of the line that finds it
   }
-  return true;
-}
-
-// The graph to specialise for these types: what `check` returned, or the function's own.
-std::unique_ptr<Specialisation> specialise_checked(const Graph& graph, PyObject* checked, const std::vector<Type*>& types) {
-  if (checked == Py_None) return specialise(graph.inputs, graph.outputs, types);
-  PyObject *inputs, *outputs;
-  std::vector<ValueRef> own_inputs, own_outputs;
-  if (!PyArg_ParseTuple(checked, "O!O!", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs)) return nullptr;
-  if (!values_of(inputs, own_inputs) || !values_of(outputs, own_outputs)) return nullptr;
-  if (own_inputs.size() != graph.inputs.size()) {
-    PyErr_SetString(PyExc_TypeError, "a graph declared for new types must take as many inputs as the function");
+  Owned tuple(types_tuple(types.data(), types.size()));
+  if (!tuple) return nullptr;
+  const bool may_add = graph.open.may_add();
+  Owned declared(PyObject_CallFunctionObjArgs(function->check, tuple.object, may_add ? Py_True : Py_False, nullptr));
+  if (!declared) return nullptr;
+  ++declared_counts.graphs;
+  if (PyTuple_Check(declared.object) && PyTuple_GET_SIZE(declared.object) == 2) {
+    graph.open.attempts += may_add;
+    std::vector<ValueRef> inputs, outputs;
+    if (!values_of(PyTuple_GET_ITEM(declared.object, 0), inputs) || !values_of(PyTuple_GET_ITEM(declared.object, 1), outputs)) return nullptr;
+    return specialise(inputs, outputs, types);
+  }
+  Open open = OpenGraph::read(declared.object);
+  found = open ? open->specialised(types) : nullptr;
+  if (!found) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a graph that was declared for all sizes does not take those it was declared with");
     return nullptr;
   }
-  return specialise(own_inputs, own_outputs, types);
+  ++graph.open.attempts;
+  ++declared_counts.open;
+  graph.open.add(std::move(open));
+  if (graph.open.list.size() > kMostOpen) graph.open.list.pop_back();
+  return found;
 }
 
 // `type_of_input(i)` is the type of input i.
@@ -114,24 +132,8 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, Types ty
   }
   ++account.misses;
   std::vector<Type*> types;
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
-  for (size_t i = 0; tuple && i < n; ++i) {
-    types.push_back(type_of_input(i));
-    PyObject* type = python_type(types.back());
-    Py_XINCREF(type);
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), type);
-  }
-  if (!tuple) return nullptr;
-  PyObject* checked = Py_None;
-  if (function->check == Py_None) {
-    Py_INCREF(checked);
-  } else {
-    checked = PyObject_CallFunctionObjArgs(function->check, tuple, nullptr);
-  }
-  Py_DECREF(tuple);
-  if (!checked) return nullptr;
-  std::shared_ptr<Specialisation> made = specialise_checked(graph, checked, types);
-  Py_DECREF(checked);
+  for (size_t i = 0; i < n; ++i) types.push_back(type_of_input(i));
+  std::shared_ptr<Specialisation> made = specialise_graph(function, types);
   if (!made) return nullptr;
   made->used = next_use();
   account.bytes += made->memory();

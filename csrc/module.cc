@@ -21,6 +21,7 @@
 #include "location.h"
 #include "node.h"
 #include "object.h"
+#include "open_graph.h"
 #include "profile.h"
 #include "process.h"
 #include "purity.h"
@@ -72,6 +73,8 @@ const HookSlot kHooks[] = {
     {"checks_values", &hooks.checks_values},
     {"dtype_class", &hooks.dtype_class},
     {"size_class", &hooks.size_class},
+    {"symbol_class", &hooks.symbol_class},
+    {"symbolic_type", &hooks.symbolic_type},
     {"listed_operand", &hooks.listed_operand},
     {"template_of", &hooks.template_of},
     {"template_gradients", &hooks.template_gradients},
@@ -350,6 +353,9 @@ nb::dict statistics() {
   out["template_uses"] = templates.uses;
   out["templates_refused"] = templates.refused;
   out["fused_dropped"] = dropped_programs();
+  out["declared_graphs"] = declared_counts.graphs;
+  out["open_graphs"] = declared_counts.open;
+  out["open_graph_uses"] = declared_counts.uses;
   out["trace_plans"] = trace_family_counts.plans;
   out["trace_plan_uses"] = trace_family_counts.uses;
   out["batched_traces"] = batch_counts.traces;

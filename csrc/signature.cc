@@ -25,8 +25,9 @@ void append(std::string& out, const void* data, size_t size) { out.append(static
 
 constexpr size_t kNumberBytes = sizeof(long long);
 
-// Serialises by value: 1, 1.0 and True differ, as do 0.0 and -0.0. `numbers` gets the places of integers in `out`.
-bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers) {
+// Serialises by value: 1, 1.0 and True differ, as do 0.0 and -0.0. `numbers` gets the offsets of integers in `out`,
+// `symbolic` is set where there is a symbol.
+bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers, bool& symbolic) {
   if (value == Py_None) {
     out += 'n';
   } else if (PyBool_Check(value)) {
@@ -65,7 +66,7 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers) 
     out += '(';
     append(out, &size, sizeof size);
     for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!serialise(PyTuple_GET_ITEM(value, i), out, numbers)) return false;
+      if (!serialise(PyTuple_GET_ITEM(value, i), out, numbers, symbolic)) return false;
     }
   } else if (PyObject_HasAttrString(value, "code") && PyObject_HasAttrString(value, "itemsize")) {
     Owned name(PyObject_GetAttrString(value, "name"));
@@ -79,6 +80,7 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers) 
     Py_ssize_t size;
     const char* text = words ? PyUnicode_AsUTF8AndSize(words.object, &size) : nullptr;
     if (!text) return false;
+    symbolic = symbolic || reinterpret_cast<PyObject*>(Py_TYPE(value)) == hooks.symbol_class;
     out += 'k';
     append(out, &size, sizeof size);
     out.append(text, static_cast<size_t>(size));
@@ -343,7 +345,8 @@ AttributesRef attributes_of(PyObject* tuple) {
   }
   std::string bytes;
   std::vector<size_t> numbers;
-  if (!serialise(tuple, bytes, numbers)) return nullptr;
+  bool symbolic = false;
+  if (!serialise(tuple, bytes, numbers, symbolic)) return nullptr;
   if (attributes_account.bytes > std::max(attributes_account.budget, attributes_pinned)) bound_attributes();
   auto& slot = known_attributes()[bytes];
   if (slot) {
@@ -357,6 +360,7 @@ AttributesRef attributes_of(PyObject* tuple) {
   made->id = made_so_far++;
   made->used = next_use();
   made->bytes = bytes;
+  made->symbolic = symbolic;
   made->skeleton = skeleton_of(bytes, numbers);
   made->skeleton_hash = hash_bytes(made->skeleton.data(), made->skeleton.size());
   for (size_t place : numbers) {

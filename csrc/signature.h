@@ -38,6 +38,7 @@ struct Attributes {
   std::string skeleton;          // the same for attributes that differ in integers alone
   uint64_t skeleton_hash;
   std::vector<int64_t> numbers;  // the integers in order
+  bool symbolic = false;         // some numbers are symbols, of a graph that is declared for all sizes
 };
 using AttributesRef = Held<Attributes>;
 
@@ -159,6 +160,8 @@ struct Hooks {
                                   // its length) -> whether a plan may come
   PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
   PyObject* size_class = nullptr;         // of shapes, a tuple
+  PyObject* symbol_class = nullptr;       // of numbers that stand for sizes
+  PyObject* symbolic_type = nullptr;      // (type with names of sizes) -> the type with symbols in their place, or the same
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };
 extern Hooks hooks;

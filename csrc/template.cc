@@ -102,7 +102,8 @@ std::shared_ptr<Template> make_template(const Family& family, Operation* op, Att
   return plan;
 }
 
-// The attributes of an example with its integers replaced in order; null with a Python error set.
+}  // namespace
+
 PyObject* with_numbers(PyObject* value, const int64_t*& next) {
   if (PyTuple_Check(value)) {
     PyObject* made = PyTuple_New(PyTuple_GET_SIZE(value));
@@ -125,6 +126,8 @@ PyObject* with_numbers(PyObject* value, const int64_t*& next) {
   }
   return Py_NewRef(value);
 }
+
+namespace {
 
 PyObject* tuple_of(const Values& values) {
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
@@ -169,7 +172,7 @@ bool read_gradients(GradientTemplate& gradients, PyObject* found) {
 }  // namespace
 
 SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
-  if (template_mode == Templates::kOff || !hooks.template_of) return nullptr;
+  if (template_mode == Templates::kOff || !hooks.template_of || attributes->symbolic) return nullptr;
   for (size_t i = 0; i < count; ++i) {
     if (inputs[i]->unknown) return nullptr;
   }

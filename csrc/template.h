@@ -100,6 +100,8 @@ struct GradientTemplate {
 enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce };
 extern Templates template_mode;  // kAtOnce makes everything symbolic when first met, for tests
 
+// The attributes of an example with its integers replaced in order; a new reference, null with a Python error set.
+PyObject* with_numbers(PyObject* value, const int64_t*& next);
 // The signature of a call by a template, one that Python makes now if it is time; null without an error if there is none.
 SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 // Fills in gradients by template; false if there is none for them, or with a Python error set.

@@ -163,11 +163,9 @@ PyObject* complex_scalar(PyObject* object) {
 
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
   Recorder& recorder = Recorder::current();
-  for (size_t i = 0; i < count; ++i) {
-    if (operands[i].value && is_symbolic(operands[i].value)) {
-      return declare_call(op, attributes, operands, count, arguments, recorder.grad_enabled);
-    }
-  }
+  bool declares = attributes->symbolic;
+  for (size_t i = 0; i < count; ++i) declares = declares || (operands[i].value && is_symbolic(operands[i].value));
+  if (declares) return declare_call(op, attributes, operands, count, arguments, recorder.grad_enabled);
   return recorder.record(op, attributes, operands, count, arguments, location);
 }
 

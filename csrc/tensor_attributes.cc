@@ -6,6 +6,7 @@
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
+#include "owned.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -13,18 +14,20 @@ namespace {
 
 PyTensor* as_tensor(PyObject* self) { return reinterpret_cast<PyTensor*>(self); }
 
+// A new reference. While a graph is declared for all sizes, symbols stand for those that are not known.
+PyObject* get_type(PyObject* self, void*) {
+  const Type* type = as_tensor(self)->value->type;
+  PyObject* found = python_type(as_tensor(self)->value->type);
+  return found && type->unknown && hooks.symbolic_type ? PyObject_CallOneArg(hooks.symbolic_type, found) : Py_XNewRef(found);
+}
+
 PyObject* type_attribute(PyObject* self, const char* name) {
-  PyObject* type = python_type(as_tensor(self)->value->type);
-  return type ? PyObject_GetAttrString(type, name) : nullptr;
+  Owned type(get_type(self, nullptr));
+  return type ? PyObject_GetAttrString(type.object, name) : nullptr;
 }
 
 PyObject* get_shape(PyObject* self, void*) { return type_attribute(self, "size_object"); }
 PyObject* get_dtype(PyObject* self, void*) { return type_attribute(self, "dtype"); }
-PyObject* get_type(PyObject* self, void*) {
-  PyObject* type = python_type(as_tensor(self)->value->type);
-  Py_XINCREF(type);
-  return type;
-}
 PyObject* get_ndim(PyObject* self, void*) {
   return PyLong_FromSize_t(as_tensor(self)->value->type->shape.size());
 }

@@ -170,6 +170,10 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
+  if (value->type->shape[0] < 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a tensor whose first size is not known");
+    return -1;
+  }
   return static_cast<Py_ssize_t>(value->type->shape[0]);
 }
 

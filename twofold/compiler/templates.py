@@ -21,20 +21,19 @@ from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
 from twofold.dtypes import BY_CODE
+from twofold.ir.attribute_numbers import numbers_in, replaced, with_examples
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_of_calls, inline_calls
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
-from twofold.ir.sizes import Symbol, identity, is_symbolic
+from twofold.ir.sizes import identity, is_symbolic
 from twofold.ir.types import TensorType, check_limits, tensor_type
 from twofold.ops.base import broadcast
 from twofold.transforms.derived import PULLBACK, graph_flags, pullbacks_of, stable_graph
 from twofold.transforms.outline import Entry
 from twofold.transforms.vmap import batch_graph, with_samples
-
-_WIDEST = 63
 
 
 class Parts(NamedTuple):
@@ -94,37 +93,6 @@ class Template:
     def part(self, *names: Any) -> bytes | None:
         """The key of a plan that belongs to this template."""
         return saved_plans().key(self.key, *names) if self.key else None
-
-
-def _is_number(value: Any) -> bool:
-    """Whether the core counts a value among the numbers of attributes."""
-    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _WIDEST
-
-
-def _rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple, or a named tuple, of the kind of ``value``."""
-    return tuple(items) if type(value) is tuple else type(value)(*items)
-
-
-def replaced(value: Any, numbers: Iterator[Any]) -> Any:
-    """Attributes with their integers replaced in order."""
-    if isinstance(value, tuple):
-        return _rebuilt(value, [replaced(item, numbers) for item in value])
-    return next(numbers) if _is_number(value) else value
-
-
-def numbers_in(value: Any) -> list[Any]:
-    """The integers and symbols of attributes in order."""
-    if isinstance(value, tuple):
-        return [number for item in value for number in numbers_in(item)]
-    return [value] if _is_number(value) or isinstance(value, Symbol) else []
-
-
-def with_examples(value: Any) -> Any:
-    """Attributes with the example of each symbol in its place."""
-    if isinstance(value, tuple):
-        return _rebuilt(value, [with_examples(item) for item in value])
-    return value.example if isinstance(value, Symbol) else value
 
 
 def _attempt(make: Callable[[], Any]) -> Any:

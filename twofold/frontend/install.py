@@ -21,6 +21,7 @@ from twofold.frontend.legacy import construct
 from twofold.frontend.mapping import active_mappings
 from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
+from twofold.ir.sizes import Symbol, current_sizes, symbolic_type
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.kernels import index_of_error_code
@@ -34,11 +35,13 @@ Tensor = _core.Tensor
 
 
 def as_operand(value: Any) -> Any:
-    """A NumPy array or scalar as an operand; NotImplemented for anything else."""
+    """A NumPy array or scalar, or a size that is not known, as an operand; NotImplemented for anything else."""
     if isinstance(value, numpy.generic):
         return value.item() if value.dtype.kind in "biufc" else NotImplemented
     if isinstance(value, numpy.ndarray):
         return _core.from_array(value, False)
+    if isinstance(value, Symbol) and not value.is_real and (sizes := current_sizes()) is not None:
+        return sizes.operand(value)
     return NotImplemented
 
 
@@ -159,6 +162,8 @@ _HOOKS: dict[str, Any] = {
     "write_storage": storage.write_storage,
     "dtype_class": DType,
     "size_class": Size,
+    "symbol_class": Symbol,
+    "symbolic_type": symbolic_type,
 }
 
 

@@ -21,7 +21,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from twofold.ir.named_sizes import NamedSizes
     from twofold.ir.recording import Recording
+    from twofold.ir.types import TensorType
 
 Monomial = tuple[int, ...]
 Terms = tuple[tuple[Monomial, int], ...]
@@ -454,3 +456,31 @@ def float_bits(value: Any) -> Any:
     if isinstance(value, Symbol):
         return real(value)
     return struct.unpack("<q", struct.pack("<d", float(value)))[0]
+
+
+class _Current(threading.local):
+    sizes: NamedSizes | None = None
+
+
+_current = _Current()
+
+
+def current_sizes() -> NamedSizes | None:
+    """The sizes over which this thread declares a graph, if it does."""
+    return _current.sizes
+
+
+@contextmanager
+def declared_over(sizes: NamedSizes) -> Iterator[None]:
+    """Inside, what this thread declares is declared over ``sizes``, see ``twofold.ir.named_sizes``."""
+    before, _current.sizes = _current.sizes, sizes
+    try:
+        yield
+    finally:
+        _current.sizes = before
+
+
+def symbolic_type(type: TensorType) -> TensorType:
+    """The type of a tensor as a program is shown it."""
+    sizes = _current.sizes
+    return type if sizes is None else sizes.symbolic(type)

@@ -18,6 +18,7 @@ from twofold.cache import Cache
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Node
+from twofold.ir.sizes import current_sizes
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ops.base import ops
 
@@ -133,7 +134,12 @@ def _signed(number: int) -> int:
 
 
 def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -> Closed:
-    """What ``function`` does to tensors of ``types``; it returns tensors."""
+    """What ``function`` does to tensors of ``types``; it returns tensors.
+
+    Raises NotImplementedError where a graph is declared for all sizes: a closed function is one of its types.
+    """
+    if current_sizes() is not None:
+        raise NotImplementedError("a function that is closed over types")
     inputs = tuple(_core.placeholder(type) for type in types)
     mark = _core.declaration_mark()
     trace = _core.close(inputs, tuple(function(*inputs)), mark)

@@ -12,6 +12,7 @@ from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
+from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.types import TensorType, check_limits
 from twofold.runtime.tracing import at_call, parameter_names, public_name
 
@@ -81,8 +82,10 @@ def expand(
 
     differentiable = getattr(op, "differentiable", True)
     try:
-        if any(size < 0 for type in types for size in type.shape):
-            return None, result_type(op, attrs, types), differentiable
+        if is_symbolic(attrs) or any(size < 0 for type in types for size in type.shape):
+            sizes = current_sizes()
+            found = result_type(op, attrs, types) if sizes is None else sizes.result_type(op, attrs, types)
+            return None, found, differentiable
         made = OpInstance(op, attrs, types)
         saved = saved_plans().read(made.key)
         if saved is not None:

@@ -51,6 +51,9 @@ class Stats:
         templates_refused: Calls that have no plan for symbolic sizes.
         trace_plans: Whole traces planned for symbolic sizes.
         trace_plan_uses: Traces that such a plan served.
+        declared_graphs: Graphs of sessions that were declared to the core, by the types that were fed.
+        open_graphs: Those of them that were declared for all sizes.
+        open_graph_uses: Further sizes that such a graph served.
         batched_traces: Traces that ran in batches.
         batch_launches: Launches of several calls as one.
         batched_calls: The calls that these stood for.
@@ -84,6 +87,9 @@ class Stats:
     templates_refused: int
     trace_plans: int
     trace_plan_uses: int
+    declared_graphs: int
+    open_graphs: int
+    open_graph_uses: int
     batched_traces: int
     batch_launches: int
     batched_calls: int
@@ -158,6 +164,9 @@ def stats() -> Stats:
         templates_refused=core["templates_refused"],
         trace_plans=core["trace_plans"],
         trace_plan_uses=core["trace_plan_uses"],
+        declared_graphs=core["declared_graphs"],
+        open_graphs=core["open_graphs"],
+        open_graph_uses=core["open_graph_uses"],
         batched_traces=core["batched_traces"],
         batch_launches=core["batch_launches"],
         batched_calls=core["batched_calls"],

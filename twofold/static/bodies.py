@@ -52,6 +52,16 @@ def above(
             stack += [inner for body in operation.flow.bodies for inner in body.operations]
 
 
+def all_inside(operations: Iterable[Operation]) -> list[Operation]:
+    """Operations, and those in the bodies of loops and choices among them."""
+    found = list(operations)
+    for operation in found:
+        if operation.flow is not None:
+            for body in operation.flow.bodies:
+                found += body.operations
+    return found
+
+
 def tensor_of(source: Source) -> Tensor:
     """The declared tensor of a source."""
     return source[0].outputs[source[1]]

@@ -20,8 +20,8 @@ from twofold.dtypes import DType, finfo, float32, iinfo, string
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
-from twofold.ir.sizes import Symbol, is_symbolic
-from twofold.ops.base import broadcast, filled, iota, ops
+from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
+from twofold.ops.base import apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.at_once import compute as at_once_compute
 from twofold.static.graph import (
@@ -473,14 +473,16 @@ def sizes(value: Any) -> tuple[int, ...]:
 
 def counted(size: int, beside: Any) -> Any:
     """The int64 vector 0 ... size - 1 for a body that combines it with ``beside``."""
-    return iota((size,)) if isinstance(beside, (Node, Symbol)) else ops.arange(size)
+    if current_sizes() is None and isinstance(beside, (Node, Symbol)):
+        return iota((size,))
+    return apply("iota", attrs=((size,),)) if isinstance(size, Symbol) else ops.arange(size)
 
 
 def full_of(value: Any, shape: Sequence[int], dtype: DType, beside: Any) -> Any:
     """A tensor of ``shape`` that holds ``value`` everywhere, for a body that combines it with ``beside``."""
     if isinstance(value, Node):
         return broadcast(ops.cast(value, dtype), tuple(shape))
-    if isinstance(beside, Node) or is_symbolic(tuple(shape)):
+    if isinstance(beside, Node) or (current_sizes() is None and is_symbolic(tuple(shape))):
         return filled(numbers(value), dtype, tuple(shape))
     return ops.full(tuple(shape), value, dtype=dtype)
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from twofold.dtypes import finfo, float32, int32
-from twofold.ir.sizes import is_symbolic
+from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.sizes import maximum as larger_size
-from twofold.ops.base import iota, ops
+from twofold.ops.base import ops
 from twofold.static.define import (
     Number,
     array_of,
@@ -109,7 +109,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 def _eye(rows: Number, columns: Number, batch: Number, dtype: Any) -> Any:
     height, width = sizes([rows, columns])
     if is_symbolic((height, width)):
-        made = ops.cast(ops.equal(ops.unsqueeze(counted(height, height), 1), iota((width,))), dtype)
+        made = ops.cast(ops.equal(ops.unsqueeze(counted(height, height), 1), counted(width, width)), dtype)
     else:
         made = ops.eye(height, width, dtype=dtype)
     return made if batch is None else ops.expand(made, (*sizes(batch), *made.shape))
@@ -136,11 +136,16 @@ def eye(
 
 @operation("Range")
 def _range(start: Number, limit: Number, delta: Number, dtype: Any) -> Any:
-    first, last, step = numbers(start), numbers(limit), numbers(delta)
-    if not is_symbolic((first, last, step)):
-        return ops.arange(first, last, step, dtype=dtype)
-    count = math.ceil((last - first) / step) if dtype.kind == "f" else -((first - last) // step)
-    return ops.cast(ops.add(ops.multiply(iota((larger_size(count, 0),)), step), first), dtype)
+    given = [numbers(value) for value in (start, limit, delta)]
+    if dtype.kind == "f" and current_sizes() is not None:  # the same arithmetic for all sizes
+        given = [int(value) if is_symbolic(value) else value for value in given]
+    if not is_symbolic(tuple(given)):
+        return ops.arange(*given, dtype=dtype)
+    first, last, step = given
+    count = larger_size(
+        math.ceil((last - first) / step) if dtype.kind == "f" else -((first - last) // step), 0
+    )
+    return ops.cast(ops.add(ops.multiply(counted(count, count), step), first), dtype)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:

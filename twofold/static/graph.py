@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from twofold import _core
 from twofold.dtypes import DType, string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
+from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
 from twofold.static.elements import Slot, check_kind, on_strings, operator_type
@@ -558,7 +559,7 @@ def _is_declared_by_call(tensor: Tensor) -> None:
     if tensor.type_.dtype is string:
         made.python = on_strings(op.on_strings, slots)
     else:
-        made.body = lambda *values: _core.record(op, attrs, values)
+        made.body = lambda *values: bind(op, values, attrs)
         made.arguments = tuple(slots)
     graph._enter(made, [tensor], sources)
 

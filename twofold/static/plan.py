@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -31,6 +32,7 @@ class Plan:
 
     __slots__ = (
         "_kept",
+        "_types",
         "arrays",
         "draws",
         "fetch",
@@ -56,8 +58,9 @@ class Plan:
         types += [variable.type_ for variable in (*self.reads, *self.states)]
         types += [operation.outputs[0].type_ for operation in self.numbers]
         types += [tensor_type(int64)] if self.draws else []
+        self._types = types
         self.function = _core.function(
-            tuple(_core.placeholder(type) for type in types), (), False, self.specialise
+            tuple(_core.placeholder(type) for type in types), (), False, self._declared
         )
         self.fetch = self.function.fetch
         self.strings = [
@@ -78,10 +81,19 @@ class Plan:
         """Whether a run is no more than feeds in and arrays out."""
         return not (self.reads or self.states or self.numbers or self.written or self.observers or self.draws)
 
-    def specialise(self, types: tuple[TensorType, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The graph for inputs of ``types``; raises GraphError for a feed that does not fit its tensor."""
+    def _declared(self, types: tuple[TensorType, ...], may_be_open: bool) -> tuple[Any, ...]:
+        """The graph for inputs of ``types``, or for all sizes; raises GraphError for a feed that does not fit."""
         for (owner, index), type in zip(self.walk.position.feeds, types):
             check_feed(owner.outputs[index], type)
+        if may_be_open and any(size < 0 for type in self._types for size in type.shape):
+            open_graph = import_module("twofold.static.open_graph")
+            found = open_graph.declared_for_all_sizes(self.walk, self._kept, types, self._types)
+            if found is not None:
+                return found
+        return self.specialise(types)
+
+    def specialise(self, types: tuple[TensorType, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The graph for inputs of ``types``, which fit."""
         return Replay(self.walk, self._kept, types).run()
 
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:

@@ -18,28 +18,19 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
 from twofold.ir.op import REGISTRY
+from twofold.ir.sizes import current_sizes
 from twofold.ir.types import TensorType
-from twofold.ops.base import apply
+from twofold.ops.base import apply, ops
 from twofold.runtime.closures import varied
 from twofold.runtime.tracing import here
-from twofold.static.bodies import ARGUMENT
+from twofold.static.bodies import ARGUMENT, all_inside
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.placement import HERE, trouble
 from twofold.static.shapes import fits, shape_text
-from twofold.static.values import Source, Unforeseen, call_body, known_value, read_of
+from twofold.static.values import Numbers, Source, Unforeseen, call_body, evaluated, known_value, read_of
 
 Tensor = _core.Tensor
 _COPY = REGISTRY["positive"]
-
-
-def _all_inside(operations: Sequence[Operation]) -> list[Operation]:
-    """Operations, and those in the bodies of loops and choices among them."""
-    found = list(operations)
-    for operation in found:
-        if operation.flow is not None:
-            for body in operation.flow.bodies:
-                found += body.operations
-    return found
 
 
 class Needed(Exception):
@@ -311,10 +302,10 @@ class Replay:
         self.values: dict[Operation, list[Any]] = {}
         self.depth = 0  # of bodies of compiled loops and choices
         self.targets = {
-            source for op in _all_inside(walk.operations) if op.type in DERIVATIVES for source in op.sources
+            source for op in all_inside(walk.operations) if op.type in DERIVATIVES for source in op.sources
         }
 
-        flows = [op.flow for op in _all_inside(walk.operations) if op.flow is not None]
+        flows = [op.flow for op in all_inside(walk.operations) if op.flow is not None]
         self.rules = {op for flow in flows for op in flow.rules}
 
     def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -370,10 +361,15 @@ class Replay:
             return self._flow(operation)
         values = [self._input(operation, k, source) for k, source in enumerate(operation.sources)]
         states = [self.state[variable] for variable in operation.updates] if operation.reads_state else []
+        if any(isinstance(v, Numbers) and not self._is_known(operation, k) for k, v in enumerate(values)):
+            try:
+                return evaluated(operation, values)
+            except Unforeseen:
+                values = [self._as_input(operation, k, value) for k, value in enumerate(values)]
         made = self._called(operation, values, states)
         try:
             for value in made:
-                if not value._is_symbolic:
+                if isinstance(value, Tensor) and not value._is_symbolic:
                     value._realise()  # so that nothing stays behind in the trace of the program around
         except TwofoldError:
             # constants that do not fit each other, perhaps in a branch that no run takes: it raises if it runs
@@ -395,7 +391,18 @@ class Replay:
             raise invalid(type(error))(
                 f"{operation.name}, declared at {operation.where}: {error.what}, at {here()}", error.fix
             ) from None
-        return [value if isinstance(value, Tensor) else _core.from_array(value, False) for value in made]
+        kinds = (Tensor, Numbers)
+        return [value if isinstance(value, kinds) else _core.from_array(value, False) for value in made]
+
+    @staticmethod
+    def _is_known(operation: Operation, place: int) -> bool:
+        """Whether a body is given the numbers of an input."""
+        return place in operation.host or place in operation.wished
+
+    def _as_input(self, operation: Operation, place: int, value: Any) -> Any:
+        """An input for a body: numbers that it need not know are a tensor."""
+        known = self._is_known(operation, place)
+        return value if known or not isinstance(value, Numbers) else self.symbolic(value)
 
     @staticmethod
     def _check_written(operation: Operation, made: Sequence[Any]) -> None:
@@ -425,7 +432,7 @@ class Replay:
         return made
 
     def _input(self, operation: Operation, place: int, source: Source) -> Any:
-        if place in operation.host or (place in operation.wished and not self.depth):
+        if self._is_known(operation, place) and (place in operation.host or not self.depth):
             return self.number(operation, source)
         return self.read(operation, source)
 
@@ -456,12 +463,17 @@ class Replay:
         if source in self.walk.known:
             return self.walk.known[source]
         value = self.value_of(source)
-        if value._is_symbolic:
+        if not isinstance(value, Numbers) and value._is_symbolic:
+            if current_sizes() is not None:
+                raise Unforeseen  # it may follow from sizes, in a way that symbols do not offer
             raise Needed(operation, source)
         return value
 
     def symbolic(self, value: Any) -> Any:
         """``value`` as a declared one, so that it is computed when the graph runs."""
+        if isinstance(value, Numbers):
+            items = [self.symbolic(ops.full((), item, dtype=value.dtype)) for item in value.array.flat]
+            return ops.reshape(ops.stack(items), value.shape) if value.ndim else items[0]
         return value if value._is_symbolic else _core.declare(_COPY, (), (value,))
 
     def _fetch(self, source: Source) -> Any:
@@ -474,6 +486,8 @@ class Replay:
 
     def _copied(self, owner: Operation, value: Any) -> Any:
         """``value``, as a copy where it is the memory of a variable, which is never handed out itself."""
+        if isinstance(value, Numbers):
+            return self.symbolic(value)
         if owner.variable is not None or owner.updates or not value._is_symbolic:
             return _core.declare(_COPY, (), (value,))
         return value

@@ -137,7 +137,7 @@ class Values:
         else:
             values = [self.of(item) for item in operation.sources]
             if any(isinstance(value, Numbers) for value in values):
-                return self._evaluated(operation, values, index)
+                return evaluated(operation, values)[index]
         made = call_body(operation, values)[index]
         return made if isinstance(made, (Tensor, Numbers)) else _core.from_array(made, False)
 
@@ -147,22 +147,29 @@ class Values:
             raise Unforeseen
         return input_node(0, type if self.sizes is None else self.sizes.type_of(type))
 
-    def _evaluated(self, operation: Operation, values: Sequence[Any], index: int) -> Any:
-        """An output over Numbers: the nodes that the body makes, by their references on arrays of symbols."""
-        given: list[Any] = []
-        arrays = []
-        for k, value in enumerate(values):
-            array = value.array if isinstance(value, Numbers) else value.detach().numpy()
-            arrays.append(array)
-            type = tensor_type(value.dtype, array.shape)
-            given.append(value if k in operation.host else input_node(k, type))
-        try:
-            made = call_body(operation, given)[index]
+
+def evaluated(operation: Operation, values: Sequence[Any]) -> list[Any]:
+    """The outputs over Numbers: the nodes that the body makes, by their references on arrays of symbols.
+
+    Raises Unforeseen where that gives no whole numbers.
+    """
+    given: list[Any] = []
+    arrays = []
+    for k, value in enumerate(values):
+        if isinstance(value, Tensor) and value._is_symbolic:
+            raise Unforeseen
+        array = value.detach().numpy() if isinstance(value, Tensor) else getattr(value, "array", value)
+        arrays.append(array)
+        given.append(value if k in operation.host else input_node(k, tensor_type(value.dtype, array.shape)))
+    try:
+        found = []
+        for made in call_body(operation, given):
             if isinstance(made, Node):
                 made = whole_numbers(_value_of_node(made, arrays), made.dtype)
-        except (*REFUSED, AttributeError, AssertionError):
-            raise Unforeseen from None
-        return made if isinstance(made, (Tensor, Numbers)) else _core.from_array(made, False)
+            found.append(made if isinstance(made, (Tensor, Numbers)) else _core.from_array(made, False))
+        return found
+    except (*REFUSED, AttributeError, AssertionError):
+        raise Unforeseen from None
 
 
 def _value_of_node(result: Node, arrays: Sequence[Any]) -> Any:

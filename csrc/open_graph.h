@@ -1,0 +1,49 @@
+// A graph that was declared once for symbols in place of those sizes of its inputs that are not known: for sizes that
+// meet its guards the core computes what depends on them, and no Python runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "declared.h"
+#include "size_program.h"
+
+typedef struct _object PyObject;
+
+namespace twofold {
+
+class OpenGraph {
+ public:
+  // From (inputs, outputs, size program, [(tensor, attributes of an example or None for a leaf, count of numbers)]), see
+  // twofold.static.open_graph; null with a Python error set.
+  static std::shared_ptr<const OpenGraph> read(PyObject* encoded);
+
+  // Whether types fit the inputs and meet the guards.
+  bool takes(const std::vector<Type*>& types) const;
+  // The graph as one trace for inputs of types that it takes; null, perhaps with a Python error set, if it does not.
+  std::unique_ptr<Specialisation> specialised(const std::vector<Type*>& types) const;
+
+ private:
+  // What depends on sizes: a call, by its attributes, or a leaf.
+  struct Part {
+    ValueRef value;
+    std::shared_ptr<PyObject> attributes;  // of the example; their integers are replaced in order. Null for a leaf.
+    size_t numbers = 1;
+  };
+  bool read_parts(PyObject* parts);
+  bool evaluate(const std::vector<Type*>& types, std::vector<int64_t>& numbers) const;
+
+  std::vector<ValueRef> inputs_, outputs_;  // sizes that are not known are negative in the types of inputs
+  SizeProgram sizes_;                       // of those, in order
+  std::vector<Part> parts_;
+};
+
+struct DeclaredCounts {
+  size_t graphs, open, uses;  // graphs that Python declared for a set of types; those for all sizes; what these served
+};
+extern DeclaredCounts declared_counts;
+
+// The values of tensors; false with a Python error set.
+bool values_of(PyObject* tensors, std::vector<ValueRef>& out);
+
+}  // namespace twofold

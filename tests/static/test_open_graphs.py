@@ -1,0 +1,198 @@
+"""Graphs that are declared once for all sizes: no body runs again, and results are those of a graph for each size."""
+
+import numpy
+import pytest
+
+import twofold
+import twofold.static as tf
+from twofold.static import open_graph, replay
+
+RANDOM = numpy.random.default_rng(5)
+
+
+@pytest.fixture
+def bodies(monkeypatch):
+    """The types of operations whose bodies run."""
+    found = []
+    call = replay.call_body
+
+    def counted(operation, *arguments):
+        found.append(operation.type)
+        return call(operation, *arguments)
+
+    monkeypatch.setattr(replay, "call_body", counted)
+    return found
+
+
+def floats(*shape):
+    return RANDOM.standard_normal(shape).astype("f")
+
+
+def results(build, feeds):
+    """What runs of one session give for the feeds, one after the other."""
+    tf.set_random_seed(3)
+    given, found = build()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return [session.run(found, dict(zip(given, feed))) for feed in feeds]
+
+
+def training():
+    x, labels = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.int32, [None])
+    hidden = tf.layers.dropout(tf.layers.dense(x, 16, tf.nn.relu), 0.3, training=True)
+    logits = tf.layers.dense(hidden, 4)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    loss = tf.reduce_sum(losses) / tf.cast(tf.shape(x)[0], tf.float32)
+    return [x, labels], [tf.train.AdamOptimizer(0.1).minimize(loss), loss, tf.gradients(loss, x)[0]]
+
+
+def shapes():
+    x = tf.placeholder(tf.float32, [None, None, 4])
+    n, m = tf.shape(x)[0], tf.shape(x)[1]
+    flat = tf.reshape(x, [-1, 4])
+    place = tf.cast(tf.range(n * m), tf.float32)
+    mask = tf.matrix_band_part(tf.ones([m, m]), -1, 0)
+    return [x], [
+        tf.reshape(flat * tf.expand_dims(place, 1), [n, m * 2, 2]),
+        tf.stack([n, m + 1, tf.size(x)]),
+        tf.fill([m, n], 2.5) + tf.zeros_like(x)[0, :, :1],
+        tf.einsum("bij,bjk->bik", tf.tile(mask[None], [n, 1, 1]), x),
+        tf.one_hot(tf.argmax(flat, 1), 4)[1:],
+        tf.concat([flat, flat[::-1]], 0)[: n + 1],
+        tf.random_uniform(tf.shape(x)),
+        tf.eye(m),
+        tf.to_float(n) * x,
+    ]
+
+
+def pictures():
+    x = tf.placeholder(tf.float32, [None, 12, None, 1])
+    found = tf.layers.conv2d(x, 3, 3, padding="same")
+    found = tf.layers.max_pooling2d(tf.layers.batch_normalization(found, training=True), 2, 2, "same")
+    loss = tf.reduce_mean(tf.square(found))
+    return [x], [tf.train.GradientDescentOptimizer(0.1).minimize(loss), loss, tf.shape(found)]
+
+
+def words():
+    x, lengths = tf.placeholder(tf.int32, [None, None]), tf.placeholder(tf.int32, [None])
+    table = tf.get_variable("table", [20, 6])
+    mask = tf.sequence_mask(lengths, tf.shape(x)[1], tf.float32)
+    mean = (
+        tf.reduce_sum(tf.nn.embedding_lookup(table, x) * mask[:, :, None], 1)
+        / tf.reduce_sum(mask, 1)[:, None]
+    )
+    loss = tf.reduce_mean(mean * mean)
+    return [x, lengths], [tf.train.AdagradOptimizer(0.1).minimize(loss), loss]
+
+
+def sentence(n, m):
+    return RANDOM.integers(0, 20, (n, m)).astype("i"), RANDOM.integers(1, m + 1, n).astype("i")
+
+
+PROGRAMS = {
+    training: [(floats(n, 8), RANDOM.integers(0, 4, n).astype("i")) for n in (5, 9, 6, 1, 12, 8, 16, 7)],
+    shapes: [(floats(n, m, 4),) for n, m in ((3, 5), (4, 6), (6, 6), (1, 7), (5, 2), (2, 4))],
+    pictures: [(floats(n, 12, m, 1),) for n, m in ((4, 9), (5, 7), (2, 10), (3, 12), (1, 9), (6, 11))],
+    words: [sentence(n, m) for n, m in ((3, 7), (4, 5), (5, 5), (1, 4), (6, 2))],
+}
+
+
+@pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
+def test_the_bits_are_those_of_a_graph_for_each_size(build, monkeypatch):
+    feeds = PROGRAMS[build]
+    before = twofold.stats()
+    with tf.Graph().as_default():
+        found = results(build, feeds)
+    assert twofold.stats().open_graph_uses - before.open_graph_uses >= 2
+    monkeypatch.setattr(open_graph, "declared_for_all_sizes", lambda *arguments: None)
+    with tf.Graph().as_default():
+        wanted = results(build, feeds)
+    for own, other in zip(found, wanted, strict=True):
+        for a, b in zip(own, other, strict=True):
+            assert (a is None and b is None) or (a.dtype == b.dtype and a.tobytes() == b.tobytes())
+
+
+@pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
+def test_a_second_and_a_third_size_run_no_bodies(build, bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        given, found = build()
+        session.run(tf.global_variables_initializer())
+        before, counts = twofold.stats(), []
+        for feed in PROGRAMS[build][:2] + PROGRAMS[build][-1:]:
+            bodies.clear()
+            session.run(found, dict(zip(given, feed)))
+            counts.append(len(bodies))
+    after = twofold.stats()
+    assert counts[0] > 3 and counts[1:] == [0, 0]
+    assert after.declared_graphs - before.declared_graphs == after.open_graphs - before.open_graphs == 1
+    assert after.open_graph_uses - before.open_graph_uses == 2
+
+
+def test_sizes_that_a_guard_excludes_have_a_graph_of_their_own(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3])
+        y = x[:2] * 2.0
+        for n, wanted in ((4, 2), (7, 2), (1, 1), (0, 0), (9, 2)):
+            bodies.clear()
+            assert session.run(y, {x: numpy.ones((n, 3))}).tolist() == [[2.0] * 3] * wanted
+        assert not bodies
+
+
+def test_a_rank_that_is_not_known_is_that_of_the_feed(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32)
+        y = tf.reshape(x, [-1]) * tf.cast(tf.rank(x), tf.float32)
+        counts = []
+        for shape in ((2, 3), (4, 2), (3,), (5,), (6, 5)):
+            bodies.clear()
+            assert session.run(y, {x: numpy.ones(shape)}).tolist() == [len(shape)] * int(numpy.prod(shape))
+            counts.append(bool(bodies))
+        assert counts == [True, False, True, False, False]
+
+
+def test_errors_of_further_sizes_are_those_of_the_first():
+    def failed(*pairs):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, y = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None, 2])
+            total = tf.add(x, y, name="total")
+            for a, b in pairs:
+                session.run(total, {x: numpy.ones((a, 2)), y: numpy.ones((b, 2))})
+
+    with pytest.raises(tf.errors.OpError, match="total.*4 against 5") as first:
+        failed((4, 5))
+    with pytest.raises(tf.errors.OpError, match="total.*4 against 5") as third:
+        failed((3, 3), (6, 6), (4, 5))
+    assert type(first.value) is type(third.value)
+
+
+def test_feeds_that_do_not_fit_are_refused_after_others():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        y = x + 1.0
+        for n in (3, 4):
+            session.run(y, {x: numpy.ones((n, 2))})
+        with pytest.raises(tf.errors.OpError, match=r"does not fit 'Placeholder:0' float32\[\?,2\]"):
+            session.run(y, {x: numpy.ones((4, 3))})
+        with pytest.raises(tf.errors.OpError, match="does not fit"):
+            session.run(y, {x: numpy.ones(4)})
+
+
+def test_loops_and_choices_are_declared_for_each_size():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        total = tf.foldl(lambda a, b: a + b, x)
+        chosen = tf.cond(tf.reduce_sum(x) > 3.5, lambda: x * 2.0, lambda: x)
+        for n in (2, 3, 5, 4):
+            found = session.run([total, chosen], {x: numpy.ones(n)})
+            assert found[0] == n and found[1].tolist() == [2.0 if n > 3 else 1.0] * n
+
+
+def test_compiling_for_one_shape_declares_for_all(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3])
+        y = tf.reshape(x, [tf.shape(x)[0] * 3])
+        session.compile(y, {x: [4, 3]})
+        assert bodies
+        bodies.clear()
+        assert session.run(y, {x: numpy.ones((5, 3))}).shape == (15,)
+        assert not bodies

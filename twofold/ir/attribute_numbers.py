@@ -1,0 +1,41 @@
+"""The integers in the attributes of a call, as the core counts them, and symbols in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from twofold.ir.sizes import Symbol
+
+_WIDEST = 63
+
+
+def _is_number(value: Any) -> bool:
+    """Whether the core counts a value among the numbers of attributes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _WIDEST
+
+
+def _rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple, or a named tuple, of the kind of ``value``."""
+    return tuple(items) if type(value) is tuple else type(value)(*items)
+
+
+def replaced(value: Any, numbers: Iterator[Any]) -> Any:
+    """Attributes with their integers replaced in order."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [replaced(item, numbers) for item in value])
+    return next(numbers) if _is_number(value) else value
+
+
+def numbers_in(value: Any) -> list[Any]:
+    """The integers and symbols of attributes in order."""
+    if isinstance(value, tuple):
+        return [number for item in value for number in numbers_in(item)]
+    return [value] if _is_number(value) or isinstance(value, Symbol) else []
+
+
+def with_examples(value: Any) -> Any:
+    """Attributes with the example of each symbol in its place."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [with_examples(item) for item in value])
+    return value.example if isinstance(value, Symbol) else value
