@@ -30,7 +30,7 @@ class Tile:
     @property
     def narrow(self) -> Tile | None:
         """The tile for columns that fill no more than half of this one; None where there is none."""
-        return Tile(self.height, 1, self.lanes) if self.vectors == 2 else None
+        return Tile(min(self.height, 8), 1, self.lanes) if self.vectors == 2 else None
 
 
 TALL = {512: {4: Tile(12, 2, 16), 8: Tile(12, 2, 8)}, 256: {4: Tile(6, 2, 8), 8: Tile(2, 4, 4)}}
@@ -49,7 +49,7 @@ def heights(tile: Tile) -> tuple[int, ...]:
     (1, 2, 3, 4, 5, 12)
     """
     if tile.vectors == 1:
-        return tuple(sorted({1, 2, min(tile.height, 4), tile.height}))
+        return tuple(sorted({1, min(tile.height, 4), tile.height}))
     return tuple(sorted({*range(1, min(tile.height, 5) + 1), tile.height}))
 
 
