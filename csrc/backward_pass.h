@@ -1,6 +1,7 @@
 // One backward pass over traces.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -39,6 +40,31 @@ struct Scope {
   std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, what is to be added to its cotangent
   std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
   std::unordered_map<Ref, Ref> translated;
+};
+
+// References of the open trace, each once.
+class RefSet {
+ public:
+  // Whether it was not there.
+  bool add(Ref ref) {
+    std::vector<uint8_t>& side = ref >= 0 ? entries_ : leaves_;
+    const auto number = static_cast<size_t>(ref >= 0 ? ref : ~ref);
+    if (number >= side.size()) side.resize(std::max(number + 1, 2 * side.size()), 0);
+    return !std::exchange(side[number], uint8_t{1});
+  }
+  std::vector<Ref> sorted() const {
+    std::vector<Ref> all;
+    for (size_t k = leaves_.size(); k-- > 0;) {
+      if (leaves_[k]) all.push_back(~static_cast<Ref>(k));
+    }
+    for (size_t k = 0; k < entries_.size(); ++k) {
+      if (entries_[k]) all.push_back(static_cast<Ref>(k));
+    }
+    return all;
+  }
+
+ private:
+  std::vector<uint8_t> entries_, leaves_;
 };
 
 class BackwardPass {
@@ -145,7 +171,8 @@ class BackwardPass {
   std::vector<Ref> shared_;  // what gradients of the visited call share, by number behind its inputs; kNoRef until recorded
   std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
   uint32_t begin_ = 0;        // where the pass starts in the open trace
-  std::vector<Ref> read_;
+  RefSet read_;                      // of the open trace, and what that shows
+  std::vector<Ref> inputs_, operands_;  // of the visited call, and of the gradient that is recorded
   bool crossed_ = false;
 };
 

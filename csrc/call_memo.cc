@@ -10,7 +10,8 @@
 namespace twofold {
 namespace {
 
-constexpr size_t kMostBytes = 2048;
+constexpr size_t kMostBytes = 2048, kUsualBytes = 256;
+constexpr size_t kUsualTensors = 8;
 constexpr size_t kMostCalls = 16;
 constexpr int kMostLevels = 4;
 
@@ -31,6 +32,13 @@ Cache<CallRecipe>& recipes() {
 bool is_number(PyObject* object) { return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object); }
 
 }  // namespace
+
+CallKey::CallKey(const CallMemo& function) {
+  bytes_.reserve(kUsualBytes);
+  tensors_.reserve(kUsualTensors);
+  add(function.number_);
+  add(CallMemo::generation);
+}
 
 CallKey::~CallKey() {
   for (PyObject* object : named_) Py_DECREF(object);
@@ -131,6 +139,7 @@ size_t CallRecipe::memory() const {
 PyObject* CallRecipe::repeat(const std::vector<PyObject*>& tensors) const {
   std::vector<PyObject*> made, operands;
   made.reserve(calls.size());
+  operands.reserve(kUsualTensors);
   auto object_of = [&](Source source) {
     return source.kind == Source::kArgument ? tensors[source.index] : source.kind == Source::kCall ? made[source.index] : numbers[source.index];
   };
@@ -223,20 +232,12 @@ std::shared_ptr<CallRecipe> CallWatch::recipe(PyObject* result) {
 
 uint64_t CallMemo::generation = 0;
 
-std::string CallMemo::whole(const CallKey& key) const {
-  std::string bytes;
-  bytes.reserve(key.bytes().size() + 2 * sizeof(uint64_t));
-  bytes.append(reinterpret_cast<const char*>(&number_), sizeof number_);
-  bytes.append(reinterpret_cast<const char*>(&generation), sizeof generation);
-  return bytes += key.bytes();
-}
-
-std::shared_ptr<CallRecipe> CallMemo::find(const CallKey& key) const { return recipes().find(whole(key)); }
+std::shared_ptr<CallRecipe> CallMemo::find(const CallKey& key) const { return recipes().find(key.bytes()); }
 
 void CallMemo::add(const CallKey& key, const std::shared_ptr<CallRecipe>& recipe) {
   failures_ = recipe ? 0 : failures_ + 1;
   if (!recipe) return;
-  recipes().insert(whole(key), recipe);
+  recipes().insert(key.bytes(), recipe);
   recipes().bound();
 }
 

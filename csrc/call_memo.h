@@ -16,10 +16,12 @@
 
 namespace twofold {
 
-// The arguments of a call: types of tensors and whether they are views, values of everything else.
+class CallMemo;
+
+// A function, and the arguments of a call: types of tensors and whether they are views, values of everything else.
 class CallKey {
  public:
-  CallKey() = default;
+  explicit CallKey(const CallMemo& function);
   CallKey(const CallKey&) = delete;
   ~CallKey();
   // False where an argument is of a kind whose value no key can hold, or a tensor stands for one that is not known yet.
@@ -140,8 +142,7 @@ class CallMemo {
  private:
   static constexpr uint32_t kMostFailures = 16, kSkipped = 64;
   static uint64_t generation;
-
-  std::string whole(const CallKey& key) const;
+  friend class CallKey;
 
   const uint64_t number_ = next_use();       // tells it from every other function
   uint64_t generation_ = generation;         // in which the failures were counted

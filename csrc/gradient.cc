@@ -20,13 +20,14 @@ bool raise(const char* text) {
 
 // Whether gradients of a call read values beside the cotangent; -1 with a Python error set.
 int reads_values(const GradientPlan& plan, size_t count) {
+  if (plan.reads_values >= 0) return plan.reads_values;
   bool found = false;
   for (size_t k = 0; k < std::min(count, plan.gradients.size()); ++k) {
     const Gradient* gradient = plan.at(k);
     if (!gradient) return -1;
     found = found || std::any_of(gradient->reads.begin(), gradient->reads.end(), [](int32_t read) { return read != -1; });
   }
-  return found;
+  return plan.reads_values = found;
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
 bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
   recorder_.record_known(signature, inputs, count, mask, {request_.location, origin.location}, out);
   if (crossed_) return true;
-  forward_.resize(recorder_.size() - begin_, kNoRef);
-  forward_.back() = origin.entry;
+  if (forward_.size() + 1 != recorder_.size() - begin_) forward_.resize(recorder_.size() - begin_ - 1, kNoRef);
+  forward_.push_back(origin.entry);
   return true;
 }
 
@@ -156,7 +157,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
   if (!gradient->signature) return true;
-  std::vector<Ref> refs;
+  std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;
   const bool factored = gradient->form.kind == Form::kProduct || gradient->form.kind == Form::kTable;
@@ -195,7 +196,8 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   if (!capture(scope, index)) return false;
   if (!scope.needed.empty() && !scope.needed[index]) return true;
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
-  std::vector<Ref> inputs(source, source + entry.count);
+  std::vector<Ref>& inputs = inputs_;
+  inputs.assign(source, source + entry.count);
   uint64_t wanted = 0;
   for (uint32_t k = 0; k < entry.count; ++k) wanted |= is_wanted(scope, entry, inputs.data(), k) ? Entry::mask_bit(k) : 0;
   const GradientPlan* plan = gradient_plan_of(entry.signature, wanted);
@@ -371,9 +373,7 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   }
   if (!settle_slots()) return false;
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
-  std::sort(read_.begin(), read_.end());
-  read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
-  event.read = std::move(read_);
+  event.read = read_.sorted();
   for (const Sum& sum : sums_) {
     found->push_back({sum.slot, value_of(sum.cotangent)});
     event.gradients.push_back({sum.target, sum.cotangent});

@@ -71,7 +71,7 @@ bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& sna
 
 // What a gradient reads, if it was written over: 1 where *out is what stands there now, 0 if nothing was, -1 with an error set.
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
-  if (!scope.history) read_.push_back(ref);
+  if (!scope.history) read_.add(ref);
   const Snapshot* snapshot = (scope.history ? scope.history->shown : recorder_.shown()).find(ref);
   if (!snapshot && ref < 0) {
     const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
@@ -87,13 +87,16 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
     return PyErr_Occurred() ? -1 : 1;
   }
   if (ref < 0) return 0;
-  Entry entry = scope.history ? scope.history->trace->trace.entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref));
-  if (!entry.signature->operation->is_view || entry.count == 0) return 0;
-  const Ref* source = scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry);
-  std::vector<Ref> inputs(source, source + entry.count);
+  auto at = [&]() -> const Entry& {
+    return scope.history ? scope.history->trace->trace.entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref));
+  };
+  auto inputs_at = [&] { return scope.history ? scope.history->trace->trace.inputs(at()) : recorder_.inputs(at()); };
+  if (!at().signature->operation->is_view || at().count == 0) return 0;
   Ref first;
-  int state = read_now(scope, inputs[0], &first);
+  int state = read_now(scope, inputs_at()[0], &first);
   if (state != 1) return state;
+  const Entry entry = at();
+  std::vector<Ref> inputs(inputs_at(), inputs_at() + entry.count);
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (!translate(scope, inputs[i], &inputs[i])) return -1;
   }

@@ -172,7 +172,7 @@ uint32_t location_of(Site site, uint32_t parent) {
     Site site;
     uint32_t parent, location;
   };
-  constexpr int kBits = 11;
+  constexpr int kBits = 13;
   static Recent recent[size_t{1} << kBits];
   Recent& slot = recent[(site + parent * 0xC2B2AE3D27D4EB4Full) * 0x9E3779B97F4A7C15ull >> (64 - kBits)];
   if (slot.site != site || slot.parent != parent) [[unlikely]] slot = Recent{site, parent, intern(site, parent)};

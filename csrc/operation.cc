@@ -128,7 +128,7 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
 
 // Calls `slow`, or repeats what it did with arguments of the same types and values.
 PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
-  CallKey key;
+  CallKey key(*op->memo);
   if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
     return PyObject_Vectorcall(op->slow, arguments, flags, names);
   }

@@ -129,14 +129,14 @@ const Gradient* GradientPlan::at(size_t index) const {
 }
 
 const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
+  auto flows_to = [&](size_t i) { return (wanted & Entry::mask_bit(i)) && is_differentiable(s->inputs[i]->dtype); };
   uint64_t flows = 0;
+  for (size_t i = 0; i < s->inputs.size(); ++i) flows |= flows_to(i) ? Entry::mask_bit(i) : 0;
+  if (GradientPlan* found = find_plan(s, flows)) return found;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < s->inputs.size(); ++i) {
-    if (!(wanted & Entry::mask_bit(i)) || !is_differentiable(s->inputs[i]->dtype)) continue;
-    flows |= Entry::mask_bit(i);
-    numbers.push_back(i);
+    if (flows_to(i)) numbers.push_back(i);
   }
-  if (GradientPlan* found = find_plan(s, flows)) return found;
   auto made = std::make_unique<GradientPlan>();
   made->wanted = flows;
   if (flows && s->differentiable && (s->graph || s->plan)) {

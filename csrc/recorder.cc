@@ -242,10 +242,12 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
     }
     leave_prediction();
   }
-  std::vector<Type*> types(count);
+  Type* on_stack[kMostInputs];
+  std::vector<Type*> on_heap(count > kMostInputs ? count : 0);
+  Type** types = count > kMostInputs ? on_heap.data() : on_stack;
   for (size_t i = 0; i < count; ++i) types[i] = trace_.type_of_ref(refs[i]);
   Busy busy(*this);
-  SignatureRef signature = signature_of(op, attributes, types.data(), count, arguments);
+  SignatureRef signature = signature_of(op, attributes, types, count, arguments);
   if (!signature) return ValueRef();
   Entry entry{signature, 0, static_cast<uint32_t>(count), mask};
   ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, 0});

@@ -72,6 +72,7 @@ struct Gradient {
 struct GradientPlan {
   uint64_t wanted = 0;  // as Entry::gradient_mask
   std::vector<Gradient> gradients;
+  mutable int8_t reads_values = -1;  // whether they read values beside the cotangent; -1 until that was asked
 
   const Gradient* at(size_t index) const;  // null with a Python error set
 };
