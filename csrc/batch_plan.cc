@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "batch_scratch.h"
 #include "cache.h"
 #include "pair_numbers.h"
 
@@ -28,19 +29,24 @@ class BatchPlanner {
   bool make(RunProvenance provenance, std::shared_ptr<const BatchPlan>* out) {
     if (trace_.entries.size() < kFewest) return true;
     unite_numbers();
-    if (!find_bodies(canonical_, plan_->refs, provenance, calls_of_bodies_)) return false;
+    FoundBodies found;
+    if (!find_bodies(canonical_, plan_->refs, provenance, found)) return false;
+    by_->resize(trace_.entries.size());
+    take_bodies(std::move(found));
     if (divide()) *out = std::move(plan_);
     return true;
   }
 
  private:
+  using Role = BatchScratch::Role;
+
   // False where calls would hardly stand together.
   bool divide() {
-    take_bodies();
     find_moves();
-    count_uses();
     give_keys();
+    mark_staying();
     melt_joins();
+    find_edges();
     find_chains();
     if (keys_.size() > calls_ / 2) return false;
     schedule();
@@ -56,6 +62,11 @@ class BatchPlanner {
     uint32_t count = 0;
     std::vector<uint32_t> ready;
     Apart apart = Apart::kNo;
+  };
+
+  // A call, and one whose result, or a part of it, that reads.
+  struct Edge {
+    uint32_t user, from;
   };
 
   bool is_number(size_t leaf) const { return trace_.leaves[leaf]->weak && trace_.leaves[leaf]->shape.empty(); }
@@ -81,72 +92,83 @@ class BatchPlanner {
   }
 
   // The first entry stands for the call of a body, with the operands of that.
-  void take_bodies() {
-    const size_t n = trace_.entries.size();
-    body_.assign(n, nullptr);
+  void take_bodies(FoundBodies found) {
+    const auto n = static_cast<uint32_t>(trace_.entries.size());
     plan_->first_ref.resize(n);
-    for (size_t i = 0; i < n; ++i) plan_->first_ref[i] = trace_.entries[i].first_ref;
-    for (BodyCall& call : calls_of_bodies_) {
-      plan_->first_ref[call.first] = static_cast<uint32_t>(plan_->refs.size());
-      plan_->refs.insert(plan_->refs.end(), call.operands.begin(), call.operands.end());
-      for (size_t k = 0; k < call.body->members.size(); ++k) body_[call.first + k] = &call;
-      if (plan_->bodies_.empty() || plan_->bodies_.back() != call.body) plan_->bodies_.push_back(call.body);
+    const auto behind = static_cast<uint32_t>(plan_->refs.size());
+    plan_->refs.insert(plan_->refs.end(), found.operands.begin(), found.operands.end());
+    plan_->bodies_ = std::move(found.bodies);
+    auto call = found.calls.begin();
+    for (uint32_t i = 0; i < n;) {
+      by_->heads.push_back(i);
+      by_->same[i] = by_->base[i] = static_cast<Ref>(i);
+      by_->body[i] = nullptr;
+      if (call == found.calls.end() || call->first != i) {
+        plan_->first_ref[i] = trace_.entries[i].first_ref;
+        by_->count[i] = trace_.entries[i].count;
+        ++i;
+        continue;
+      }
+      const Body& body = *call->body;
+      const uint32_t end = i + static_cast<uint32_t>(body.members.size());
+      plan_->first_ref[i] = behind + call->first_operand;
+      by_->count[i] = static_cast<uint32_t>(body.inputs.size());
+      by_->body[i] = &body;
+      std::fill(by_->role.begin() + i, by_->role.begin() + end, Role::kInside);
+      by_->role[i] = Role::kBody;
+      for (uint32_t k = i + 1; k < end; ++k) {
+        by_->same[k] = static_cast<Ref>(k);
+        by_->base[k] = static_cast<Ref>(i);
+      }
+      i = end;
+      ++call;
     }
-    std::sort(plan_->bodies_.begin(), plan_->bodies_.end());
-    plan_->bodies_.erase(std::unique(plan_->bodies_.begin(), plan_->bodies_.end()), plan_->bodies_.end());
   }
-
-  bool is_inside(uint32_t i) const { return body_[i] && body_[i]->first != i; }
 
   // The operands of a call.
   struct Operands {
     Ref* refs;
     uint32_t count;
   };
-  Operands operands_of(uint32_t i) const {
-    const auto count = body_[i] ? static_cast<uint32_t>(body_[i]->operands.size()) : trace_.entries[i].count;
-    return {plan_->refs.data() + plan_->first_ref[i], count};
-  }
+  Operands operands_of(uint32_t i) const { return {plan_->refs.data() + plan_->first_ref[i], by_->count[i]}; }
 
-  // Calls that only show an operand, all of it or a part, are no calls here.
+  Signature* signature_of(uint32_t i) const { return trace_.entries[i].signature.get(); }
+
+  // Calls that only show an operand, all of it or a part, are no calls here; the others count as uses of what they read.
   void find_moves() {
-    const size_t n = trace_.entries.size();
-    same_.resize(n);
-    is_part_.assign(n, 0);
-    for (uint32_t i = 0; i < n; ++i) {
-      const Entry& entry = trace_.entries[i];
-      same_[i] = static_cast<Ref>(i);
-      if (is_inside(i)) continue;
+    by_->leaf_uses.assign(trace_.leaves.size(), 0);
+    for (uint32_t i : by_->heads) {
       const auto [refs, count] = operands_of(i);
-      for (uint32_t k = 0; k < count; ++k) {
-        if (refs[k] >= 0) refs[k] = same_[static_cast<size_t>(refs[k])];
-      }
-      const Movement* movement = entry.signature->movement.get();
-      if (!movement || movement->joins || body_[i]) continue;
-      const Ref source = refs[movement->operands[0]];
-      const bool is_whole = movement->number < 0 && trace_.type_of_ref(source)->nbytes == entry.signature->output->nbytes;
-      if (is_whole) same_[i] = source;
-      else is_part_[i] = movement->number < 0 || refs[movement->number] < 0;
+      resolve(refs, count);
+      if (by_->role[i] == Role::kCall) by_->role[i] = role_of(i, refs);
+      if (by_->role[i] > Role::kBody) continue;
+      for (uint32_t k = 0; k < count; ++k) ++(refs[k] >= 0 ? by_->uses[static_cast<size_t>(refs[k])] : by_->leaf_uses[static_cast<size_t>(~refs[k])]);
     }
   }
 
-  bool is_call(uint32_t i) const { return same_[i] == static_cast<Ref>(i) && !is_part_[i] && !plan_->merged[i] && !is_inside(i); }
-
-  void count_uses() {
-    of_entry_.assign(trace_.entries.size(), 0);
-    of_leaf_.assign(trace_.leaves.size(), 0);
-    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (same_[i] != static_cast<Ref>(i) || is_part_[i] || is_inside(i)) continue;
-      const auto [refs, count] = operands_of(i);
-      for (uint32_t k = 0; k < count; ++k) {
-        ++(refs[k] >= 0 ? of_entry_[static_cast<size_t>(refs[k])] : of_leaf_[static_cast<size_t>(~refs[k])]);
-      }
+  // What stands for each of them.
+  void resolve(Ref* refs, uint32_t count) const {
+    for (uint32_t k = 0; k < count; ++k) {
+      if (refs[k] >= 0) refs[k] = by_->same[static_cast<size_t>(refs[k])];
     }
   }
 
-  bool is_shared(Ref ref) const {
-    const uint32_t uses = ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)];
-    return uses >= kManyUses || (uses >= 2 && trace_.type_of_ref(ref)->nbytes >= kLargeOperand);
+  Role role_of(uint32_t i, const Ref* refs) {
+    const Movement* movement = signature_of(i)->movement.get();
+    if (!movement) return Role::kCall;
+    if (movement->joins) return Role::kJoin;
+    const uint32_t shown = movement->operands[0];
+    if (movement->number >= 0) return refs[movement->number] < 0 ? Role::kPart : Role::kCall;
+    if (signature_of(i)->inputs[shown]->nbytes != signature_of(i)->output->nbytes) return Role::kPart;
+    by_->same[i] = refs[shown];
+    return Role::kSame;
+  }
+
+  bool is_call(uint32_t i) const { return by_->role[i] <= Role::kBody; }
+
+  bool is_shared(Ref ref, const Type* type) const {
+    const uint32_t uses = ref >= 0 ? by_->uses[static_cast<size_t>(ref)] : by_->leaf_uses[static_cast<size_t>(~ref)];
+    return uses >= kManyUses || (uses >= 2 && type->nbytes >= kLargeOperand);
   }
 
   // What a call shares is a number for its op instance, then one for that and each shared operand in turn.
@@ -168,180 +190,179 @@ class BatchPlanner {
 
   // Calls of one key may stand together. Calls of the same op instance on the same operands are one call.
   void give_keys() {
-    const size_t n = trace_.entries.size();
-    key_.assign(n, 0);
-    depth_.assign(n, 0);
-    base_.resize(n);
-    plan_->merged.assign(n, 0);
-    Shares shares(n);
-    for (uint32_t i = 0; i < n; ++i) {
-      base_[i] = static_cast<Ref>(i);
-      if (same_[i] != static_cast<Ref>(i)) {
-        if (same_[i] >= 0) same_[i] = same_[static_cast<size_t>(same_[i])];
-        continue;
-      }
-      if (is_inside(i)) {
-        base_[i] = static_cast<Ref>(body_[i]->first);
-        depth_[i] = depth_[body_[i]->first];
+    Shares shares(by_->heads.size());
+    for (uint32_t i : by_->heads) {
+      if (by_->role[i] == Role::kSame) {
+        if (by_->same[i] >= 0) by_->same[i] = by_->same[static_cast<size_t>(by_->same[i])];
         continue;
       }
       const auto [refs, count] = operands_of(i);
-      for (uint32_t k = 0; k < count; ++k) {
-        if (refs[k] >= 0) refs[k] = same_[static_cast<size_t>(refs[k])];
-      }
-      if (is_part_[i]) {
-        base_[i] = base_of(refs[trace_.entries[i].signature->movement->operands[0]]);
-        if (base_[i] >= 0) depth_[i] = depth_[static_cast<size_t>(base_[i])];
-      } else if (body_[i]) {
-        give_body_key(i, shares);
+      resolve(refs, count);
+      by_->depth[i] = 0;
+      if (by_->role[i] == Role::kPart) {
+        by_->base[i] = base_of(refs[signature_of(i)->movement->operands[0]]);
+        if (by_->base[i] >= 0) by_->depth[i] = by_->depth[static_cast<size_t>(by_->base[i])];
+      } else if (by_->body[i]) {
+        give_body_key(i, refs, count, shares);
       } else {
-        give_key(i, refs, shares);
+        give_key(i, refs, count, shares);
       }
     }
   }
 
-  void give_body_key(uint32_t i, Shares& shares) {
-    const Body& body = *body_[i]->body;
-    const auto [refs, count] = operands_of(i);
-    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(&body), kWhole);
+  uint32_t depth_above(const Ref* refs, uint32_t count) const {
+    uint32_t depth = 0;
     for (uint32_t k = 0; k < count; ++k) {
-      if (refs[k] >= 0) depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(refs[k])] + !is_part_[static_cast<size_t>(refs[k])]);
-      if (!(body.mask() >> k & 1)) share = shares.find(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
+      if (refs[k] < 0) continue;
+      const auto below = static_cast<size_t>(refs[k]);
+      depth = std::max(depth, by_->depth[below] + (by_->role[below] != Role::kPart));
     }
-    calls_ += body.members.size();
-    if (shares.key[share] == kNone) shares.key[share] = new_key();
-    key_[i] = shares.key[share];
-    keys_[key_[i]].depths += depth_[i];
-    ++keys_[key_[i]].count;
+    return depth;
   }
 
-  void give_key(uint32_t i, const Ref* refs, Shares& shares) {
-    const Entry& entry = trace_.entries[i];
-    int64_t varying = entry.signature->output->nbytes;
-    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(entry.signature.get()), kWhole);
+  void give_body_key(uint32_t i, const Ref* refs, uint32_t count, Shares& shares) {
+    const Body& body = *by_->body[i];
+    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(&body), kWhole);
+    const uint64_t differing = body.mask();
+    for (uint32_t k = 0; k < count; ++k) {
+      if (!(differing >> k & 1)) share = shares.find(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
+    }
+    by_->depth[i] = depth_above(refs, count);
+    for (uint32_t output : body.outputs) by_->depth[i + output] = by_->depth[i];
+    calls_ += body.members.size();
+    join_key(i, share, shares);
+  }
+
+  void join_key(uint32_t i, uint32_t share, Shares& shares) {
+    if (shares.key[share] == kNone) shares.key[share] = new_key();
+    enter(i, shares.key[share]);
+  }
+
+  void enter(uint32_t i, uint32_t key) {
+    by_->key[i] = key;
+    keys_[key].depths += by_->depth[i];
+    ++keys_[key].count;
+  }
+
+  void give_key(uint32_t i, const Ref* refs, uint32_t count, Shares& shares) {
+    const Signature* signature = signature_of(i);
+    int64_t varying = signature->output->nbytes;
+    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(signature), kWhole);
     uint32_t shared = 0;
-    for (uint32_t k = 0; k < entry.count; ++k) {
-      if (refs[k] >= 0) {
-        const auto below = static_cast<size_t>(refs[k]);
-        depth_[i] = std::max(depth_[i], depth_[below] + !is_part_[below]);
-      }
-      if (is_shared(refs[k])) {
+    for (uint32_t k = 0; k < count; ++k) {
+      if (is_shared(refs[k], signature->inputs[k])) {
         share = shares.find(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
         ++shared;
       } else {
-        varying += trace_.type_of_ref(refs[k])->nbytes;
+        varying += signature->inputs[k]->nbytes;
       }
     }
-    const bool pure = is_pure(entry.signature);
-    if (shared == entry.count && pure) {
+    by_->depth[i] = depth_above(refs, count);
+    const bool pure = is_pure(signature);
+    if (shared == count && pure) {
       if (shares.call[share] == kNone) shares.call[share] = i;
       if (shares.call[share] != i) {
-        same_[i] = static_cast<Ref>(shares.call[share]);
-        of_entry_[shares.call[share]] += of_entry_[i];
+        by_->role[i] = Role::kSame;
+        by_->same[i] = static_cast<Ref>(shares.call[share]);
+        by_->uses[shares.call[share]] += by_->uses[i];
         return;
       }
     }
     ++calls_;
-    if (varying > kLargestRow || entry.count > 63 || !pure) {
-      key_[i] = new_key();
-      keys_[key_[i]].apart = pure ? Apart::kLarge : Apart::kHost;
-    } else {
-      if (shares.key[share] == kNone) shares.key[share] = new_key();
-      key_[i] = shares.key[share];
-    }
-    keys_[key_[i]].depths += depth_[i];
-    ++keys_[key_[i]].count;
+    if (varying <= kLargestRow && count <= 63 && pure) return join_key(i, share, shares);
+    enter(i, new_key());
+    keys_.back().apart = pure ? Apart::kLarge : Apart::kHost;
   }
 
   // What a value is, or is part of.
-  Ref base_of(Ref ref) const { return ref >= 0 ? base_[static_cast<size_t>(ref)] : ref; }
+  Ref base_of(Ref ref) const { return ref >= 0 ? by_->base[static_cast<size_t>(ref)] : ref; }
+
+  void leave_key(uint32_t i) {
+    Key& key = keys_[by_->key[i]];
+    key.depths -= by_->depth[i];
+    --key.count;
+  }
 
   // What is joined to be joined again is laid out once.
   void melt_joins() {
-    const std::vector<uint8_t> stays = kept();
-    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (!is_call(i) || !joins(i)) continue;
-      const Entry& entry = trace_.entries[i];
-      const Ref* refs = plan_->refs.data() + entry.first_ref;
-      for (uint32_t k = 0; k < entry.count; ++k) {
+    plan_->merged.assign(trace_.entries.size(), 0);
+    for (uint32_t i : by_->heads) {
+      if (by_->role[i] != Role::kJoin) continue;
+      const auto [refs, count] = operands_of(i);
+      for (uint32_t k = 0; k < count; ++k) {
         const auto below = static_cast<uint32_t>(refs[k]);
-        if (refs[k] < 0 || of_entry_[below] != 1 || stays[below] || !is_call(below) || !joins(below)) continue;
+        if (refs[k] < 0 || by_->uses[below] != 1 || by_->stays[below] || by_->role[below] != Role::kJoin) continue;
+        by_->role[below] = Role::kMerged;
         plan_->merged[below] = 1;
-        Key& key = keys_[key_[below]];
-        key.depths -= depth_[below];
-        --key.count;
+        leave_key(below);
         --calls_;
       }
     }
   }
 
-  bool joins(uint32_t i) const {
-    const Movement* movement = trace_.entries[i].signature->movement.get();
-    return movement && movement->joins && !body_[i];
+  // What is asked for, or has parts, cannot do without a place of its own.
+  void mark_staying() {
+    for (Ref ref : canonical_.outputs) {
+      const Ref base = ref >= 0 ? base_of(by_->same[static_cast<size_t>(ref)]) : ref;
+      if (base >= 0) by_->stays[static_cast<size_t>(base)] = 1;
+    }
+    for (uint32_t i : by_->heads) {
+      if (by_->role[i] == Role::kPart && by_->base[i] >= 0) by_->stays[static_cast<size_t>(by_->base[i])] = 1;
+    }
   }
 
-  // By entry: whether it, or what it is part of, is asked for.
-  std::vector<uint8_t> kept() const {
-    std::vector<uint8_t> stays(trace_.entries.size(), 0);
-    for (Ref ref : canonical_.outputs) {
-      const Ref base = ref >= 0 ? base_of(same_[static_cast<size_t>(ref)]) : ref;
-      if (base >= 0) stays[static_cast<size_t>(base)] = 1;
+  void find_edges() {
+    edges_.reserve(by_->heads.size() * 4);
+    for (uint32_t i : by_->heads) {
+      if (is_call(i)) for_each_operand(i, [&](uint32_t from) { edges_.push_back({i, from}); });
     }
-    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (is_part_[i] && base_[i] >= 0) stays[static_cast<size_t>(base_[i])] = 1;
-    }
-    return stays;
   }
 
   // Calls of one op instance that read each the one before, which nobody else reads, such as a sum of many terms.
   void find_chains() {
-    const size_t n = trace_.entries.size();
-    const std::vector<uint8_t> stays = kept();
-    std::vector<uint32_t> uses(n, 0), before(n, kNone);
-    for_each_edge([&](uint32_t, uint32_t from) { ++uses[from]; });
-    carried_.assign(n, -1);
-    last_.resize(n);
-    for (uint32_t i = 0; i < n; ++i) {
-      last_[i] = i;
-      if (!is_call(i) || joins(i) || body_[i]) continue;
-      const Entry& entry = trace_.entries[i];
-      const Ref* refs = plan_->refs.data() + entry.first_ref;
-      for (uint32_t k = 0; k < entry.count && before[i] == kNone; ++k) {
+    std::vector<uint32_t>& uses = by_->pending;  // the schedule counts there later
+    for (const Edge& edge : edges_) ++uses[edge.from];
+    for (uint32_t i : by_->heads) {
+      by_->last[i] = i;
+      by_->before[i] = kNone;
+      if (by_->role[i] != Role::kCall) continue;
+      const auto [refs, count] = operands_of(i);
+      for (uint32_t k = 0; k < count && by_->before[i] == kNone; ++k) {
         const Ref ref = refs[k];
-        if (ref < 0 || uses[static_cast<size_t>(ref)] != 1 || stays[static_cast<size_t>(ref)]) continue;
+        if (ref < 0 || uses[static_cast<size_t>(ref)] != 1 || by_->stays[static_cast<size_t>(ref)]) continue;
         const auto j = static_cast<uint32_t>(ref);
-        if (trace_.entries[j].signature != entry.signature || (before[j] != kNone && carried_[j] != static_cast<int32_t>(k))) continue;
-        before[i] = j;
-        carried_[i] = static_cast<int32_t>(k);
+        if (by_->body[j] || signature_of(j) != signature_of(i)) continue;
+        if (by_->before[j] != kNone && by_->carried[j] != static_cast<int32_t>(k)) continue;
+        by_->before[i] = j;
+        by_->carried[i] = static_cast<int32_t>(k);
       }
     }
-    std::vector<uint8_t> continued(n, 0);
-    for (uint32_t i = 0; i < n; ++i) {
-      if (before[i] != kNone) continued[before[i]] = 1;
+    for (const Edge& edge : edges_) uses[edge.from] = 0;
+    std::vector<uint8_t>& continued = by_->moves;  // places are found later
+    for (uint32_t i : by_->heads) {
+      if (by_->before[i] != kNone) continued[by_->before[i]] = 1;
     }
-    for (uint32_t i = 0; i < n; ++i) {
-      if (before[i] != kNone && !continued[i]) make_chain(i, before);
+    for (uint32_t i : by_->heads) {
+      if (by_->before[i] != kNone && !continued[i]) make_chain(i);
     }
+    for (uint32_t i : by_->heads) continued[i] = 0;
   }
 
-  void make_chain(uint32_t last, const std::vector<uint32_t>& before) {
+  void make_chain(uint32_t last) {
     std::vector<uint32_t> chain{last};
-    while (before[chain.back()] != kNone) chain.push_back(before[chain.back()]);
+    while (by_->before[chain.back()] != kNone) chain.push_back(by_->before[chain.back()]);
     if (chain.size() < kShortestChain) return;
     std::reverse(chain.begin(), chain.end());
-    const uint32_t key = new_key();
     uint32_t depth = 0;
     for (uint32_t i : chain) {
-      Key& old = keys_[key_[i]];
-      old.depths -= depth_[i];
-      --old.count;
-      last_[i] = last;
+      leave_key(i);
+      by_->last[i] = last;
       for_each_operand(i, [&](uint32_t from) {
-        if (last_[from] != last) depth = std::max(depth, depth_[from] + 1);
+        if (by_->last[from] != last) depth = std::max(depth, by_->depth[from] + 1);
       });
     }
-    keys_[key] = Key{depth, 1, {}, Apart::kNo};
-    key_[last] = key;
+    by_->key[last] = new_key();
+    keys_.back() = Key{depth, 1, {}, Apart::kNo};
     chains_.emplace(last, std::move(chain));
   }
 
@@ -357,29 +378,31 @@ class BatchPlanner {
   // agenda, as in Neubig, Goldberg and Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs" (2017).
   void schedule() {
     const size_t n = trace_.entries.size();
-    std::vector<uint32_t> pending(n, 0), first_user(n + 1, 0);
-    auto inside = [&](uint32_t user, uint32_t from) { return last_[user] == last_[from] && user != from; };
-    for_each_edge([&](uint32_t user, uint32_t from) { first_user[from + 1] += !inside(user, from); });
+    auto &first_user = by_->first_user, &users = by_->users, &next = by_->next_user, &pending = by_->pending;
+    auto inside = [&](const Edge& edge) { return by_->last[edge.user] == by_->last[edge.from] && edge.user != edge.from; };
+    for (const Edge& edge : edges_) first_user[edge.from + 1] += !inside(edge);
     for (size_t i = 0; i < n; ++i) first_user[i + 1] += first_user[i];
-    std::vector<uint32_t> users(first_user[n]), next(first_user.begin(), first_user.end() - 1);
-    for_each_edge([&](uint32_t user, uint32_t from) {
-      if (inside(user, from)) return;
-      users[next[from]++] = last_[user];
-      ++pending[last_[user]];
-    });
-    plan_->members.reserve(n);
+    users.resize(first_user[n]);
+    next.assign(first_user.begin(), first_user.end() - 1);
+    for (const Edge& edge : edges_) {
+      if (inside(edge)) continue;
+      const uint32_t user = by_->last[edge.user];
+      users[next[edge.from]++] = user;
+      ++pending[user];
+    }
+    plan_->members.reserve(by_->heads.size());
     // What decides between keys does not change while they wait here.
     std::vector<uint32_t> available;
     auto goes_later = [&](uint32_t a, uint32_t b) { return comes_before(keys_[b], keys_[a]); };
     auto make_ready = [&](uint32_t i) {
-      Key& key = keys_[key_[i]];
+      Key& key = keys_[by_->key[i]];
       key.ready.push_back(i);
       if (key.ready.size() > 1) return;
-      available.push_back(key_[i]);
+      available.push_back(by_->key[i]);
       std::push_heap(available.begin(), available.end(), goes_later);
     };
-    for (uint32_t i = 0; i < n; ++i) {
-      if (is_call(i) && last_[i] == i && pending[i] == 0) make_ready(i);
+    for (uint32_t i : by_->heads) {
+      if (is_call(i) && by_->last[i] == i && pending[i] == 0) make_ready(i);
     }
     plan_->home.assign(n, 0);
     plan_->at.assign(n, 0);
@@ -403,18 +426,17 @@ class BatchPlanner {
 
   // Where the values lie that are no calls.
   void find_places() {
-    moves_.assign(trace_.entries.size(), 0);
-    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (is_part_[i]) {
+    for (uint32_t i : by_->heads) {
+      if (by_->role[i] == Role::kPart) {
         find_part(i);
-      } else if (same_[i] < 0) {
-        plan_->home[i] = same_[i];
-      } else if (same_[i] != static_cast<Ref>(i)) {
-        const auto same = static_cast<size_t>(same_[i]);
+      } else if (by_->role[i] == Role::kSame && by_->same[i] < 0) {
+        plan_->home[i] = by_->same[i];
+      } else if (by_->role[i] == Role::kSame) {
+        const auto same = static_cast<size_t>(by_->same[i]);
         plan_->home[i] = plan_->home[same];
         plan_->at[i] = plan_->at[same];
-        moves_[i] = moves_[same];
-        if (moves_[i]) plan_->moving.push_back({i, same_[i], 0, 0, -1});
+        by_->moves[i] = by_->moves[same];
+        if (by_->moves[i]) plan_->moving.push_back({i, by_->same[i], 0, 0, -1});
       }
     }
   }
@@ -426,9 +448,9 @@ class BatchPlanner {
     const Ref source = refs[movement.operands[0]];
     plan_->home[i] = source >= 0 ? plan_->home[static_cast<size_t>(source)] : source;
     plan_->at[i] = (source >= 0 ? plan_->at[static_cast<size_t>(source)] : 0) + movement.offset;
-    moves_[i] = movement.number >= 0 || (source >= 0 && moves_[static_cast<size_t>(source)]);
+    by_->moves[i] = movement.number >= 0 || (source >= 0 && by_->moves[static_cast<size_t>(source)]);
     const int32_t number = movement.number >= 0 ? ~refs[movement.number] : -1;
-    if (moves_[i]) plan_->moving.push_back({i, source, movement.offset, movement.step, number});
+    if (by_->moves[i]) plan_->moving.push_back({i, source, movement.offset, movement.step, number});
   }
 
   void count_alone(const Key& key) {
@@ -445,13 +467,6 @@ class BatchPlanner {
   }
 
   template <class Visit>
-  void for_each_edge(Visit visit) const {
-    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      if (is_call(i)) for_each_operand(i, [&](uint32_t from) { visit(i, from); });
-    }
-  }
-
-  template <class Visit>
   void for_each_operand(uint32_t i, Visit visit) const {
     const auto [refs, count] = operands_of(i);
     for (uint32_t k = 0; k < count; ++k) {
@@ -465,11 +480,11 @@ class BatchPlanner {
   void add_launch(const std::vector<uint32_t>& ready) {
     const auto number = static_cast<int32_t>(plan_->launches.size());
     const auto first = static_cast<uint32_t>(plan_->members.size());
-    const Body* body = body_[ready[0]] ? body_[ready[0]]->body.get() : nullptr;
+    const Body* body = by_->body[ready[0]];
     plan_->launches.push_back(
         Launch{trace_.entries[ready[0]].signature, body, first, static_cast<uint32_t>(ready.size()), 0, body ? body->mask() : 0});
     Launch& launch = plan_->launches.back();
-    launch.joins = joins(ready[0]);
+    launch.joins = by_->role[ready[0]] == Role::kJoin;
     for (uint32_t row = 0; row < ready.size(); ++row) {
       const uint32_t i = ready[row];
       plan_->members.push_back(i);
@@ -485,7 +500,7 @@ class BatchPlanner {
 
   void add_chain(const std::vector<uint32_t>& chain) {
     add_launch(chain);
-    plan_->launches.back().carried = carried_[chain.back()];
+    plan_->launches.back().carried = by_->carried[chain.back()];
     for (uint32_t i : chain) plan_->at[i] = 0;
   }
 
@@ -509,10 +524,10 @@ class BatchPlanner {
     const auto count = static_cast<uint32_t>(plan_->launches.size());
     std::vector<uint32_t> last(count);
     for (uint32_t k = 0; k < count; ++k) last[k] = k;
-    for_each_edge([&](uint32_t user, uint32_t from) {
-      uint32_t& found = last[static_cast<size_t>(plan_->home[from])];
-      found = std::max(found, static_cast<uint32_t>(plan_->home[user]));
-    });
+    for (const Edge& edge : edges_) {
+      uint32_t& found = last[static_cast<size_t>(plan_->home[edge.from])];
+      found = std::max(found, static_cast<uint32_t>(plan_->home[edge.user]));
+    }
     for (Ref ref : canonical_.outputs) {
       const int32_t home = ref >= 0 ? plan_->home[static_cast<size_t>(ref)] : -1;
       if (home >= 0) last[static_cast<size_t>(home)] = count;
@@ -534,7 +549,7 @@ class BatchPlanner {
       return plan_->refs[plan_->first_ref[plan_->members[launch.first_member + row]] + position];
     };
     const Ref first = ref_of(0);
-    auto lies_still = [&](Ref ref) { return ref >= 0 && plan_->home[static_cast<size_t>(ref)] >= 0 && !moves_[static_cast<size_t>(ref)]; };
+    auto lies_still = [&](Ref ref) { return ref >= 0 && plan_->home[static_cast<size_t>(ref)] >= 0 && !by_->moves[static_cast<size_t>(ref)]; };
     const int64_t nbytes = launch.input(position)->nbytes;
     bool shared = true, rows = lies_still(first);
     for (uint32_t row = 1; row < launch.members && (shared || rows); ++row) {
@@ -550,15 +565,9 @@ class BatchPlanner {
   const Trace& trace_;
   void* const* leaves_;
   std::shared_ptr<BatchPlan> plan_;
-  std::vector<uint32_t> of_entry_, of_leaf_;  // uses
-  std::vector<uint32_t> key_, depth_;         // by entry
-  std::vector<Ref> same_, base_;              // by entry: what stands for it, equal in all bytes; what it is part of, or itself
-  std::vector<uint8_t> is_part_, moves_;      // by entry; moves_: its place depends on a number
-  std::vector<BodyCall> calls_of_bodies_;
-  std::vector<const BodyCall*> body_;         // by entry: of what it is a member, or null
-  size_t calls_ = 0;                          // that are to run
-  std::vector<uint32_t> last_;                // by entry: the last of its chain, or itself
-  std::vector<int32_t> carried_;
+  ScratchLoan by_;
+  std::vector<Edge> edges_;  // in the order of those who read
+  size_t calls_ = 0;         // that are to run
   std::unordered_map<uint32_t, std::vector<uint32_t>> chains_;  // by last entry
   std::vector<Key> keys_;
 };

@@ -6,6 +6,7 @@
 
 #include "cache.h"
 #include "owned.h"
+#include "pair_numbers.h"
 
 namespace twofold {
 namespace {
@@ -68,23 +69,21 @@ class BodyFinder {
   BodyFinder(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance)
       : canonical_(canonical), trace_(canonical.trace), refs_(refs), provenance_(provenance) {}
 
-  bool find(std::vector<BodyCall>& found) {
+  bool find(FoundBodies& found) {
     count_uses();
     divide();
     mark_outputs();
-    std::vector<std::pair<Body*, int64_t>> counts;
     for (size_t k = 0; k + 1 < first_.size(); ++k) {
-      BodyCall call{nullptr, first_[k], {}};
-      if (!is_body_[k] || !make(first_[k], first_[k + 1], call)) continue;
-      auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& pair) { return pair.first == call.body.get(); });
-      if (known == counts.end()) counts.emplace_back(call.body.get(), 1);
-      else ++known->second;
-      found.push_back(std::move(call));
+      const size_t operands = found.operands.size();
+      if (!is_body_[k] || !make(first_[k], first_[k + 1], found)) found.operands.resize(operands);
     }
-    for (auto [body, count] : counts) {
-      if (!body->family->is_ready() && body->family->wants_plan(count, kWorthPlanning) && !ask(*body, std::max<int64_t>(2, count))) return false;
+    for (size_t k = 0; k < found.bodies.size(); ++k) {
+      const Body& body = *found.bodies[k];
+      const int64_t count = counts_[k];
+      if (!body.family->is_ready() && body.family->wants_plan(count, kWorthPlanning) && !ask(body, std::max<int64_t>(2, count))) return false;
     }
-    std::erase_if(found, [](const BodyCall& call) { return !call.body->family->is_ready(); });
+    std::erase_if(found.calls, [](const BodyCall& call) { return !call.body->family->is_ready(); });
+    std::erase_if(found.bodies, [](const BodyRef& body) { return !body->family->is_ready(); });
     return true;
   }
 
@@ -95,9 +94,9 @@ class BodyFinder {
     for (Ref ref : refs_) ++(ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)]);
   }
 
-  bool is_shared(Ref ref) const {
+  bool is_shared(Ref ref, const Type* type) const {
     const uint32_t uses = ref >= 0 ? of_entry_[static_cast<size_t>(ref)] : of_leaf_[static_cast<size_t>(~ref)];
-    return uses >= kManyUses || (uses >= 2 && trace_.type_of_ref(ref)->nbytes >= kLargeOperand);
+    return uses >= kManyUses || (uses >= 2 && type->nbytes >= kLargeOperand);
   }
 
   // Whether an entry may be a member: a small computation, or a part that a number moves in the same way for many calls.
@@ -106,9 +105,12 @@ class BodyFinder {
     const Signature* s = entry.signature;
     if (s->output->nbytes > kLargestRow || entry.count == 0 || entry.count > 8 || (s->program && s->program->has_host)) return false;
     const Ref* refs = refs_.data() + entry.first_ref;
-    if (s->movement) return s->movement->number < 0 || is_shared(refs[s->movement->number]);
+    if (const Movement* movement = s->movement.get()) {
+      return movement->number < 0 || is_shared(refs[movement->number], s->inputs[static_cast<size_t>(movement->number)]);
+    }
     for (uint32_t k = 0; k < entry.count; ++k) {
-      if (trace_.type_of_ref(refs[k])->nbytes > kLargestRow && !is_shared(refs[k])) return false;
+      const Type* type = s->inputs[k];
+      if (type->nbytes > kLargestRow && !is_shared(refs[k], type)) return false;
     }
     return true;
   }
@@ -117,11 +119,13 @@ class BodyFinder {
   void divide() {
     static Operation* const accumulate = operation_of(hooks.accumulate);
     const auto n = static_cast<uint32_t>(trace_.entries.size());
-    CodePlace last{};
+    CodePlace last{}, site{};
+    uint32_t location = 0;  // of the site
     bool backward = false;
+    piece_.resize(n);
     for (uint32_t i = 0; i < n; ++i) {
       const Provenance here = provenance_[i];
-      const CodePlace site = code_place(here.origin());
+      if (here.origin() != location) site = code_place(location = here.origin());
       const bool differentiates = here.forward != 0, may = fits(i);
       bool goes_on = i > 0 && may && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
       // What arrives at a value from several sides is added where it arrives.
@@ -135,7 +139,7 @@ class BodyFinder {
       }
       if (!added) last = site;
       backward = differentiates;
-      piece_.push_back(static_cast<uint32_t>(first_.size() - 1));
+      piece_[i] = static_cast<uint32_t>(first_.size() - 1);
     }
     first_.push_back(n);
   }
@@ -154,27 +158,31 @@ class BodyFinder {
     }
   }
 
-  // The call of a body that entries are; false where they are none.
-  bool make(uint32_t first, uint32_t end, BodyCall& call) {
+  // Adds the call of a body that entries are; false where they are none, or operands alone were added.
+  bool make(uint32_t first, uint32_t end, FoundBodies& found) {
     size_t computing = 0;
-    for (uint32_t i = first; i < end; ++i) computing += trace_.entries[i].signature->movement == nullptr;
+    for (uint32_t i = first; i < end && computing < kFewestCalls; ++i) computing += trace_.entries[i].signature->movement == nullptr;
     if (computing < kFewestCalls) return false;
     Digest digest;
     codes_.clear();
     uint64_t mask = 0;
+    bool any_outside = false;
+    const size_t first_operand = found.operands.size();
     for (uint32_t i = first; i < end; ++i) {
       const Entry& entry = trace_.entries[i];
       digest.add(reinterpret_cast<uintptr_t>(entry.signature.get()));
+      any_outside = any_outside || outside_[i];
       for (uint32_t k = 0; k < entry.count; ++k) {
         const Ref ref = refs_[entry.first_ref + k];
         Ref code = ref - static_cast<Ref>(first);
         if (ref < static_cast<Ref>(first)) {
-          const auto known = std::find(call.operands.begin(), call.operands.end(), ref);
-          const auto number = static_cast<size_t>(known - call.operands.begin());
-          if (known == call.operands.end()) {
+          const auto begin = found.operands.begin() + static_cast<ptrdiff_t>(first_operand);
+          const auto known = std::find(begin, found.operands.end(), ref);
+          const auto number = static_cast<size_t>(known - begin);
+          if (known == found.operands.end()) {
             if (number == kMostInputs) return false;
-            if (!is_shared(ref)) mask |= Entry::mask_bit(number);
-            call.operands.push_back(ref);
+            if (!is_shared(ref, entry.signature->inputs[k])) mask |= Entry::mask_bit(number);
+            found.operands.push_back(ref);
           }
           code = ~static_cast<Ref>(number);
         }
@@ -182,19 +190,29 @@ class BodyFinder {
         digest.add(static_cast<uint32_t>(code) | uint64_t{outside_[i]} << 32);
       }
     }
-    if (mask == 0) return false;
+    if (mask == 0 || !any_outside) return false;
     digest.add(mask);
-    std::string key = digest.bytes();
-    call.body = bodies().find(key);
-    if (!call.body) {
-      call.body = describe(first, end, call, mask);
-      bodies().insert(std::move(key), call.body);
-      bodies().bound();
+    const auto [low, high] = digest.words();
+    const uint32_t number = numbers_.find(low, high, static_cast<uint32_t>(found.bodies.size()));
+    if (number == found.bodies.size()) {
+      found.bodies.push_back(body_of(digest, first, end, found.operands.data() + first_operand, found.operands.size() - first_operand, mask));
+      counts_.push_back(0);
     }
-    return !call.body->outputs.empty();
+    ++counts_[number];
+    found.calls.push_back({found.bodies[number].get(), first, static_cast<uint32_t>(first_operand)});
+    return true;
   }
 
-  BodyRef describe(uint32_t first, uint32_t end, const BodyCall& call, uint64_t mask) const {
+  BodyRef body_of(const Digest& digest, uint32_t first, uint32_t end, const Ref* operands, size_t count, uint64_t mask) const {
+    std::string key = digest.bytes();
+    if (BodyRef known = bodies().find(key)) return known;
+    BodyRef made = describe(first, end, operands, count, mask);
+    bodies().insert(std::move(key), made);
+    bodies().bound();
+    return made;
+  }
+
+  BodyRef describe(uint32_t first, uint32_t end, const Ref* operands, size_t count, uint64_t mask) const {
     auto body = std::make_shared<Body>(mask);
     const Ref* code = codes_.data();
     for (uint32_t i = first; i < end; ++i) {
@@ -206,7 +224,7 @@ class BodyFinder {
       body->at.push_back(body->nbytes);
       body->nbytes += entry.signature->output->nbytes;
     }
-    for (Ref ref : call.operands) body->inputs.push_back(trace_.type_of_ref(ref));
+    for (size_t k = 0; k < count; ++k) body->inputs.push_back(trace_.type_of_ref(operands[k]));
     return body;
   }
 
@@ -220,6 +238,8 @@ class BodyFinder {
   std::vector<uint32_t> piece_;               // by entry
   std::vector<uint8_t> outside_;              // by entry: whether another piece reads it, or it is asked for
   std::vector<Ref> codes_;
+  PairNumbers numbers_{64};                   // the bodies of this trace, by what they consist of
+  std::vector<int64_t> counts_;               // by body: its calls
 };
 
 }  // namespace
@@ -230,7 +250,7 @@ size_t Body::memory() const {
   return total;
 }
 
-bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance, std::vector<BodyCall>& found) {
+bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance, FoundBodies& found) {
   return BodyFinder(canonical, refs, provenance).find(found);
 }
 

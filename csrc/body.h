@@ -35,14 +35,20 @@ using BodyRef = std::shared_ptr<Body>;
 
 // A call of a body: consecutive entries of a trace.
 struct BodyCall {
-  BodyRef body;
-  uint32_t first;             // entry; as many as the body has members
-  std::vector<Ref> operands;  // by input
+  const Body* body;
+  uint32_t first;          // entry; as many as the body has members
+  uint32_t first_operand;  // of FoundBodies::operands
+};
+
+struct FoundBodies {
+  std::vector<BodyCall> calls;  // in order
+  std::vector<Ref> operands;    // of one call after the other, by input
+  std::vector<BodyRef> bodies;  // of the calls, each once
 };
 
 // The calls of bodies that have programs in a trace. A body is what one pass of one function of the user's recorded, or what
 // differentiates that. `refs` are those of the trace, with equal numbers made one. False with a Python error set.
-bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance, std::vector<BodyCall>& found);
+bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance, FoundBodies& found);
 
 // The program of so many calls, null where there is none; false with a Python error set.
 bool body_program(const Body& body, int64_t count, ProgramRef* out);

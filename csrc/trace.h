@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "signature.h"
@@ -70,6 +71,7 @@ class Digest {
     low_ = mixed((low_ ^ word) * 0x9E3779B97F4A7C15ull);
     high_ = mixed((high_ + word) * 0xD6E8FEB86659FD93ull);
   }
+  std::pair<uint64_t, uint64_t> words() const { return {mixed(low_ * 0xD6E8FEB86659FD93ull), mixed(high_ * 0x9E3779B97F4A7C15ull)}; }
   std::string bytes() const;
 
  private:

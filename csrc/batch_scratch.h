@@ -1,0 +1,60 @@
+// What the division of a trace into launches keeps by entry, see BatchPlanner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "body.h"
+
+namespace twofold {
+
+// By entry of a trace, while it is divided. Every flush needs them, so their memory is kept.
+struct BatchScratch {
+  // What an entry is: a call, one that joins its operands, or the first of a body; then what is no call.
+  enum Role : uint8_t { kCall, kJoin, kBody, kInside, kSame, kPart, kMerged };
+
+  std::vector<Role> role;
+  std::vector<uint32_t> count;              // of operands
+  std::vector<const Body*> body;            // of which it is the first entry
+  std::vector<Ref> same, base;              // what stands for it, equal in all bytes; what it is part of, or itself
+  std::vector<uint32_t> key, depth, uses;
+  std::vector<uint32_t> last;               // of its chain, or itself
+  std::vector<int32_t> carried;
+  std::vector<uint8_t> stays, moves;        // it, or a part of it, is asked for; its place depends on a number
+  std::vector<uint32_t> heads;              // the entries that are not inside of bodies
+  std::vector<uint32_t> pending, first_user, next_user, users, before, leaf_uses;
+
+  void resize(size_t n) {
+    role.assign(n, kCall);
+    for (auto* list : {&count, &key, &depth, &last, &before}) list->resize(n);
+    for (auto* list : {&uses, &pending}) list->assign(n, 0);
+    body.resize(n);
+    same.resize(n);
+    base.resize(n);
+    carried.assign(n, -1);
+    stays.assign(n, 0);
+    moves.assign(n, 0);
+    heads.clear();
+    first_user.assign(n + 1, 0);
+  }
+};
+
+// Taken while a trace is planned, which may call Python and so plan another one.
+class ScratchLoan {
+ public:
+  ScratchLoan() : scratch_(spare() ? std::move(spare()) : std::make_unique<BatchScratch>()) {}
+  ~ScratchLoan() { spare() = std::move(scratch_); }
+  ScratchLoan(const ScratchLoan&) = delete;
+  BatchScratch* operator->() const { return scratch_.get(); }
+
+ private:
+  static std::unique_ptr<BatchScratch>& spare() {
+    static auto& kept = *new std::unique_ptr<BatchScratch>();
+    return kept;
+  }
+  std::unique_ptr<BatchScratch> scratch_;
+};
+
+}  // namespace twofold
