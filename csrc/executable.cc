@@ -172,6 +172,12 @@ bool Executable::worth_fusing() {
   return to_plan_ <= kMostFused;
 }
 
+void Executable::has_run_before() {
+  if (comes_back_) return;
+  comes_back_ = true;
+  choice_.has_run_before();
+}
+
 bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
   if (!fused_ && !find_program(true, provenance, interrupts)) return false;
   if (fused_) choice_.keep();
@@ -326,10 +332,11 @@ bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vec
   return UnfusedRun(canonical, *unfused_, inputs, spare, provenance, interrupts).run(outputs);
 }
 
-ExecutableRef executable_of(CanonicalTrace canonical) {
+ExecutableRef executable_of(CanonicalTrace canonical, bool stays) {
   std::string key = canonical.key();
   if (ExecutableRef found = executables.find(key)) return found;
   auto made = std::make_shared<Executable>(std::move(canonical));
+  if (!stays) return made;
   executables.insert(std::move(key), made);
   executables.bound();
   return made;

@@ -51,6 +51,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Called under the interpreter lock, from any thread, with the nanoseconds that it took to make the program.
   void set_fused(ProgramRef program, int64_t nanoseconds);
   bool is_fused() const { return fused_ != nullptr; }
+  // Its trace ran when it was met first, by an executable that was not kept.
+  void has_run_before();
   // The program that was asked for does not come.
   void ask_again() { choice_.ask_again(family_.lock().get()); }
   // What Python planned for the symbols it was asked for, or None; false with a Python error set.
@@ -94,8 +96,8 @@ using ExecutableRef = std::shared_ptr<Executable>;
 // An executable as a Python object; null with an error set.
 constexpr const char* kExecutableCapsule = "twofold.executable";
 PyObject* executable_capsule(ExecutableRef executable);
-// The one executable of this canonical trace.
-ExecutableRef executable_of(CanonicalTrace canonical);
+// The executable of this canonical trace: one for all, if it `stays` where others find it.
+ExecutableRef executable_of(CanonicalTrace canonical, bool stays = true);
 // The call that failed: what was called, where, and a tuple of the values it was called on.
 struct FailedCall {
   const Signature* called = nullptr;

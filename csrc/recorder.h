@@ -152,7 +152,8 @@ class Recorder {
   bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
   std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
-  std::shared_ptr<CachedTrace> build_trace();
+  // `stays` where it is to be found again.
+  std::shared_ptr<CachedTrace> build_trace(bool stays);
   bool plan_outputs(CachedTrace& cached) const;
   bool plan_deferred(CachedTrace& cached, std::vector<char>& needed) const;
   bool plan_checks(CachedTrace& cached) const;
@@ -160,7 +161,7 @@ class Recorder {
   void reset(std::shared_ptr<CachedTrace> prediction);
   void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<Provenance>& provenance,
                const std::vector<ValueRef>& living);
-  std::string raw_key() const;
+  Digest digest() const;
 
   uint64_t generation_ = process_generation();
   int busy_ = 0;

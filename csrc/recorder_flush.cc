@@ -21,6 +21,24 @@ uint64_t next_history = 0;
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
+constexpr size_t kLong = 4096;  // entries from which a trace is kept only once it has come back
+
+// Digests of long traces that have run: all that is left of those that never come back.
+class Met {
+ public:
+  // Whether a trace with this digest had run before.
+  bool meet(uint64_t digest) {
+    uint64_t& slot = slots_[digest % kSlots];
+    return std::exchange(slot, digest) == digest;
+  }
+  void forget() { std::fill(slots_.begin(), slots_.end(), 0); }
+
+ private:
+  static constexpr size_t kSlots = 8191;
+  std::vector<uint64_t> slots_ = std::vector<uint64_t>(kSlots, 0);
+};
+auto& met = *new Met();
+
 // Where the leaves of a run were made.
 struct RunLeaves {
   const std::vector<int32_t>& source;
@@ -123,7 +141,7 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
 
 }  // namespace
 
-std::string Recorder::raw_key() const {
+Digest Recorder::digest() const {
   Digest digest;
   const size_t n = trace_.entries.size();
   digest.add(n);
@@ -136,7 +154,7 @@ std::string Recorder::raw_key() const {
   digest.add(alive_.data(), n);
   digest.add(consumed_.data(), n);
   for (const auto& event : events_) digest.add(event.gradients.data(), event.gradients.size() * sizeof event.gradients[0]);
-  return digest.bytes();
+  return digest;
 }
 
 std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held) {
@@ -157,16 +175,19 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   for (size_t i = 0; i < position_; ++i) {
     if (alive_[i]) held.push_back(share(live_[i]));
   }
-  std::string key = raw_key();
+  const Digest identity = digest();
+  std::string key = identity.bytes();
   if (auto found = traces.find(key)) return found;
-  auto built = build_trace();
-  if (!built) return nullptr;
+  const bool is_long = position_ >= kLong, comes_back = is_long && met.meet(identity.words().first);
+  auto built = build_trace(!is_long || comes_back);
+  if (!built || (is_long && !comes_back)) return built;
+  if (comes_back && built->executable) built->executable->has_run_before();
   traces.insert(std::move(key), built);
   traces.bound();
   return built;
 }
 
-std::shared_ptr<CachedTrace> Recorder::build_trace() {
+std::shared_ptr<CachedTrace> Recorder::build_trace(bool stays) {
   auto cached = std::make_shared<CachedTrace>();
   cached->trace = trace_;
   cached->alive.assign(alive_.begin(), alive_.begin() + position_);
@@ -177,7 +198,7 @@ std::shared_ptr<CachedTrace> Recorder::build_trace() {
   CanonicalTrace canonical(cached->trace, cached->outputs);
   cached->leaf_source = canonical.leaf_source;
   cached->entry_source = canonical.entry_source;
-  cached->executable = executable_of(std::move(canonical));
+  cached->executable = executable_of(std::move(canonical), stays);
   return cached;
 }
 
@@ -455,6 +476,7 @@ size_t CachedTrace::memory() const {
 }
 
 void clear_cached_traces() {
+  met.forget();
   traces.drop_if([](const auto&) { return true; });
 }
 

@@ -1,6 +1,7 @@
 // When a trace is worth compiling as one program, and whether that program is kept. Neither changes a bit of a result.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -27,6 +28,8 @@ class TierChoice {
   bool runs_program() const { return state_ == State::kKept || (state_ == State::kTried && runs_[kFused] <= runs_[kSingle] + 1); }
   // What was measured of a program by plan holds for all members of the family.
   void tell(TraceFamily* family) const;
+  // It ran, and planned, before this was made.
+  void has_run_before() { ended_ = std::max(ended_, 1u); }
   // The program is used from now on, as it was asked for before any run.
   void keep() {
     state_ = State::kKept;

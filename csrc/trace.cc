@@ -89,14 +89,14 @@ CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& want
   trace.entries.reserve(entries);
   trace.refs.reserve(references);
   entry_source.reserve(entries);
-  std::vector<Ref> inputs;
   for (size_t i = 0; i < source.entries.size(); ++i) {
     if (!needed[i]) continue;
-    const Entry& entry = source.entries[i];
-    inputs.clear();
-    for (uint32_t k = 0; k < entry.count; ++k) inputs.push_back(translate(source.inputs(entry)[k]));
+    Entry entry = source.entries[i];
+    const Ref* inputs = source.inputs(entry);
+    entry.first_ref = static_cast<uint32_t>(trace.refs.size());
+    for (uint32_t k = 0; k < entry.count; ++k) trace.refs.push_back(translate(inputs[k]));
     entry_map[i] = static_cast<Ref>(trace.entries.size());
-    trace.append(entry, inputs.data());
+    trace.entries.push_back(std::move(entry));
     entry_source.push_back(static_cast<int32_t>(i));
   }
   for (Ref ref : wanted) outputs.push_back(translate(ref));
@@ -153,7 +153,8 @@ void Digest::add(const void* data, size_t size) {
 }
 
 std::string Digest::bytes() const {
-  const uint64_t parts[] = {mixed(low_ * 0xD6E8FEB86659FD93ull), mixed(high_ * 0x9E3779B97F4A7C15ull)};
+  const auto [low, high] = words();
+  const uint64_t parts[] = {low, high};
   return {reinterpret_cast<const char*>(parts), sizeof parts};
 }
 

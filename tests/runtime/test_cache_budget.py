@@ -329,3 +329,26 @@ def test_the_budget_is_set_by_the_environment() -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == str(5 << 10)
+
+
+def test_of_a_long_trace_that_never_comes_back_nothing_is_kept() -> None:
+    def long(seed: int) -> list[float]:
+        x = torch.arange(4.0)
+        for k in range(2500):
+            x = torch.tanh(x) if k % (seed + 2) else x * 2
+            x = x + 1
+        return x.tolist()
+
+    torch.tanh(torch.arange(4.0) * 2 + 1).tolist()
+    before = caches()
+    found = [long(seed) for seed in range(3)]
+    once = caches()
+    for name in ("traces", "executables"):
+        assert once[name]["count"] == before[name]["count"], name
+    assert long(1) == found[1]
+    twice = caches()
+    for name in ("traces", "executables"):
+        assert twice[name]["count"] == once[name]["count"] + 1, name
+    assert long(1) == found[1]
+    assert caches()["traces"]["count"] == twice["traces"]["count"]
+    assert caches()["traces"]["hits"] == twice["traces"]["hits"] + 1
