@@ -302,8 +302,8 @@ def _check_joinable(axis: int, shapes: Sequence[Shape]) -> None:
     """Raises ShapeError for the first shape that differs beside ``axis``; empty vectors fit everywhere."""
     some = [(k, shape) for k, shape in enumerate(shapes) if shape != (0,)]
     first = some[0][1] if some else ()
+    beside = [place for place in range(len(first)) if place != axis]
     for position, shape in some:
-        beside = [place for place in range(len(first)) if place != axis]
         if len(shape) != len(first) or any(
             shape[place] != first[place] and min(shape[place], first[place]) >= 0 for place in beside
         ):
@@ -312,7 +312,8 @@ def _check_joinable(axis: int, shapes: Sequence[Shape]) -> None:
 
 
 def _of_one_dtype(given: Sequence[Any]) -> list[Any]:
-    if all(value.dtype is given[0].dtype for value in given):
+    dtypes = [value.dtype for value in given]
+    if all(one is dtypes[0] for one in dtypes):
         return list(given)
     dtype, _ = common_dtype([tensor_type(value.dtype, ()) for value in given])
     return [apply("cast", value, attrs=(dtype,)) for value in given]
@@ -350,7 +351,9 @@ class concatenate(Custom):
         place = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
         width = concatenate._direct
         if len(given) > width:
-            _check_joinable(place, [tuple(tensor.shape) for tensor in given])
+            sizes = [tensor.shape for tensor in given]
+            if sizes.count(sizes[0]) != len(sizes):
+                _check_joinable(place, [tuple(shape) for shape in sizes])
             given = _of_one_dtype(given)
         while len(given) > width:
             groups = [given[k : k + width] for k in range(0, len(given), width)]

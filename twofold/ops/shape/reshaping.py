@@ -353,4 +353,9 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     (tensor([1, 2]), tensor([3, 4]))
     """
     axis = normalize_axis(dim, len(input.shape))
-    return tuple(ops.select(input, axis, index) for index in range(input.shape[axis]))
+    shape = tuple(input.shape)
+    sizes = (*shape[:axis], 1, *shape[axis + 1 :])
+    order = tuple(place for place in range(len(shape)) if place != axis)
+    # The same attributes for all rows make them calls of one op instance.
+    attrs = (sizes, (1,) * len(shape), (axis,), (), order)
+    return tuple(apply("basic_index", input, index, attrs=attrs) for index in range(shape[axis]))
