@@ -6,6 +6,8 @@ Every figure comes from a process of its own; the libraries take turns, medians 
 every step is a structure never seen before; chains are LSTM cells over sentences of different lengths, graphs pass
 messages along edges of their own, mixtures send each sample through experts of its own. ``node`` is what a user
 writes, one node at a time; ``by_hand`` computes all nodes of one height at once, what an expert writes for PyTorch.
+Beams search for a sequence of words, eight prefixes that grow by a word a step, until the best one ends; a sample is a
+step there.
 PYTHON is an interpreter that has PyTorch.
 """
 
@@ -22,6 +24,7 @@ from typing import Any
 
 WIDTH, WORDS, CLASSES = 150, 2000, 5
 NARROW, EXPERTS = 64, 4
+BEAM, LONGEST, END = 8, 40, 0
 Tree = Any  # (word, label), or (left, right, label)
 
 
@@ -113,6 +116,7 @@ def small_network(torch: Any) -> Any:
             self.words = nn.Embedding(WORDS, NARROW)
             self.own, self.before = nn.Linear(NARROW, 4 * NARROW), nn.Linear(NARROW, 4 * NARROW)
             self.experts = nn.ModuleList([nn.Linear(NARROW, NARROW) for _ in range(EXPERTS)])
+            self.next = nn.Linear(NARROW, WORDS)
 
         def word(self) -> Any:
             return self.words.weight[random.randrange(WORDS)]
@@ -142,7 +146,41 @@ def small_network(torch: Any) -> Any:
                 x = torch.tanh(self.experts[random.randrange(EXPERTS)](x)) + x
             return (x * x).sum()
 
+        def beams(self) -> int:
+            """The steps of one search."""
+            h, last = torch.zeros(BEAM, NARROW), torch.randint(1, WORDS, (BEAM,))
+            scores, prefixes = torch.zeros(BEAM), last[:, None]
+            count = 0
+            while count < LONGEST:
+                count += 1
+                h = torch.tanh(self.experts[0](self.words(last)) + self.experts[1](h))
+                likely = torch.log_softmax(self.next(h), 1) + scores[:, None]
+                scores, best = likely.reshape(-1).topk(BEAM)
+                parents, last = best // WORDS, best % WORDS
+                h = h[parents]
+                prefixes = torch.cat([prefixes[parents], last[:, None]], 1)
+                if last[0].item() == END:
+                    break
+            return count
+
     return Small()
+
+
+def search(torch: Any, steps: int) -> None:
+    """Print what ``run`` prints, for steps of searches."""
+    torch.manual_seed(0)
+    net = small_network(torch)
+    times, spent, recording = [], [], []
+    with torch.no_grad():
+        for _ in range(2 * steps):  # the first half warms up
+            start, cpu = time.perf_counter(), time.process_time()
+            count = net.beams()
+            times.append((time.perf_counter() - start) / count)
+            spent.append((time.process_time() - cpu) / count)
+            recording.append(0.0)  # every step reads a value, so nothing is recorded without running
+    medians = [statistics.median(part[steps:]) for part in (times, spent, recording)]
+    figures = 1 / medians[0], 1000 * medians[1], 1000 * medians[2], steps / sum(times[:steps])
+    print(*[f"{figure:.3f}" for figure in figures])
 
 
 def losses(torch: Any, program: str, mode: str) -> tuple[Any, Callable[[int], Any], Callable[[Any], Any]]:
@@ -160,6 +198,8 @@ def losses(torch: Any, program: str, mode: str) -> tuple[Any, Callable[[int], An
 
 def run(torch: Any, program: str, mode: str, batch: int, steps: int) -> None:
     """Print samples a second, CPU milliseconds a step, and those of them in which the program is recorded."""
+    if program == "beams":
+        return search(torch, steps)
     random.seed(0)
     torch.manual_seed(0)
     net, samples, loss_of = losses(torch, program, mode)
@@ -185,6 +225,7 @@ def run(torch: Any, program: str, mode: str, batch: int, steps: int) -> None:
             f"launches {found.batch_launches} of {found.batched_calls} calls in {found.batched_traces} traces",
             file=sys.stderr,
         )
+    return None
 
 
 def measured(python: str, library: str, mode: str, options: argparse.Namespace) -> list[float]:
@@ -196,7 +237,9 @@ def measured(python: str, library: str, mode: str, options: argparse.Namespace) 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--program", choices=("trees", "chains", "graphs", "mixtures"), default="trees")
+    parser.add_argument(
+        "--program", choices=("trees", "chains", "graphs", "mixtures", "beams"), default="trees"
+    )
     parser.add_argument("--batch", type=int, default=25)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
