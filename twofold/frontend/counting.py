@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import bfloat16, float64
+from twofold.dtypes import bfloat16, float64, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, normalize_axis, ops, public
 from twofold.ops.indexing import sorting_routines
@@ -156,7 +156,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices.dtype.kind not in "iu":
         raise DTypeError(f"takes integers, not {indices.dtype.name}", "Cast with .to(int64) first.")
     sizes = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
-    places, rest = [], indices
+    places, rest = [], ops.cast(indices, int64)
     for size in reversed(sizes):
         if size < 1:
             raise ArgumentError(f"shape {sizes}", "Use positive sizes.")

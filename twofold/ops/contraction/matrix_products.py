@@ -376,9 +376,9 @@ class tensordot:
     def compute(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> Any:
         for first, second in zip(left, right, strict=True):
             if a.shape[first] == 1:  # as if it were repeated
-                b = ops.sum(b, second, True)
+                b = ops.sum(b, second, True, dtype=b.dtype)
             elif b.shape[second] == 1:
-                a = ops.sum(a, first, True)
+                a = ops.sum(a, first, True, dtype=a.dtype)
             if a.shape[first] != b.shape[second]:
                 raise ShapeError(
                     f"axis {first} of a and {second} of b differ, {a.shape[first]} against {b.shape[second]}",

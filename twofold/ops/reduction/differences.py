@@ -51,7 +51,7 @@ def _areas(y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
         raise ShapeError("an integral over a scalar", "Use a tensor with at least one axis.")
     if not y.shape[axis]:
         return y, axis
-    later, earlier = _ends(y, axis)
+    later, earlier = _ends(_real(y), axis)
     means = ops.divide(ops.add(later, earlier), 2.0)
     if x is None:
         return ops.multiply(means, dx), axis
@@ -60,8 +60,13 @@ def _areas(y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
     points = x if len(x.shape) != 1 else ops.reshape(x, (-1, *[1] * (len(y.shape) - axis - 1)))
     place = axis - len(y.shape) + len(points.shape)
     if place >= 0 and points.shape[place] != 1:
-        return ops.multiply(means, ops.diff(points, 1, place)), axis
+        return ops.multiply(means, ops.diff(_real(points), 1, place)), axis
     return ops.multiply(means, ops.subtract(points, points)), axis
+
+
+def _real(x: Any) -> Any:
+    """Integers as floating-point numbers: a sum of two of them may be none of their dtype."""
+    return x if x.dtype.kind in "fc" else ops.divide(x, 1)
 
 
 @public("trapezoid", "trapz")
