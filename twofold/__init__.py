@@ -83,8 +83,11 @@ if TYPE_CHECKING:
         fft,
         files,
         func,
+        hub,
+        jit,
         linalg,
         masked,
+        multiprocessing,
         nn,
         onnx,
         optim,
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
         special,
         testing,
         utils,
+        version,
     )
     from twofold.amp import (
         GradScaler,
@@ -141,6 +145,7 @@ del TYPE_CHECKING
 __version__ = "0.1.0"
 
 Tensor = _core.Tensor
+dtype = DType
 float = float32
 double = float64
 half = float16

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeVar
 
 from twofold.names import NAMES
@@ -140,3 +141,32 @@ def attach(
         return sorted({*space, *late})
 
     return find, listed
+
+
+def submodules(package: str, contents: Mapping[str, Mapping[str, Any]]) -> None:
+    """Enter modules of ``package`` that only give other names to what it has: for each its name and its contents.
+
+    Programs import layers and distributions from the files that PyTorch keeps them in. A name that the package has
+    already stays what it is.
+    """
+    space = vars(sys.modules[package])
+    for name, members in contents.items():
+        made = ModuleType(
+            f"{package}.{name}", f"Names of ``{package}`` as PyTorch's file ``{name}.py`` has them."
+        )
+        vars(made).update(members)
+        sys.modules[made.__name__] = made
+        space.setdefault(name, made)
+
+
+def _named(space: Mapping[str, Any], table: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The contents of modules from the names in each; ``a=b`` is ``b`` under the name ``a``."""
+    return {
+        module: {entry.partition("=")[0]: space[entry.partition("=")[2] or entry] for entry in names.split()}
+        for module, names in table.items()
+    }
+
+
+def other_files(package: str, table: Mapping[str, str]) -> None:
+    """``submodules`` by the names that the package has: for each file a text of names, or of ``name=own_name``."""
+    submodules(package, _named(vars(sys.modules[package]), table))

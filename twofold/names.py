@@ -4,8 +4,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
             "accelerator amp array_api autograd backends cpu cuda debug distributed distributions dynet "
-            "dynet_config fft files func linalg masked nn onnx optim profiler random safetensors "
-            "serialization signal special testing utils"
+            "dynet_config fft files func hub jit linalg masked multiprocessing nn onnx optim profiler "
+            "random safetensors serialization signal special testing utils version"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "

@@ -21,6 +21,7 @@ from twofold.frontend.gradients import (
     no_grad,
     set_grad_enabled,
 )
+from twofold.lazy import other_files as _other_files
 from twofold.ops.base import ops
 from twofold.tracebacks import guard_namespace as _guard_namespace
 
@@ -265,3 +266,13 @@ def gradgradcheck(
 
 
 _guard_namespace(globals())
+
+_other_files(
+    __name__,
+    {
+        "anomaly_mode": "detect_anomaly set_detect_anomaly",
+        "grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
+        "gradcheck": "GradcheckError gradcheck gradgradcheck",
+        "variable": "Variable",
+    },
+)

@@ -63,6 +63,17 @@ def _missing(*args: Any, **kwargs: Any) -> NoReturn:
     raise AssertionError("the device is there")
 
 
+class OutOfMemoryError(RuntimeError):
+    """A graphics card has no memory left: never raised."""
+
+
+def get_arch_list() -> list[str]:
+    """Kinds of graphics cards that kernels are compiled for: none."""
+    return []
+
+
+set_rng_state = get_rng_state = get_device_capability = memory_summary = mem_get_info = _missing
+Event = Stream = stream = default_stream = CUDAGraph = reset_peak_memory_stats = _missing
 set_device = current_device = get_device_name = get_device_properties = current_stream = _missing
 FloatTensor = DoubleTensor = HalfTensor = BFloat16Tensor = _missing
 LongTensor = IntTensor = ShortTensor = CharTensor = ByteTensor = BoolTensor = _missing

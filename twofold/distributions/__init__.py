@@ -46,8 +46,51 @@ from twofold.distributions.relaxed import (
 )
 from twofold.distributions.transforms import *  # noqa: F403
 from twofold.distributions.von_mises import VonMises
+from twofold.lazy import other_files as _other_files
 from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [name for name, value in globals().items() if not name.startswith("_") and name != "kl"]
 
 _guard_namespace(globals())
+
+_other_files(
+    __name__,
+    {
+        "beta": "Beta",
+        "binomial": "Binomial",
+        "cauchy": "Cauchy",
+        "chi2": "Chi2",
+        "continuous_bernoulli": "ContinuousBernoulli",
+        "dirichlet": "Dirichlet",
+        "exp_family": "ExponentialFamily",
+        "exponential": "Exponential",
+        "fishersnedecor": "FisherSnedecor",
+        "generalized_pareto": "GeneralizedPareto",
+        "geometric": "Geometric",
+        "gumbel": "Gumbel",
+        "half_cauchy": "HalfCauchy",
+        "half_normal": "HalfNormal",
+        "independent": "Independent",
+        "inverse_gamma": "InverseGamma",
+        "kumaraswamy": "Kumaraswamy",
+        "laplace": "Laplace",
+        "lkj_cholesky": "LKJCholesky",
+        "log_normal": "LogNormal",
+        "logistic_normal": "LogisticNormal",
+        "lowrank_multivariate_normal": "LowRankMultivariateNormal",
+        "mixture_same_family": "MixtureSameFamily",
+        "multinomial": "Multinomial",
+        "multivariate_normal": "MultivariateNormal",
+        "negative_binomial": "NegativeBinomial",
+        "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+        "pareto": "Pareto",
+        "poisson": "Poisson",
+        "relaxed_bernoulli": "LogitRelaxedBernoulli RelaxedBernoulli",
+        "relaxed_categorical": "RelaxedOneHotCategorical",
+        "studentT": "StudentT",
+        "transformed_distribution": "TransformedDistribution",
+        "uniform": "Uniform",
+        "weibull": "Weibull",
+        "wishart": "Wishart",
+    },
+)

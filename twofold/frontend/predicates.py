@@ -227,12 +227,12 @@ METHODS: dict[str, Any] = {
     "cuda": cuda,
     "is_inference": is_inference,
     "is_pinned": is_pinned,
-    "is_shared": lambda self: False,
     "is_distributed": lambda self: False,
     "dim_order": dim_order,
     "layout": property(lambda self: strided),
     "is_cpu": property(lambda self: True),
     **{f"is_{name}": property(lambda self: False) for name in _NEVER},
+    "_grad": property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value)),
     "__rdiv__": lambda self, other: ops.divide(other, self),
     "__reversed__": lambda self: ops.flip(self, (0,)) if self.ndim else self,
 }

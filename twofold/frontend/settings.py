@@ -6,6 +6,7 @@ bits; so most settings are checked and change nothing.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
@@ -122,14 +123,29 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself: processes started from this one see its memory as it was.
+    """Move the values to memory that processes forked from here on share, and return the tensor.
+
+    What one process writes in place, the others read; it writes the whole tensor, even for a part of it, so parts that
+    several processes write at a time are tensors of their own. Raises ArgumentError for a view.
 
     >>> import twofold as torch
     >>> x = torch.tensor([1, 2])
-    >>> x.share_memory_() is x
-    True
+    >>> x.share_memory_() is x, x.is_shared()
+    (True, True)
     """
+    import_module("twofold.frontend.shared_memory").share(self)
     return self
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the values are in memory that processes share.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1, 2]).is_shared()
+    False
+    """
+    found: bool = import_module("twofold.frontend.shared_memory").is_shared(self)
+    return found
 
 
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Tensor:
@@ -147,6 +163,7 @@ METHODS: dict[str, Any] = {
     "new": new,
     "pin_memory": pin_memory,
     "share_memory_": share_memory_,
+    "is_shared": is_shared,
     "to_dense": to_dense,
 }
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any
 
 from twofold import _core
+from twofold.errors import ArgumentError
 from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import NonDynamicallyQuantizableLinear, new_parameter
@@ -12,6 +16,38 @@ from twofold.nn.module import Module
 
 Tensor = _core.Tensor
 F: Any = functional
+
+
+class SDPBackend(IntEnum):
+    """Ways to compute attention that programs choose among; all are one here.
+
+    >>> import twofold as torch
+    >>> torch.nn.attention.SDPBackend.MATH.name
+    'MATH'
+    """
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
+    """Inside, attention may be computed in the ways given; results do not depend on it.
+
+    >>> import twofold as torch
+    >>> x = torch.ones(1, 2, 4)
+    >>> with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+    ...     torch.nn.functional.scaled_dot_product_attention(x, x, x).shape
+    twofold.Size([1, 2, 4])
+    """
+    given = list(backends) if isinstance(backends, (list, tuple, set)) else [backends]
+    if not given or not all(isinstance(one, SDPBackend) for one in given):
+        raise ArgumentError(f"sdpa_kernel: backends are {backends!r}", "Give members of SDPBackend.")
+    yield
 
 
 class MultiheadAttention(Module):

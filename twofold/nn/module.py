@@ -489,7 +489,9 @@ class Module:
         return self._apply(FUNCTIONS["zeros_like"], recurse)
 
     def share_memory(self: M) -> M:
-        """The module itself: processes started from this one see its memory as it was."""
+        """Move parameters and buffers to memory that processes forked from here on share; see ``share_memory_``."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
         return self
 
     def compile(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
+from itertools import repeat
 from types import ModuleType
+from typing import Any
 
+from twofold.lazy import submodules
 from twofold.nn import (
     activation,
     adaptive,
@@ -60,11 +63,36 @@ def _layers(source: ModuleType) -> dict[str, type]:
     }
 
 
+_BASES: dict[str, dict[str, Any]] = {
+    "activation": {"MultiheadAttention": attention.MultiheadAttention},
+    "batchnorm": {"_BatchNorm": normalization._BatchNorm, "_NormBase": normalization._BatchNorm},
+    "conv": {"_ConvNd": convolution._Convolution, "_ConvTransposeNd": convolution._ConvTranspose},
+    "dropout": {"_DropoutNd": layers._Dropout},
+    "instancenorm": {"_InstanceNorm": normalization._InstanceNorm},
+    "loss": {"_Loss": loss._Loss, "_WeightedLoss": loss._WeightedLoss},
+    "pooling": {"_MaxPoolNd": pooling._MaxPool, "_AvgPoolNd": pooling._AvgPool},
+}
+"""What programs take from these files beside layers: the classes that layers derive from."""
+
+
+def _ntuple(count: int) -> Callable[[Any], tuple[Any, ...]]:
+    """The function that repeats one value ``count`` times, and takes an iterable as it is."""
+
+    def parse(value: Any) -> tuple[Any, ...]:
+        return tuple(value) if hasattr(value, "__iter__") else tuple(repeat(value, count))
+
+    return parse
+
+
+_TUPLES = {
+    name: _ntuple(count + 1) for count, name in enumerate(("_single", "_pair", "_triple", "_quadruple"))
+}
+
+_contents: dict[str, dict[str, Any]] = {"utils": {**_TUPLES, "_ntuple": _ntuple}}
 for _name, _sources in _FILES.items():
-    _made = ModuleType(f"{__name__}.{_name}", f"Layers of PyTorch's ``nn/modules/{_name}.py``.")
-    for _source in _sources:
-        vars(_made).update(_layers(_source))
-        globals().update(_layers(_source))
-    globals()[_name] = sys.modules[_made.__name__] = _made
+    _contents[_name] = {key: value for source in _sources for key, value in _layers(source).items()}
+    globals().update(_contents[_name])
+    _contents[_name].update(_BASES.get(_name, {}))
+submodules(__name__, _contents)
 
 __path__: list[str] = []  # so that ``import twofold.nn.modules.linear`` looks among the modules entered above

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.lazy import other_files
 from twofold.nn.module import Module
 
 
@@ -56,3 +57,12 @@ def data_parallel(
 ) -> Any:
     """What ``module`` computes from ``inputs``, a tuple or one value."""
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
+
+
+other_files(
+    __name__, {"data_parallel": "DataParallel data_parallel", "distributed": "DistributedDataParallel"}
+)
+
+__path__: list[
+    str
+] = []  # so that ``import twofold.nn.parallel.distributed`` looks among the modules entered above

@@ -1,5 +1,6 @@
 """Optimisers and schedules of their learning rates, with PyTorch's names."""
 
+from twofold.lazy import other_files as _other_files
 from twofold.optim import lr_scheduler, swa_utils
 from twofold.optim.adafactor import Adafactor
 from twofold.optim.adam import Adam, AdamW, SparseAdam
@@ -37,3 +38,14 @@ __all__ = [
 ]
 
 _guard_namespace(globals())
+
+_other_files(
+    __name__,
+    {
+        "adadelta": "Adadelta",
+        "adagrad": "Adagrad",
+        "adamw": "AdamW",
+        "rmsprop": "RMSprop",
+        "sparse_adam": "SparseAdam",
+    },
+)

@@ -9,6 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.ir.op import REGISTRY
+from twofold.lazy import other_files as _other_files
 from twofold.nn.utils import parametrizations, parametrize
 from twofold.nn.utils.fusion import (
     fuse_conv_bn_eval,
@@ -157,3 +158,14 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     twofold.Size([3, 2])
     """
     return module_cls(*args, **kwargs)
+
+
+_other_files(
+    __name__,
+    {
+        "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",
+        "convert_parameters": "parameters_to_vector vector_to_parameters",
+        "spectral_norm": "remove_spectral_norm spectral_norm",
+        "weight_norm": "remove_weight_norm weight_norm",
+    },
+)

@@ -1,0 +1,97 @@
+"""PyTorch's names for scripted functions: a function stays what it is, as every program runs fused.
+
+A scripted or traced function computes what the function computes, so it is the function itself, or the module. Files
+of scripted modules are not written or read: keep the ``state_dict``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from twofold.nn.module import Module
+
+T = TypeVar("T")
+
+ScriptModule = Module
+_FILES = "Keep the state_dict with torch.save, and make the module in the program that loads it."
+
+
+def script(obj: T, optimize: Any = None, example_inputs: Any = None) -> T:
+    """The function, class or module itself. ``example_inputs`` would tell types, which every call has itself.
+
+    >>> import twofold as torch
+    >>> @torch.jit.script
+    ... def double(x):
+    ...     return x * 2
+    >>> double(torch.tensor([1.0, 2.0]))
+    tensor([2., 4.])
+    """
+    return obj
+
+
+def script_method(fn: T) -> T:
+    """The method itself."""
+    return fn
+
+
+export = unused = script_method
+
+
+def ignore(drop: Any = False, **options: Any) -> Any:
+    """The function itself; also ``ignore(drop=True)`` as a decorator."""
+    return drop if callable(drop) else script_method
+
+
+def trace(func: T, example_inputs: Any = None, check_trace: bool = True, strict: bool = True) -> T:
+    """The function or module itself, which unlike a trace follows the branches of each call.
+
+    It is called once with ``example_inputs``, so that errors show here.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> torch.jit.trace(layer, torch.ones(1, 2)) is layer
+    True
+    """
+    call: Any = func
+    if example_inputs is not None:
+        call(*(example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)))
+    return func
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """The value."""
+    return the_value
+
+
+def is_scripting() -> bool:
+    """Whether this runs as a scripted function: no.
+
+    >>> import twofold as torch
+    >>> torch.jit.is_scripting(), torch.jit.is_tracing()
+    (False, False)
+    """
+    return False
+
+
+is_tracing = is_scripting
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
+    """Raise NotImplementedError: files of scripted modules are not written."""
+    raise NotImplementedError(f"jit.save: scripted modules are not written to files. {_FILES}")
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> NoReturn:
+    """Raise NotImplementedError: files of scripted modules are not read."""
+    raise NotImplementedError(f"jit.load: files of scripted modules are not read. {_FILES}")
+
+
+def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """What the function returns, for ``wait``."""
+    return func(*args, **kwargs)
+
+
+def wait(future: T) -> T:
+    """The result of ``fork``."""
+    return future
