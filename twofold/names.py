@@ -165,6 +165,10 @@ NAMES: dict[str, dict[str, str]] = {
             "moving_average_variables resource_variables_enabled trainable_variables variables_initializer"
         ),
     },
+    "twofold.static.contrib": {
+        "twofold.static": "distributions",
+        "twofold.static.contrib": "crf framework layers legacy_seq2seq rnn seq2seq slim training",
+    },
     "twofold.static.nn": {
         "twofold.static": "rnn_cell",
         "twofold.static.convolution": (

@@ -1,5 +1,7 @@
 """Recurrent cells and networks against NumPy, and each other."""
 
+import copy
+
 import numpy
 import pytest
 
@@ -213,3 +215,16 @@ def test_mistakes(session, name):
     declare, error, text = MISTAKES[name]
     with pytest.raises(error, match=text):
         declare(tf.zeros([2, 4, 3]))
+
+
+def test_a_copied_cell_does_not_copy_its_graph() -> None:
+    with tf.Graph().as_default() as graph:
+        cells = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(3) for _ in range(2)])
+        early = copy.deepcopy(cells)
+        cells(tf.ones([2, 4]), cells.zero_state(2, tf.float32))
+        late = copy.deepcopy(cells)
+        for one, count in ((late, 8), (early, 16)):
+            with tf.variable_scope("other"):
+                one(tf.ones([2, 4]), one.zero_state(2, tf.float32))
+            assert len(graph.get_collection("variables")) == count
+        assert late.variables[0] is cells.variables[0] and early.variables[0] is not cells.variables[0]

@@ -18,7 +18,6 @@ from twofold.static.define import Number, convert_to_tensor, operation
 from twofold.static.graph import describe as _describe
 from twofold.static.layer_objects import Layer as Layer
 from twofold.static.layer_objects import layer_of
-from twofold.static.layer_options import enter_variable as _enter_variable
 from twofold.static.layer_options import with_loss
 from twofold.static.normalization_layers import batch_normalization as batch_normalization
 from twofold.static.pooling import average_pooling1d as average_pooling1d
@@ -45,9 +44,6 @@ def dense(
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
-    *,
-    default_name: str = "dense",
-    collections: Any = None,
 ) -> Any:
     """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own.
 
@@ -63,7 +59,7 @@ def dense(
             f"dense: the last axis of {_describe(tensor)} is unknown, at {here()}",
             "Give the placeholder that size.",
         )
-    with variable_scope(name, default_name, reuse=reuse):
+    with variable_scope(name, "dense", reuse=reuse):
         kernel = get_variable(
             "kernel",
             [width, int(units)],
@@ -73,7 +69,6 @@ def dense(
             trainable,
             constraint=kernel_constraint,
         )
-        _enter_variable(kernel, collections, "weights")
         made = _product(tensor, kernel, name="MatMul")
         if use_bias:
             first = bias_initializer or initializers.zeros_initializer()
@@ -86,7 +81,6 @@ def dense(
                 trainable,
                 constraint=bias_constraint,
             )
-            _enter_variable(bias, collections, "biases")
             made = nn.bias_add(made, bias, name="BiasAdd")
         return with_loss(made if activation is None else activation(made), activity_regularizer)
 

@@ -212,3 +212,40 @@ def _turned(steps: Sequence[Any], lengths: Any) -> list[Any]:
     if lengths is None:
         return list(reversed(steps))
     return array.unstack(reordering.reverse_sequence(array.stack(steps), lengths, 0, 1), len(steps))
+
+
+def stack_bidirectional_dynamic_rnn(
+    cells_fw: Sequence[Any],
+    cells_bw: Sequence[Any],
+    inputs: Any,
+    initial_states_fw: Any = None,
+    initial_states_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    parallel_iterations: Any = None,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Layers of ``bidirectional_dynamic_rnn`` above each other: outputs of the last, and all last states.
+
+    ``parallel_iterations`` changes nothing.
+    """
+    forward, backward = [], []
+    with variable_scope(scope or "stack_bidirectional_rnn"):
+        for number, (first, second) in enumerate(zip(cells_fw, cells_bw, strict=True)):
+            with variable_scope(f"cell_{number}"):
+                both, (last, other) = bidirectional_dynamic_rnn(
+                    first,
+                    second,
+                    inputs,
+                    sequence_length,
+                    None if initial_states_fw is None else initial_states_fw[number],
+                    None if initial_states_bw is None else initial_states_bw[number],
+                    dtype,
+                    parallel_iterations,
+                    time_major=time_major,
+                )
+                inputs = array.concat(both, 2)
+            forward.append(last)
+            backward.append(other)
+    return inputs, tuple(forward), tuple(backward)

@@ -5,6 +5,7 @@ A cell maps ``(inputs, state)`` to ``(output, new state)``; ``tf.nn.dynamic_rnn`
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -112,6 +113,12 @@ class RNNCell:
 
     add_weight = add_variable
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A cell of its own, with the variables that this one has made."""
+        made = memo[id(self)] = copy.copy(self)
+        made.__dict__ = {name: _copied(value, memo) for name, value in self.__dict__.items()}
+        return made
+
     @property
     def variables(self) -> list[Any]:
         """The cell's variables."""
@@ -126,6 +133,13 @@ class RNNCell:
 
 
 LayerRNNCell = RNNCell
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    """Cells copied, alone or in a list; anything else as it is."""
+    if isinstance(value, list):
+        return [_copied(one, memo) for one in value]
+    return copy.deepcopy(value, memo) if isinstance(value, RNNCell) else value
 
 
 def snake_case(name: str) -> str:
@@ -147,11 +161,12 @@ def _activation(given: Any, usual: Callable[[Any], Any]) -> Callable[[Any], Any]
     return usual if given is None else given
 
 
-def _width(cell: RNNCell, shape: Any) -> int:
+def last_size(what: str, shape: Any) -> int:
+    """The last size of inputs; raises ShapeError where it is unknown."""
     size = TensorShape(shape)[-1].value if TensorShape(shape).ndims else None
     if size is None:
-        what = f"the last axis of inputs of shape {TensorShape(shape)} is unknown"
-        raise failed(type(cell).__name__, ShapeError(what, "Give the placeholder that size."))
+        fix = "Give the placeholder that size."
+        raise failed(what, ShapeError(f"the last axis of inputs of shape {TensorShape(shape)} is unknown", fix))
     return int(size)
 
 
@@ -180,7 +195,7 @@ class BasicRNNCell(RNNCell):
         return self._units
 
     def build(self, inputs_shape: Any) -> None:
-        self._kernel = self.add_variable("kernel", [_width(self, inputs_shape) + self._units, self._units])
+        self._kernel = self.add_variable("kernel", [last_size(type(self).__name__, inputs_shape) + self._units, self._units])
         self._bias = self.add_variable("bias", [self._units], initializer=initializers.zeros_initializer())
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
@@ -217,7 +232,7 @@ class GRUCell(RNNCell):
         return self._units
 
     def build(self, inputs_shape: Any) -> None:
-        units, width = self._units, _width(self, inputs_shape) + self._units
+        units, width = self._units, last_size(type(self).__name__, inputs_shape) + self._units
         kernel, bias = self._kernel_initializer, self._bias_initializer
         self._gate_kernel = self.add_variable("gates/kernel", [width, 2 * units], initializer=kernel)
         ones, zeros = initializers.constant_initializer(1.0), initializers.zeros_initializer()
@@ -280,7 +295,7 @@ class LSTMCell(RNNCell):
 
     def build(self, inputs_shape: Any) -> None:
         units, first = self._units, self._initializer
-        width = _width(self, inputs_shape) + self.output_size
+        width = last_size(type(self).__name__, inputs_shape) + self.output_size
         self._kernel = self.add_variable("kernel", [width, 4 * units], initializer=first)
         self._bias = self.add_variable("bias", [4 * units], initializer=initializers.zeros_initializer())
         if self._use_peepholes:
@@ -379,7 +394,7 @@ class MultiRNNCell(RNNCell):
         return inputs, tuple(new) if self._state_is_tuple else array.concat(new, 1)
 
 
-class _Wrapper(RNNCell):
+class Wrapper(RNNCell):
     """A cell around another one, without variables of its own."""
 
     def __init__(self, cell: RNNCell) -> None:
@@ -409,7 +424,7 @@ class _Wrapper(RNNCell):
     weights, trainable_weights = variables, trainable_variables
 
 
-class DropoutWrapper(_Wrapper):
+class DropoutWrapper(Wrapper):
     """A cell whose inputs, outputs and states are dropped at random, anew in each step.
 
     ``input_size`` and ``dtype`` are for ``variational_recurrent``, which raises.
@@ -459,7 +474,7 @@ class DropoutWrapper(_Wrapper):
         return self._dropped(output, self._kept[1]), self._dropped_state(new)
 
 
-class ResidualWrapper(_Wrapper):
+class ResidualWrapper(Wrapper):
     """A cell whose inputs are added to its outputs, or combined with them by ``residual_fn(inputs, outputs)``."""
 
     def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
@@ -476,7 +491,7 @@ class ResidualWrapper(_Wrapper):
         return self._function(inputs, output), new
 
 
-class DeviceWrapper(_Wrapper):
+class DeviceWrapper(Wrapper):
     """A cell declared in ``tf.device(device)``."""
 
     def __init__(self, cell: RNNCell, device: Any) -> None:

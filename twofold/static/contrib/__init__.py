@@ -1,4 +1,13 @@
-"""The parts of ``tf.contrib`` that programs use most: recurrent cells, and layers with their initializers."""
+"""The parts of ``tf.contrib`` that programs use most."""
 
-from twofold.static.contrib import layers as layers
-from twofold.static.contrib import rnn as rnn
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofold.lazy import attach as _attach
+
+if TYPE_CHECKING:
+    from twofold.static import distributions
+    from twofold.static.contrib import crf, framework, layers, legacy_seq2seq, rnn, seq2seq, slim, training
+
+__getattr__, __dir__ = _attach(__name__)

@@ -1,33 +1,54 @@
-"""Layers, initializers and penalties of ``tf.contrib.layers``."""
+"""Layers, initializers and penalties of ``tf.contrib.layers``.
+
+Their variables are ``weights`` and ``biases``, and are in the collection of model variables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from twofold.dtypes import float32
 from twofold.ops.base import ops
-from twofold.static import array, initializers, math, nn
+from twofold.static import array, embeddings, initializers, math, nn
+from twofold.static.contrib.framework import add_arg_scope
+from twofold.static.contrib.normalizers import batch_norm as batch_norm
+from twofold.static.contrib.normalizers import group_norm as group_norm
+from twofold.static.contrib.normalizers import instance_norm as instance_norm
+from twofold.static.contrib.normalizers import layer_norm as layer_norm
+from twofold.static.contrib.normalizers import unit_norm as unit_norm
+from twofold.static.contrib.optimizing import optimize_loss as optimize_loss
+from twofold.static.contrib.scopes import collected, layer_scope
+from twofold.static.contrib.summaries import summarize_activation as summarize_activation
+from twofold.static.contrib.summaries import summarize_activations as summarize_activations
+from twofold.static.contrib.summaries import summarize_collection as summarize_collection
+from twofold.static.contrib.summaries import summarize_tensor as summarize_tensor
+from twofold.static.contrib.summaries import summarize_tensors as summarize_tensors
+from twofold.static.convolution_layers import conv1d as _conv1d
+from twofold.static.convolution_layers import conv2d as _conv2d
+from twofold.static.convolution_layers import conv2d_transpose as _conv2d_transpose
+from twofold.static.convolution_layers import conv3d as _conv3d
+from twofold.static.convolution_layers import separable_conv2d as _separable_conv2d
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
 from twofold.static.layers import dense
+from twofold.static.layers import dropout as _dropout
 from twofold.static.layers import flatten as _flatten
-from twofold.static.scopes import get_variable_scope
+from twofold.static.pooling import average_pooling2d, max_pooling2d
+from twofold.static.scopes import VariableScope, get_variable, get_variable_scope, variable_scope
 
 relu = nn.relu
+relu6 = nn.relu6
+elu = nn.elu
 softmax = nn.softmax
 
 
+@add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
     """All axes but the first as one; the result goes into ``outputs_collections``."""
-    return _collected(_flatten(inputs, name=scope), outputs_collections)
-
-
-def _collected(made: Any, collections: Any) -> Any:
-    """What a layer made, entered in collections."""
-    if collections is not None:
-        get_default_graph().add_to_collections(collections, made)
-    return made
+    return collected(_flatten(inputs, name=scope), outputs_collections)
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Any:
@@ -85,14 +106,46 @@ def l1_l2_regularizer(
     return _regularizer(scale_l1, scale_l2, scope)
 
 
+def sum_regularizer(regularizer_list: Any, scope: str | None = None) -> Callable[[Any], Any] | None:
+    """The sum of several penalties; None among them counts nothing."""
+    given = [one for one in regularizer_list if one is not None]
+    if not given:
+        return None
+    return lambda weights: math.add_n([one(weights) for one in given], name=scope)
+
+
 def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Any = None) -> Any:
-    """The sum of a penalty over variables, which is added to the collection of penalties too."""
-    graph = convert_to_tensor(weights_list[0]).graph
-    total = math.add_n([regularizer(weights) for weights in weights_list])
-    graph.add_to_collection("regularization_losses", total)
+    """The sum of a penalty over variables (default: all weights), which joins the collection of penalties too."""
+    given = get_default_graph().get_collection(GraphKeys.WEIGHTS) if weights_list is None else weights_list
+    total = math.add_n([regularizer(weights) for weights in given])
+    get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
     return total
 
 
+@contextmanager
+def _weights(scope: Any, default: str, reuse: Any, collections: Any) -> Iterator[VariableScope]:
+    """A layer's scope, where ``kernel`` is ``weights`` and ``bias`` is ``biases``."""
+    names = {"kernel": "weights", "bias": "biases", "depthwise_kernel": "depthwise_weights"}
+    names["pointwise_kernel"] = "pointwise_weights"
+    with layer_scope(scope, default, reuse, collections, names) as made:
+        yield made
+
+
+def _first(given: Any) -> Any:
+    """The initializer of weights: the one given, the scope's, or Glorot's."""
+    return given or get_variable_scope().initializer or xavier_initializer()
+
+
+def _finished(
+    made: Any, activation_fn: Any, normalizer_fn: Any, normalizer_params: Any, collections: Any
+) -> Any:
+    """A layer's result, normalised, through its activation, in its collections."""
+    if normalizer_fn is not None:
+        made = normalizer_fn(made, **(normalizer_params or {}))
+    return collected(made if activation_fn is None else activation_fn(made), collections)
+
+
+@add_arg_scope
 def fully_connected(
     inputs: Any,
     num_outputs: int,
@@ -112,35 +165,310 @@ def fully_connected(
     """``tf.layers.dense`` with relu and Glorot's initializer by default; with ``normalizer_fn`` without a bias.
 
     ``variables_collections`` is a list for all variables, or a dict with lists for "weights" and "biases".
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     y = tf.contrib.layers.fully_connected(tf.zeros([2, 3]), 4)
+    ...     print(y.shape, [variable.name for variable in tf.model_variables()])
+    (2, 4) ['fully_connected/weights:0', 'fully_connected/biases:0']
     """
-    first = weights_initializer or get_variable_scope().initializer or xavier_initializer()
-    biased = normalizer_fn is None and biases_initializer is not None
-    made = dense(
-        inputs,
-        num_outputs,
-        None if normalizer_fn else activation_fn,
-        biased,
-        first,
-        biases_initializer,
-        weights_regularizer,
-        biases_regularizer,
-        trainable=trainable,
-        name=scope,
-        default_name="fully_connected",
-        reuse=reuse,
-        collections=variables_collections,
-    )
-    if normalizer_fn is not None:
-        made = normalizer_fn(made, **(normalizer_params or {}))
-        made = made if activation_fn is None else activation_fn(made)
-    return _collected(made, outputs_collections)
+    with _weights(scope, "fully_connected", reuse, variables_collections) as here:
+        made = dense(
+            inputs,
+            num_outputs,
+            None,
+            normalizer_fn is None and biases_initializer is not None,
+            _first(weights_initializer),
+            biases_initializer,
+            weights_regularizer,
+            biases_regularizer,
+            trainable=trainable,
+            name=here,
+        )
+        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
 
 
-def one_hot_encoding(labels: Any, num_classes: int, on_value: Any = 1.0, off_value: Any = 0.0) -> Any:
+def _channels(data_format: str | None) -> str:
+    return "channels_first" if (data_format or "").startswith("NC") else "channels_last"
+
+
+_CONVOLUTIONS = {3: _conv1d, 4: _conv2d, 5: _conv3d}
+
+
+@add_arg_scope
+def convolution(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.zeros_initializer,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """Convolution over all axes but batch and channels; see ``fully_connected`` for the other arguments.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     y = tf.contrib.layers.conv2d(tf.zeros([2, 8, 8, 3]), 4, [3, 3], stride=2)
+    ...     print(y.shape, [variable.name for variable in tf.model_variables()])
+    (2, 4, 4, 4) ['Conv/weights:0', 'Conv/biases:0']
+    """
+    tensor = convert_to_tensor(inputs)
+    with _weights(scope, "Conv", reuse, variables_collections) as here:
+        made = _CONVOLUTIONS[tensor.type_.ndim](
+            tensor,
+            num_outputs,
+            kernel_size,
+            stride,
+            padding,
+            _channels(data_format),
+            rate,
+            None,
+            normalizer_fn is None and biases_initializer is not None,
+            _first(weights_initializer),
+            biases_initializer,
+            weights_regularizer,
+            biases_regularizer,
+            trainable=trainable,
+            name=here,
+        )
+        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+
+
+conv1d = conv2d = conv3d = convolution2d = convolution1d = convolution3d = convolution
+
+
+@add_arg_scope
+def conv2d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    activation_fn: Any = nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.zeros_initializer,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """Transposed convolution; see ``convolution``."""
+    with _weights(scope, "Conv2d_transpose", reuse, variables_collections) as here:
+        made = _conv2d_transpose(
+            inputs,
+            num_outputs,
+            kernel_size,
+            stride,
+            padding,
+            _channels(data_format),
+            None,
+            normalizer_fn is None and biases_initializer is not None,
+            _first(weights_initializer),
+            biases_initializer,
+            weights_regularizer,
+            biases_regularizer,
+            trainable=trainable,
+            name=here,
+        )
+        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+
+
+convolution2d_transpose = conv2d_transpose
+
+
+@add_arg_scope
+def separable_conv2d(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    depth_multiplier: int = 1,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    rate: Any = 1,
+    activation_fn: Any = nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.zeros_initializer,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """Each channel convolved on its own, then mixed; see ``convolution``."""
+    with _weights(scope, "SeparableConv2d", reuse, variables_collections) as here:
+        first = _first(weights_initializer)
+        made = _separable_conv2d(
+            inputs,
+            num_outputs,
+            kernel_size,
+            stride,
+            padding,
+            _channels(data_format),
+            rate,
+            depth_multiplier,
+            None,
+            normalizer_fn is None and biases_initializer is not None,
+            first,
+            first,
+            biases_initializer,
+            weights_regularizer,
+            weights_regularizer,
+            biases_regularizer,
+            trainable=trainable,
+            name=here,
+        )
+        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+
+
+separable_convolution2d = separable_conv2d
+
+
+@add_arg_scope
+def max_pool2d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = "NHWC",
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """The largest number of each window."""
+    made = max_pooling2d(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
+    return collected(made, outputs_collections)
+
+
+@add_arg_scope
+def avg_pool2d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = "NHWC",
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """The mean of each window."""
+    made = average_pooling2d(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
+    return collected(made, outputs_collections)
+
+
+@add_arg_scope
+def dropout(
+    inputs: Any,
+    keep_prob: Any = 0.5,
+    noise_shape: Any = None,
+    is_training: Any = True,
+    outputs_collections: Any = None,
+    scope: Any = None,
+    seed: int | None = None,
+) -> Any:
+    """In training, numbers kept with ``keep_prob`` and divided by it, the others 0."""
+    made = _dropout(inputs, 1.0 - keep_prob, noise_shape, seed, is_training, name=scope)
+    return collected(made, outputs_collections)
+
+
+@add_arg_scope
+def bias_add(
+    inputs: Any,
+    activation_fn: Any = None,
+    initializer: Any = initializers.zeros_initializer,
+    regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Any:
+    """A variable ``biases`` added to the channels."""
+    tensor = convert_to_tensor(inputs)
+    size = tensor.type_.shape[1 if data_format.startswith("NC") else -1]
+    with layer_scope(scope, "BiasAdd", reuse, variables_collections):
+        bias = get_variable("biases", [size], tensor.dtype, initializer, regularizer, trainable)
+        made = nn.bias_add(tensor, bias, data_format)
+        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+
+
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Any:
+    """Rows of a variable ``embeddings`` for a batch of sequences; ``unique`` is about speed alone."""
+    if not reuse and (vocab_size is None or embed_dim is None):
+        raise ValueError("embed_sequence: give vocab_size and embed_dim, or reuse=True.")
+    shape = None if vocab_size is None else [vocab_size, embed_dim]
+    with variable_scope(scope, "EmbedSequence", reuse=reuse):
+        table = get_variable("embeddings", shape, float32, initializer, regularizer, trainable)
+        return embeddings.embedding_lookup(table, ids)
+
+
+@add_arg_scope
+def one_hot_encoding(
+    labels: Any,
+    num_classes: int,
+    on_value: Any = 1.0,
+    off_value: Any = 0.0,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
     """Rows with ``on_value`` at the class of each label."""
-    return array.one_hot(labels, num_classes, on_value, off_value)
+    made = array.one_hot(labels, num_classes, on_value, off_value, name=scope)
+    return collected(made, outputs_collections)
 
 
 def linear(inputs: Any, num_outputs: int, **options: Any) -> Any:
     """``fully_connected`` without an activation."""
     return fully_connected(inputs, num_outputs, activation_fn=None, **options)
+
+
+def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A layer applied ``repetitions`` times, in scopes ``scope/scope_1``, ``scope/scope_2`` and so on."""
+    scope = kwargs.pop("scope", None)
+    name = scope or getattr(layer, "__name__", "repeat")
+    with variable_scope(scope, name):
+        for number in range(repetitions):
+            inputs = layer(inputs, *args, scope=f"{name}_{number + 1}", **kwargs)
+        return inputs
+
+
+def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any) -> Any:
+    """A layer applied once with each of ``stack_args``, its arguments after the first."""
+    scope = kwargs.pop("scope", None)
+    name = scope or getattr(layer, "__name__", "stack")
+    with variable_scope(scope, "Stack"):
+        for number, args in enumerate(stack_args):
+            given = args if isinstance(args, (list, tuple)) else [args]
+            inputs = layer(inputs, *given, scope=f"{name}_{number + 1}", **kwargs)
+        return inputs

@@ -1,0 +1,164 @@
+"""Layers of ``tf.contrib.layers`` and their default arguments by scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.static as tf
+from twofold.errors import ArgumentError
+
+layers, slim = tf.contrib.layers, tf.contrib.slim
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def run(value: Any, feeds: Any = None) -> Any:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(value, feeds)
+
+
+def names(variables: Any = None) -> list[str]:
+    return [variable.name for variable in (tf.global_variables() if variables is None else variables)]
+
+
+IMAGES = numpy.random.default_rng(0).normal(size=(2, 6, 6, 3)).astype(numpy.float32)
+
+
+def test_a_convolution_is_that_of_layers_with_relu() -> None:
+    y = layers.conv2d(IMAGES, 4, [3, 3], stride=2, scope="c", biases_initializer=tf.ones_initializer())
+    weights, bias = tf.trainable_variables()
+    assert names() == ["c/weights:0", "c/biases:0"] == names(tf.model_variables())
+    plain = tf.nn.relu(tf.nn.conv2d(IMAGES, weights, [1, 2, 2, 1], "SAME") + bias)
+    a, b = run([y, plain])
+    assert a.shape == (2, 3, 3, 4) and numpy.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "expected"),
+    [
+        (lambda x: layers.conv2d_transpose(x, 4, 3, stride=2), (2, 12, 12, 4), "Conv2d_transpose"),
+        (lambda x: layers.separable_conv2d(x, 5, 3), (2, 6, 6, 5), "SeparableConv2d"),
+        (lambda x: layers.conv2d(x, 4, 1), (2, 6, 6, 4), "Conv"),
+        (lambda x: layers.bias_add(x), (2, 6, 6, 3), "BiasAdd"),
+        (lambda x: layers.layer_norm(x), (2, 6, 6, 3), "LayerNorm"),
+        (lambda x: layers.instance_norm(x), (2, 6, 6, 3), "InstanceNorm"),
+        (lambda x: layers.group_norm(x, groups=3), (2, 6, 6, 3), "GroupNorm"),
+        (lambda x: layers.batch_norm(x), (2, 6, 6, 3), "BatchNorm"),
+    ],
+)
+def test_layers_have_tensorflows_names_and_shapes(make: Any, shape: Any, expected: str) -> None:
+    y = make(tf.constant(IMAGES))
+    assert {name.split("/")[0] for name in names()} == {expected} and run(y).shape == shape
+
+
+def test_weights_are_shared_and_collected() -> None:
+    x = tf.ones([2, 3])
+    one = layers.fully_connected(x, 4, scope="f", variables_collections=["mine"], outputs_collections="out")
+    two = layers.fully_connected(x, 4, scope="f", reuse=True)
+    assert names() == ["f/weights:0", "f/biases:0"] == names(tf.get_collection("mine"))
+    assert tf.get_collection("out") == [one]
+    assert numpy.array_equal(*run([one, two]))
+
+
+def test_normalised_layers_have_no_bias_and_penalties_are_collected() -> None:
+    layers.fully_connected(
+        tf.ones([2, 3]), 4, normalizer_fn=layers.batch_norm, weights_regularizer=layers.l2_regularizer(0.5)
+    )
+    assert not any("biases" in name for name in names())
+    weights = tf.trainable_variables()[0]
+    penalty, found = run([tf.losses.get_regularization_loss(), weights])
+    assert penalty == pytest.approx(0.25 * (found**2).sum(), rel=1e-6)
+
+
+def test_batch_norm_updates_at_once_or_with_the_step() -> None:
+    x = tf.constant([[1.0], [3.0]])
+    later = layers.batch_norm(x, decay=0.5, scope="later")
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    now = layers.batch_norm(x, decay=0.5, scope="now", updates_collections=None)
+    mine = layers.batch_norm(x, decay=0.5, scope="mine", updates_collections="mine")
+    assert len(updates) == len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == len(tf.get_collection("mine")) == 2
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        means = {name.split("/")[0]: v for name, v in zip(names(), tf.global_variables()) if "mean" in name}
+        session.run([later, now, mine])
+        assert session.run([means[k] for k in ("later", "now", "mine")]) == [0.0, 1.0, 0.0]
+        session.run([updates, tf.get_collection("mine")])
+        assert session.run([means[k] for k in ("later", "now", "mine")]) == [1.0, 1.0, 1.0]
+
+
+def test_normalisation_over_axes() -> None:
+    x = IMAGES.astype(numpy.float64)
+
+    def standard(axes: Any) -> Any:
+        return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + 1e-6)
+
+    grouped = x.reshape(2, 6, 6, 1, 3)
+    whole = (grouped - grouped.mean((1, 2, 4), keepdims=True)) / numpy.sqrt(
+        grouped.var((1, 2, 4), keepdims=True) + 1e-6
+    )
+    pairs = [
+        (layers.layer_norm(x), standard((1, 2, 3))),
+        (layers.instance_norm(x), standard((1, 2))),
+        (layers.group_norm(x, groups=1), whole.reshape(x.shape)),
+        (layers.group_norm(x, groups=3), standard((1, 2))),
+        (layers.unit_norm(x, 3), x / numpy.sqrt((x**2).sum(3, keepdims=True) + 1e-7)),
+    ]
+    for found, wanted in zip(run([pair[0] for pair in pairs]), [pair[1] for pair in pairs], strict=True):
+        numpy.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_scopes_give_arguments_inner_ones_first() -> None:
+    x = tf.ones([2, 3])
+    outer = slim.arg_scope([slim.fully_connected], activation_fn=None, biases_initializer=None)
+    with outer as kept:
+        y = slim.fully_connected(x, 4)
+        with slim.arg_scope([slim.fully_connected], activation_fn=tf.nn.sigmoid):
+            z = slim.fully_connected(x, 4)
+            w = slim.fully_connected(x, 4, activation_fn=tf.nn.tanh)
+    with slim.arg_scope(kept):
+        again = slim.fully_connected(x, 4)
+    assert [one.op.type for one in (y, z, w, again)] == ["MatMul", "Sigmoid", "Tanh", "MatMul"]
+    assert not any("biases" in name for name in names())
+    with pytest.raises(ArgumentError, match="add_arg_scope"), slim.arg_scope([len], a=1):
+        pass
+
+
+def test_layers_above_each_other() -> None:
+    x = tf.zeros([2, 6, 6, 3])
+    assert slim.repeat(x, 2, slim.conv2d, 4, 3, scope="conv1").shape == (2, 6, 6, 4)
+    assert slim.stack(tf.zeros([2, 3]), slim.fully_connected, [5, 6], scope="fc").shape == (2, 6)
+    found = {name.rpartition("/")[0] for name in names()}
+    assert found == {"conv1/conv1_1", "conv1/conv1_2", "fc/fc_1", "fc/fc_2"}
+    assert slim.model_analyzer.analyze_vars(slim.get_model_variables("fc")) == (56, 224)
+
+
+def test_a_loss_is_optimised() -> None:
+    w = tf.Variable([3.0, 4.0])
+    step = tf.train.get_or_create_global_step()
+    options = {"gradient_multipliers": {w: 2.0}, "clip_gradients": 5.0, "update_ops": []}
+    made = layers.optimize_loss(tf.reduce_sum(w * w) / 2, step, 1.0, "SGD", **options)
+    assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 2
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(made) == 12.5 and session.run(step) == 1
+        numpy.testing.assert_allclose(session.run(w), [0.0, 0.0], atol=1e-6)
+    with pytest.raises(ArgumentError, match="optimizer"):
+        layers.optimize_loss(tf.reduce_sum(w), None, 1.0, "Best")
+
+
+def test_settings_by_name() -> None:
+    settings = tf.contrib.training.HParams(rate=0.1, sizes=[1, 2], deep=False, name="a")
+    settings.parse("rate=2,sizes=[3,4],deep=true,name=b")
+    assert settings.values() == {"rate": 2.0, "sizes": [3, 4], "deep": True, "name": "b"}
+    assert settings.rate == 2.0 and "deep" in settings
+    with pytest.raises(ArgumentError, match="width"):
+        settings.parse("width=3")

@@ -1,0 +1,238 @@
+"""Attention over the states of an encoder, and cells with it: ``tf.contrib.seq2seq``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from twofold.dtypes import int32
+from twofold.errors import ArgumentError
+from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.tracing import here
+from twofold.static import array, filled, initializers, math, nn, selection
+from twofold.static.define import convert_to_tensor
+from twofold.static.layers import dense
+from twofold.static.rnn_cell import RNNCell, snake_case
+from twofold.static.scopes import get_variable, get_variable_scope, variable_scope
+from twofold.static.tensor_array import TensorArray
+
+
+class AttentionMechanism:
+    """The memory that a decoder looks at: ``keys`` to compare with, ``values`` to take."""
+
+    def __init__(
+        self,
+        what: str,
+        units: int,
+        memory: Any,
+        lengths: Any,
+        probability_fn: Callable[..., Any] | None,
+        score_mask_value: float | None,
+    ) -> None:
+        self.values = convert_to_tensor(memory)
+        self._mask = None
+        if lengths is not None:
+            self._mask = array.sequence_mask(lengths, array.shape(self.values)[1])
+            spread = math.cast(array.expand_dims(self._mask, -1), self.values.dtype)
+            self.values = self.values * spread
+        with variable_scope("memory_layer"):
+            self.keys = dense(self.values, units, use_bias=False, name=get_variable_scope())
+        self._name, self._units = what, units
+        self._probability = probability_fn or nn.softmax
+        self._masked = float("-inf") if score_mask_value is None else score_mask_value
+        sizes = self.values.type_.shape
+        self.batch_size = sizes[0] if sizes[0] >= 0 else array.shape(self.values)[0]
+        self.alignments_size = sizes[1] if sizes[1] >= 0 else array.shape(self.values)[1]
+
+    def _score(self, query: Any) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, query: Any, state: Any = None) -> Any:
+        """How much of each value the query takes; ``state`` (the alignments before) is not read."""
+        del state
+        with variable_scope(snake_case(self._name)):
+            score = self._score(query)
+            if self._mask is not None:
+                score = selection.where(self._mask, score, filled.ones_like(score) * self._masked)
+            return self._probability(score)
+
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+        """Zeros for a batch."""
+        return filled.zeros([batch_size, self.alignments_size], dtype)
+
+
+class BahdanauAttention(AttentionMechanism):
+    """Additive attention (Bahdanau et al., 2014); with ``normalize`` after Salimans and Kingma, 2016."""
+
+    def __init__(
+        self,
+        num_units: int,
+        memory: Any,
+        memory_sequence_length: Any = None,
+        normalize: bool = False,
+        probability_fn: Callable[..., Any] | None = None,
+        score_mask_value: float | None = None,
+        dtype: Any = None,
+        name: str = "BahdanauAttention",
+    ) -> None:
+        super().__init__(name, num_units, memory, memory_sequence_length, probability_fn, score_mask_value)
+        self._normalize, self._dtype = normalize, dtype or self.values.dtype
+
+    def _score(self, query: Any) -> Any:
+        with variable_scope("query_layer"):
+            asked = dense(query, self._units, use_bias=False, name=get_variable_scope())
+        vector = get_variable("attention_v", [self._units], self._dtype)
+        added = self.keys + array.expand_dims(asked, 1)
+        if not self._normalize:
+            return math.reduce_sum(vector * math.tanh(added), 2)
+        first = initializers.constant_initializer(self._units**-0.5)
+        gain = get_variable("attention_g", [], self._dtype, first)
+        bias = get_variable("attention_b", [self._units], self._dtype, initializers.zeros_initializer())
+        length = math.sqrt(math.reduce_sum(math.square(vector)))
+        return math.reduce_sum(gain * vector / length * math.tanh(added + bias), 2)
+
+
+class LuongAttention(AttentionMechanism):
+    """Multiplicative attention (Luong et al., 2015); with ``scale`` times a variable."""
+
+    def __init__(
+        self,
+        num_units: int,
+        memory: Any,
+        memory_sequence_length: Any = None,
+        scale: bool = False,
+        probability_fn: Callable[..., Any] | None = None,
+        score_mask_value: float | None = None,
+        dtype: Any = None,
+        name: str = "LuongAttention",
+    ) -> None:
+        super().__init__(name, num_units, memory, memory_sequence_length, probability_fn, score_mask_value)
+        self._scale, self._dtype = scale, dtype or self.values.dtype
+
+    def _score(self, query: Any) -> Any:
+        if query.type_.shape[-1] != self._units:
+            what = f"{self._name}: a query of {query.type_.shape[-1]} features for {self._units} units, at {here()}"
+            raise ArgumentError(what, "Give num_units the size of the cell.")
+        score = array.squeeze(math.matmul(array.expand_dims(query, 1), self.keys, transpose_b=True), [1])
+        if self._scale:
+            score = score * get_variable("attention_g", [], self._dtype, initializers.ones_initializer())
+        return score
+
+
+class AttentionWrapperState(NamedTuple):
+    """The state of an ``AttentionWrapper``."""
+
+    cell_state: Any
+    attention: Any
+    time: Any
+    alignments: Any
+    alignment_history: Any
+    attention_state: Any
+
+    def clone(self, **kwargs: Any) -> AttentionWrapperState:
+        """The state with other parts."""
+        return self._replace(**kwargs)
+
+
+class AttentionWrapper(RNNCell):
+    """A cell whose inputs are joined with what attention found, and whose outputs are what it finds next.
+
+    ``attention_layer_size`` is the size that output and context are projected to (None: the context as it is). With
+    lists of mechanisms and sizes there are several contexts. With ``output_attention=False`` the cell's output is the
+    output.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        attention_mechanism: Any,
+        attention_layer_size: Any = None,
+        alignment_history: bool = False,
+        cell_input_fn: Callable[[Any, Any], Any] | None = None,
+        output_attention: bool = True,
+        initial_cell_state: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        self._many = isinstance(attention_mechanism, (list, tuple))
+        self._mechanisms = list(attention_mechanism) if self._many else [attention_mechanism]
+        sizes = attention_layer_size if isinstance(attention_layer_size, (list, tuple)) else None
+        self._sizes = list(sizes) if sizes else [attention_layer_size] * len(self._mechanisms)
+        self._cell, self._history, self._output_attention = cell, alignment_history, output_attention
+        self._join = cell_input_fn or (lambda inputs, attention: array.concat([inputs, attention], -1))
+        self._initial = initial_cell_state
+
+    def _as_given(self, values: list[Any]) -> Any:
+        return tuple(values) if self._many else values[0]
+
+    @property
+    def _width(self) -> int:
+        pairs = zip(self._sizes, self._mechanisms, strict=True)
+        return sum(one.values.type_.shape[-1] if size is None else size for size, one in pairs)
+
+    @property
+    def output_size(self) -> Any:
+        return self._width if self._output_attention else self._cell.output_size
+
+    @property
+    def state_size(self) -> Any:
+        sizes = self._as_given([one.alignments_size for one in self._mechanisms])
+        return AttentionWrapperState(self._cell.state_size, self._width, (), sizes, (), sizes)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> AttentionWrapperState:
+        """A state that has seen nothing; of the cell the state that it was made with, if any."""
+        first = self._cell.zero_state(batch_size, dtype) if self._initial is None else self._initial
+        none = [one.initial_alignments(batch_size, dtype) for one in self._mechanisms]
+        kept: Any = ()
+        if self._history:
+            kept = self._as_given([TensorArray(dtype, 0, dynamic_size=True) for _ in none])
+        return AttentionWrapperState(
+            first,
+            filled.zeros([batch_size, self._width], dtype),
+            filled.zeros([], int32),
+            self._as_given(none),
+            kept,
+            self._as_given(none),
+        )
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        output, new = self._cell(self._join(inputs, state.attention), state.cell_state)
+        found, weights = [], []
+        for number, (mechanism, size) in enumerate(zip(self._mechanisms, self._sizes, strict=True)):
+            taken = mechanism(output)
+            context = array.squeeze(math.matmul(array.expand_dims(taken, 1), mechanism.values), [1])
+            if size is not None:
+                name = "attention_layer" if number == 0 else f"attention_layer_{number}"
+                with variable_scope(name):
+                    context = dense(array.concat([output, context], 1), size, use_bias=False, name=get_variable_scope())
+            found.append(context)
+            weights.append(taken)
+        attention = found[0] if len(found) == 1 else array.concat(found, 1)
+        kept = state.alignment_history
+        if self._history:
+            given = list(kept) if self._many else [kept]
+            kept = self._as_given(
+                [one.write(state.time, taken) for one, taken in zip(given, weights, strict=True)]
+            )
+        given_weights = self._as_given(weights)
+        made = AttentionWrapperState(new, attention, state.time + 1, given_weights, kept, given_weights)
+        return (attention if self._output_attention else output), made
+
+
+def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+    """Each row of a nested structure of batches ``multiplier`` times in a row.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.contrib.seq2seq.tile_batch(tf.constant([1, 2]), 3)))
+    [1 1 1 2 2 2]
+    """
+    values, _, structure = flatten(t, "t")
+    return unflatten(structure, [_tiled(convert_to_tensor(one), multiplier, name) for one in values])
+
+
+def _tiled(value: Any, count: int, name: str | None) -> Any:
+    ndim = value.type_.ndim
+    apart = array.tile(array.expand_dims(value, 1), [1, count, *[1] * (ndim - 1)])
+    sizes = array.shape(value)
+    return array.reshape(apart, array.concat([[sizes[0] * count], sizes[1:]], 0), name=name)

@@ -1,0 +1,144 @@
+"""Default arguments for many layers at once, and variables by name: ``tf.contrib.framework``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from twofold.errors import ArgumentError
+from twofold.runtime.tracing import here
+from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
+from twofold.static.layer_options import enter_variable
+from twofold.static.saver import Saver
+from twofold.static.scopes import get_variable
+from twofold.static.train import create_global_step as create_global_step
+from twofold.static.train import get_global_step as get_global_step
+from twofold.static.train import get_or_create_global_step as get_or_create_global_step
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_scopes: list[dict[Any, dict[str, Any]]] = [{}]
+
+
+def add_arg_scope(func: F) -> F:
+    """A function whose arguments may have defaults from ``arg_scope``.
+
+    >>> import twofold.static as tf
+    >>> @tf.contrib.framework.add_arg_scope
+    ... def scaled(x, factor=1):
+    ...     return x * factor
+    >>> with tf.contrib.framework.arg_scope([scaled], factor=3):
+    ...     print(scaled(2), scaled(2, factor=5))
+    6 10
+    """
+
+    @functools.wraps(func)
+    def with_defaults(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **{**_scopes[-1].get(_key(with_defaults), {}), **kwargs})
+
+    with_defaults._takes_arg_scope = True  # type: ignore[attr-defined]
+    return with_defaults  # type: ignore[return-value]
+
+
+def has_arg_scope(func: Any) -> bool:
+    """Whether a function takes defaults from ``arg_scope``."""
+    return hasattr(func, "_takes_arg_scope")
+
+
+def _key(func: Any) -> Any:
+    return getattr(func, "__wrapped__", func)
+
+
+@contextmanager
+def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[str, Any]]]:
+    """Inside, the functions listed have ``kwargs`` as defaults, over those of the scopes around.
+
+    A scope that was kept (``with arg_scope(...) as scope``) takes no ``kwargs`` and replaces the scopes around. Raises
+    ArgumentError for a function that ``add_arg_scope`` did not make.
+    """
+    if isinstance(list_ops_or_scope, Mapping):
+        if kwargs:
+            fix = "Give functions, or leave the arguments out."
+            raise ArgumentError(f"arg_scope: arguments beside a scope, at {here()}", fix)
+        made = {key: dict(value) for key, value in list_ops_or_scope.items()}
+    else:
+        made = {key: dict(value) for key, value in _scopes[-1].items()}
+        for func in list_ops_or_scope:
+            if not has_arg_scope(func):
+                fix = "Decorate it with add_arg_scope."
+                raise ArgumentError(f"arg_scope: {func!r} takes no arguments from scopes, at {here()}", fix)
+            made.setdefault(_key(func), {}).update(kwargs)
+    _scopes.append(made)
+    try:
+        yield made
+    finally:
+        _scopes.pop()
+
+
+def current_arg_scope() -> dict[Any, dict[str, Any]]:
+    """The defaults in force, by function."""
+    return _scopes[-1]
+
+
+def model_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Any = None,
+    **options: Any,
+) -> Any:
+    """``get_variable``, entered in ``MODEL_VARIABLES`` and ``collections`` too."""
+    made = get_variable(name, shape, dtype, initializer, regularizer, trainable, **options)
+    enter_variable(made, GraphKeys.MODEL_VARIABLES, name)
+    enter_variable(made, collections, name)
+    return made
+
+
+variable = get_variable
+
+
+def get_variables(
+    scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
+) -> list[Any]:
+    """Variables of a collection whose names begin with ``scope`` and end with ``suffix``."""
+    found = get_default_graph().get_collection(collection, getattr(scope, "name", scope))
+    return [one for one in found if suffix is None or one.name.split(":")[0].endswith(suffix)]
+
+
+def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """``get_variables`` of those that layers made."""
+    return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
+
+
+def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """``get_variables`` of those that are trained."""
+    return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
+
+
+def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
+    """Variables whose last part of the name is ``given_name``."""
+    return [one for one in get_variables(scope) if one.name.split(":")[0].split("/")[-1] == given_name]
+
+
+def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
+    """Variables in the scopes of ``include``, or all, without those in the scopes of ``exclude``."""
+    chosen = get_variables() if include is None else [one for s in include for one in get_variables(s)]
+    left_out = {id(one) for scope in exclude or () for one in get_variables(scope)}
+    return [one for one in chosen if id(one) not in left_out]
+
+
+def assign_from_checkpoint_fn(
+    model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+) -> Callable[[Any], None]:
+    """A function of a session that restores variables from a checkpoint."""
+    if ignore_missing_vars or reshape_variables:
+        fix = "List the variables that the checkpoint has, in their shapes."
+        raise ArgumentError(f"assign_from_checkpoint_fn: missing or reshaped variables, at {here()}", fix)
+    saver = Saver(var_list)
+    return lambda session: saver.restore(session, model_path)

@@ -1,0 +1,225 @@
+"""Normalising layers of ``tf.contrib.layers``, which also serve as ``normalizer_fn`` of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.errors import ArgumentError
+from twofold.runtime.tracing import here
+from twofold.static import array, initializers, math, nn
+from twofold.static.contrib.framework import add_arg_scope
+from twofold.static.contrib.scopes import collected, layer_scope
+from twofold.static.control import control_dependencies
+from twofold.static.define import convert_to_tensor
+from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
+from twofold.static.layer_options import refuse
+from twofold.static.moments import moments
+from twofold.static.normalization_layers import batch_normalization
+from twofold.static.scopes import get_variable
+
+
+@add_arg_scope
+def batch_norm(
+    inputs: Any,
+    decay: float = 0.999,
+    center: bool = True,
+    scale: bool = False,
+    epsilon: float = 0.001,
+    activation_fn: Any = None,
+    param_initializers: Any = None,
+    param_regularizers: Any = None,
+    updates_collections: Any = GraphKeys.UPDATE_OPS,
+    is_training: Any = True,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    batch_weights: Any = None,
+    fused: bool | None = None,
+    data_format: str = "NHWC",
+    zero_debias_moving_mean: bool = False,
+    scope: Any = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_decay: float = 0.99,
+    adjustment: Any = None,
+) -> Any:
+    """Normalised by the batch in training, otherwise by moving averages.
+
+    The updates of the averages are in ``updates_collections``; with None they are made before the result.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     y = tf.contrib.layers.batch_norm(tf.constant([[1.0], [3.0]]), updates_collections=None)
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(y).round(2).tolist(), [variable.name for variable in tf.model_variables()])
+    [[-1.0], [1.0]] ['BatchNorm/beta:0', 'BatchNorm/moving_mean:0', 'BatchNorm/moving_variance:0']
+    """
+    refuse(
+        "batch_norm",
+        batch_weights=batch_weights,
+        zero_debias_moving_mean=zero_debias_moving_mean,
+        renorm=renorm,
+        renorm_clipping=renorm_clipping,
+        renorm_decay=renorm_decay != 0.99,
+        adjustment=adjustment,
+    )
+    first, penalties = dict(param_initializers or {}), dict(param_regularizers or {})
+    axis = 1 if data_format.startswith("NC") else -1
+    updates = get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS)
+    known = len(updates)
+    with layer_scope(scope, "BatchNorm", reuse, variables_collections) as own:
+        made = batch_normalization(
+            inputs,
+            axis,
+            decay,
+            epsilon,
+            center,
+            scale,
+            first.get("beta"),
+            first.get("gamma"),
+            first.get("moving_mean"),
+            first.get("moving_variance"),
+            penalties.get("beta"),
+            penalties.get("gamma"),
+            training=is_training,
+            trainable=trainable,
+            name=own,
+            fused=fused,
+        )
+        new = updates[known:]
+        del updates[known:]
+        if updates_collections is None:
+            with control_dependencies(new):
+                made = array.identity(made)
+        else:
+            for one in new:
+                get_default_graph().add_to_collections(updates_collections, one)
+        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+
+
+def _parameters(
+    made: Any, shape: Sequence[int], spread: Sequence[int], center: bool, scale: bool, trainable: bool
+) -> Any:
+    """Normalised values times ``gamma`` plus ``beta``, variables of ``shape`` that are spread over the axes."""
+    if scale:
+        gamma = get_variable(
+            "gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable
+        )
+        made = made * array.reshape(gamma, spread)
+    if center:
+        beta = get_variable("beta", shape, made.dtype, initializers.zeros_initializer(), trainable=trainable)
+        made = made + array.reshape(beta, spread)
+    return made
+
+
+def _standard(tensor: Any, axes: Sequence[int], epsilon: float) -> Any:
+    mean, variance = moments(tensor, axes, keep_dims=True)
+    return nn.batch_normalization(tensor, mean, variance, None, None, epsilon)
+
+
+@add_arg_scope
+def layer_norm(
+    inputs: Any,
+    center: bool = True,
+    scale: bool = True,
+    activation_fn: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    begin_norm_axis: int = 1,
+    begin_params_axis: int = -1,
+    scope: Any = None,
+) -> Any:
+    """Each sample normalised over the axes from ``begin_norm_axis`` on; parameters have those of ``begin_params_axis``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     y = tf.contrib.layers.layer_norm(tf.constant([[1.0, 3.0], [2.0, 6.0]]))
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(y).round(3).tolist())
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+    tensor = convert_to_tensor(inputs)
+    ndim = tensor.type_.ndim
+    begin = begin_norm_axis % ndim
+    shape = tensor.type_.shape[begin_params_axis % ndim :]
+    with layer_scope(scope, "LayerNorm", reuse, variables_collections):
+        made = _standard(tensor, list(range(begin, ndim)), 1e-12)
+        made = _parameters(made, shape, shape, center, scale, trainable)
+        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+
+
+@add_arg_scope
+def instance_norm(
+    inputs: Any,
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: Any = None,
+    param_initializers: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Any:
+    """Each channel of each image normalised over its places."""
+    refuse("instance_norm", param_initializers=param_initializers)
+    tensor = convert_to_tensor(inputs)
+    ndim = tensor.type_.ndim
+    channel = 1 if data_format.startswith("NC") else ndim - 1
+    spread = [-1 if axis == channel else 1 for axis in range(ndim)]
+    with layer_scope(scope, "InstanceNorm", reuse, variables_collections):
+        made = _standard(tensor, [axis for axis in range(1, ndim) if axis != channel], epsilon)
+        made = _parameters(made, [tensor.type_.shape[channel]], spread, center, scale, trainable)
+        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+
+
+@add_arg_scope
+def group_norm(
+    inputs: Any,
+    groups: int = 32,
+    channels_axis: int = -1,
+    reduction_axes: Any = (-3, -2),
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: Any = None,
+    param_initializers: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    mean_close_to_zero: bool = False,
+) -> Any:
+    """Groups of channels normalised over ``reduction_axes``; ``mean_close_to_zero`` is about rounding alone."""
+    refuse("group_norm", param_initializers=param_initializers)
+    tensor = convert_to_tensor(inputs)
+    sizes, ndim = tensor.type_.shape, tensor.type_.ndim
+    channel = channels_axis % ndim
+    if sizes[channel] % groups:
+        what = f"group_norm: {sizes[channel]} channels in {groups} groups, at {here()}"
+        raise ArgumentError(what, "Give a number of groups that divides the channels.")
+    known = [array.shape(tensor)[axis] if size < 0 else size for axis, size in enumerate(sizes)]
+    apart = [*known[:channel], groups, sizes[channel] // groups, *known[channel + 1 :]]
+    over = [axis % ndim + (axis % ndim > channel) for axis in reduction_axes]
+    spread = [-1 if axis == channel else 1 for axis in range(ndim)]
+    with layer_scope(scope, "GroupNorm", reuse, variables_collections):
+        made = _standard(array.reshape(tensor, apart), sorted([*over, channel + 1]), epsilon)
+        made = array.reshape(made, known)
+        made = _parameters(made, [sizes[channel]], spread, center, scale, trainable)
+        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+
+
+@add_arg_scope
+def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Any:
+    """Divided by the length along an axis."""
+    tensor = convert_to_tensor(inputs)
+    length = math.sqrt(math.reduce_sum(math.square(tensor), dim, keepdims=True) + epsilon)
+    return math.div(tensor, length, name=scope)

@@ -1,0 +1,20 @@
+"""Sequence to sequence: losses, decoders and attention, under the names of ``tf.contrib.seq2seq``."""
+
+from twofold.static.contrib.attention import AttentionMechanism as AttentionMechanism
+from twofold.static.contrib.attention import AttentionWrapper as AttentionWrapper
+from twofold.static.contrib.attention import AttentionWrapperState as AttentionWrapperState
+from twofold.static.contrib.attention import BahdanauAttention as BahdanauAttention
+from twofold.static.contrib.attention import LuongAttention as LuongAttention
+from twofold.static.contrib.attention import tile_batch as tile_batch
+from twofold.static.contrib.decoding import BasicDecoder as BasicDecoder
+from twofold.static.contrib.decoding import BasicDecoderOutput as BasicDecoderOutput
+from twofold.static.contrib.decoding import CustomHelper as CustomHelper
+from twofold.static.contrib.decoding import GreedyEmbeddingHelper as GreedyEmbeddingHelper
+from twofold.static.contrib.decoding import Helper as Helper
+from twofold.static.contrib.decoding import SampleEmbeddingHelper as SampleEmbeddingHelper
+from twofold.static.contrib.decoding import (
+    ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
+)
+from twofold.static.contrib.decoding import TrainingHelper as TrainingHelper
+from twofold.static.contrib.decoding import dynamic_decode as dynamic_decode
+from twofold.static.contrib.seq2seq_losses import sequence_loss as sequence_loss

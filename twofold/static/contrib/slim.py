@@ -1,0 +1,39 @@
+"""Layers with default arguments for many at once, and variables by name: ``tf.contrib.slim``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twofold.static import losses as losses
+from twofold.static.contrib import framework
+from twofold.static.contrib.framework import *  # noqa: F403
+from twofold.static.contrib.layers import *  # noqa: F403
+
+
+def _size(variable: Any) -> int:
+    count = 1
+    for size in variable.get_shape().as_list():
+        count *= size
+    return count
+
+
+def analyze_vars(variables: Any, print_info: bool = False) -> tuple[int, int]:
+    """The numbers of elements and bytes of variables; printed with ``print_info``."""
+    count = size = 0
+    if print_info:
+        print("---------\nVariables: name (type shape) [size]\n---------")
+    for variable in variables:
+        own = _size(variable)
+        count, size = count + own, size + own * variable.dtype.itemsize
+        if print_info:
+            shape = "x".join(str(one) for one in variable.get_shape().as_list())
+            kind = f"{variable.dtype.name}_ref {shape or 'scalar'}"
+            print(f"{variable.name} ({kind}) [{own}, bytes: {own * variable.dtype.itemsize}]")
+    if print_info:
+        print(f"Total size of variables: {count}\nTotal bytes of variables: {size}")
+    return count, size
+
+
+model_analyzer = SimpleNamespace(analyze_vars=analyze_vars)
+arg_scope = framework.arg_scope
