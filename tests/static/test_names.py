@@ -158,7 +158,7 @@ def test_older_places_of_names():
     assert ops.reset_default_graph is tf.reset_default_graph
     x = tf.contrib.layers.flatten(tf.ones([2, 3, 4]))
     y = tf.contrib.layers.fully_connected(x, 2, weights_regularizer=tf.contrib.layers.l2_regularizer(0.5))
-    assert y.op.type == "Relu" and tf.trainable_variables()[0].name == "fully_connected/kernel:0"
+    assert y.op.type == "Relu" and tf.trainable_variables()[0].name == "fully_connected/weights:0"
     penalty = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[0]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

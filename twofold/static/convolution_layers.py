@@ -136,7 +136,7 @@ def conv2d_transpose(
     kernel_constraint: Any = None,
     bias_constraint: Any = None,
     trainable: bool = True,
-    name: str | None = None,
+    name: Any = None,
     reuse: Any = None,
 ) -> Any:
     """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own.
@@ -207,7 +207,7 @@ def separable_conv2d(
     pointwise_constraint: Any = None,
     bias_constraint: Any = None,
     trainable: bool = True,
-    name: str | None = None,
+    name: Any = None,
     reuse: Any = None,
 ) -> Any:
     """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``.

@@ -42,7 +42,7 @@ def dense(
     kernel_constraint: Any = None,
     bias_constraint: Any = None,
     trainable: bool = True,
-    name: str | None = None,
+    name: Any = None,
     reuse: Any = None,
 ) -> Any:
     """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own.

@@ -37,7 +37,7 @@ def batch_normalization(
     gamma_constraint: Any = None,
     training: Any = False,
     trainable: bool = True,
-    name: str | None = None,
+    name: Any = None,
     reuse: Any = None,
     renorm: bool = False,
     renorm_clipping: Any = None,

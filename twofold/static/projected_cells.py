@@ -46,7 +46,6 @@ class InputProjectionWrapper(Wrapper):
 
     def __init__(self, cell: RNNCell, num_proj: int, activation: Any = None, input_size: Any = None) -> None:
         super().__init__(cell)
-        del input_size  # as in TensorFlow, where it is no longer read
         self._size, self._function = num_proj, activation
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
@@ -91,7 +90,6 @@ class LayerNormBasicLSTMCell(RNNCell):
         reuse: bool | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
-        del input_size  # as in TensorFlow, where it is no longer read
         self._units, self._forget_bias, self._function = num_units, forget_bias, activation
         self._norm, self._gain, self._shift = layer_norm, norm_gain, norm_shift
         self._kept, self._seed = dropout_keep_prob, dropout_prob_seed
@@ -109,14 +107,18 @@ class LayerNormBasicLSTMCell(RNNCell):
             return value
         shape = [self._units]
         gain = get_variable(f"{name}/gamma", shape, initializer=initializers.constant_initializer(self._gain))
-        shift = get_variable(f"{name}/beta", shape, initializer=initializers.constant_initializer(self._shift))
+        shift = get_variable(
+            f"{name}/beta", shape, initializer=initializers.constant_initializer(self._shift)
+        )
         mean, variance = moments(value, [1], keep_dims=True)
         return nn.batch_normalization(value, mean, variance, shift, gain, 1e-12)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         memory, hidden = state
         given = array.concat([inputs, hidden], 1)
-        kernel = get_variable("kernel", [last_size("LayerNormBasicLSTMCell", given.get_shape()), 4 * self._units])
+        kernel = get_variable(
+            "kernel", [last_size("LayerNormBasicLSTMCell", given.get_shape()), 4 * self._units]
+        )
         gates = math.matmul(given, kernel)
         if not self._norm:
             bias = get_variable("bias", [4 * self._units], initializer=initializers.zeros_initializer())

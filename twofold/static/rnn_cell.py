@@ -166,7 +166,9 @@ def last_size(what: str, shape: Any) -> int:
     size = TensorShape(shape)[-1].value if TensorShape(shape).ndims else None
     if size is None:
         fix = "Give the placeholder that size."
-        raise failed(what, ShapeError(f"the last axis of inputs of shape {TensorShape(shape)} is unknown", fix))
+        raise failed(
+            what, ShapeError(f"the last axis of inputs of shape {TensorShape(shape)} is unknown", fix)
+        )
     return int(size)
 
 
@@ -195,7 +197,9 @@ class BasicRNNCell(RNNCell):
         return self._units
 
     def build(self, inputs_shape: Any) -> None:
-        self._kernel = self.add_variable("kernel", [last_size(type(self).__name__, inputs_shape) + self._units, self._units])
+        self._kernel = self.add_variable(
+            "kernel", [last_size(type(self).__name__, inputs_shape) + self._units, self._units]
+        )
         self._bias = self.add_variable("bias", [self._units], initializer=initializers.zeros_initializer())
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:

@@ -85,7 +85,9 @@ def test_batch_norm_updates_at_once_or_with_the_step() -> None:
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     now = layers.batch_norm(x, decay=0.5, scope="now", updates_collections=None)
     mine = layers.batch_norm(x, decay=0.5, scope="mine", updates_collections="mine")
-    assert len(updates) == len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == len(tf.get_collection("mine")) == 2
+    assert (
+        len(updates) == len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == len(tf.get_collection("mine")) == 2
+    )
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         means = {name.split("/")[0]: v for name, v in zip(names(), tf.global_variables()) if "mean" in name}

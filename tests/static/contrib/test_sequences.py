@@ -159,7 +159,10 @@ def brute(scores: Any, table: Any) -> dict[tuple[int, ...], float]:
     """The scores of all sequences of tags."""
     steps, tags = scores.shape
     return {
-        path: float(sum(scores[k, tag] for k, tag in enumerate(path)) + sum(table[a, b] for a, b in itertools.pairwise(path)))
+        path: float(
+            sum(scores[k, tag] for k, tag in enumerate(path))
+            + sum(table[a, b] for a, b in itertools.pairwise(path))
+        )
         for path in itertools.product(range(tags), repeat=steps)
     }
 

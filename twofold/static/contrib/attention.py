@@ -49,7 +49,6 @@ class AttentionMechanism:
 
     def __call__(self, query: Any, state: Any = None) -> Any:
         """How much of each value the query takes; ``state`` (the alignments before) is not read."""
-        del state
         with variable_scope(snake_case(self._name)):
             score = self._score(query)
             if self._mask is not None:
@@ -204,7 +203,9 @@ class AttentionWrapper(RNNCell):
             if size is not None:
                 name = "attention_layer" if number == 0 else f"attention_layer_{number}"
                 with variable_scope(name):
-                    context = dense(array.concat([output, context], 1), size, use_bias=False, name=get_variable_scope())
+                    context = dense(
+                        array.concat([output, context], 1), size, use_bias=False, name=get_variable_scope()
+                    )
             found.append(context)
             weights.append(taken)
         attention = found[0] if len(found) == 1 else array.concat(found, 1)

@@ -27,18 +27,15 @@ class Helper:
     batch_size: Any
     sample_ids_dtype: Any = int32
 
-    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+    def initialize(self) -> tuple[Any, Any]:
         """Which sequences have ended already, and the first inputs."""
         raise NotImplementedError
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any) -> Any:
         """The symbols that outputs mean: the likeliest."""
-        del time, state
-        return math.cast(math.argmax(outputs, -1, name=name), int32)
+        return math.cast(math.argmax(outputs, -1), int32)
 
-    def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
-    ) -> tuple[Any, Any, Any]:
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         """Which sequences end with this step, the inputs of the next, and the state."""
         raise NotImplementedError
 
@@ -54,21 +51,18 @@ class CustomHelper(Helper):
         sample_ids_shape: Any = None,
         sample_ids_dtype: Any = None,
     ) -> None:
-        del sample_ids_shape  # known from what sample_fn returns
         self._initialize, self._sample, self._next = initialize_fn, sample_fn, next_inputs_fn
         self.sample_ids_dtype = sample_ids_dtype or int32
 
-    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+    def initialize(self) -> tuple[Any, Any]:
         finished, inputs = self._initialize()
         self.batch_size = array.shape(finished)[0]
         return finished, inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any) -> Any:
         return self._sample(time=time, outputs=outputs, state=state)
 
-    def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
-    ) -> tuple[Any, Any, Any]:
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         return self._next(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
 
 
@@ -92,7 +86,7 @@ class TrainingHelper(Helper):
         """The lengths."""
         return self._lengths
 
-    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+    def initialize(self) -> tuple[Any, Any]:
         return math.equal(self._lengths, 0), _mapped(lambda value: value[0], self._inputs)
 
     def _at(self, time: Any) -> Any:
@@ -104,10 +98,7 @@ class TrainingHelper(Helper):
 
         return _mapped(row, self._inputs)
 
-    def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
-    ) -> tuple[Any, Any, Any]:
-        del outputs, sample_ids
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         later = time + 1
         return math.cast(later, self._lengths.dtype) >= self._lengths, self._at(later), state
 
@@ -134,14 +125,12 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._embed, self._probability = _lookup(embedding), sampling_probability
         self._seeds = seed, scheduling_seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any) -> Any:
         sampled = math.cast(random.multinomial(outputs, 1, seed=self._seeds[0])[:, 0], int32)
         chosen = random.random_uniform([self.batch_size], seed=self._seeds[1]) < self._probability
         return selection.where(chosen, sampled, filled.ones_like(sampled) * -1)
 
-    def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
-    ) -> tuple[Any, Any, Any]:
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids)
         own = self._embed(math.maximum(sample_ids, 0))
         return finished, selection.where(sample_ids >= 0, own, inputs), state
@@ -155,13 +144,10 @@ class GreedyEmbeddingHelper(Helper):
         self._start, self._end = convert_to_tensor(start_tokens), convert_to_tensor(end_token)
         self.batch_size = array.shape(self._start)[0]
 
-    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+    def initialize(self) -> tuple[Any, Any]:
         return filled.zeros_like(self._start, dtype="bool"), self._embed(self._start)
 
-    def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
-    ) -> tuple[Any, Any, Any]:
-        del time, outputs
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         return math.equal(sample_ids, math.cast(self._end, sample_ids.dtype)), self._embed(sample_ids), state
 
 
@@ -179,7 +165,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         super().__init__(embedding, start_tokens, end_token)
         self._temperature, self._seed = softmax_temperature, seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any) -> Any:
         logits = outputs if self._temperature is None else outputs / self._temperature
         return math.cast(random.multinomial(logits, 1, seed=self._seed)[:, 0], int32)
 
@@ -202,16 +188,16 @@ class BasicDecoder:
         """How many sequences there are."""
         return self._helper.batch_size
 
-    def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
+    def initialize(self) -> tuple[Any, Any, Any]:
         """Which sequences have ended, the first inputs, the first state."""
-        return (*self._helper.initialize(name), self._state)
+        return (*self._helper.initialize(), self._state)
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(self, time: Any, inputs: Any, state: Any) -> tuple[Any, Any, Any, Any]:
         """The output of a step, the new state, the next inputs, and which sequences end."""
         outputs, new = self._cell(inputs, state)
         if self._layer is not None:
             outputs = self._layer(outputs)
-        ids = self._helper.sample(time, outputs, new, name)
+        ids = self._helper.sample(time, outputs, new)
         finished, following, new = self._helper.next_inputs(time, outputs, new, ids)
         return BasicDecoderOutput(outputs, ids), new, following, finished
 

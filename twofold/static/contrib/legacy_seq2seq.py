@@ -118,7 +118,7 @@ def _fed(feed_previous: Any, decode: Callable[[bool], tuple[list[Any], Any]]) ->
     """A decoder that feeds its outputs or not; by the value of a bool tensor, both share variables."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous)
-    count = []
+    count: list[int] = []
 
     def branch(feed: bool, reuse: Any) -> list[Any]:
         with variable_scope(get_variable_scope(), reuse=reuse):
@@ -142,7 +142,10 @@ def embedding_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """``basic_rnn_seq2seq`` of symbols with embeddings of their own; outputs are logits without ``output_projection``."""
+    """``basic_rnn_seq2seq`` of symbols with embeddings of their own.
+
+    Outputs are logits without ``output_projection``, a pair of weights and bias.
+    """
     with variable_scope(scope or "embedding_rnn_seq2seq", dtype=dtype):
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
         _, state = static_rnn(encoder, encoder_inputs, dtype=dtype or "float32")
@@ -195,7 +198,10 @@ def attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """``rnn_decoder`` that looks at ``attention_states`` (batch, length, size) after each step (Bahdanau et al., 2014)."""
+    """``rnn_decoder`` that looks at ``attention_states`` (batch, length, size) after each step.
+
+    Source: Bahdanau et al., Neural Machine Translation by Jointly Learning to Align and Translate, 2014.
+    """
     states = convert_to_tensor(attention_states)
     with variable_scope(scope or "attention_decoder", dtype=dtype):
         attention = _Attention(states, num_heads)

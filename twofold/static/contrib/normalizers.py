@@ -67,13 +67,11 @@ def batch_norm(
         adjustment=adjustment,
     )
     first, penalties = dict(param_initializers or {}), dict(param_regularizers or {})
-    axis = 1 if data_format.startswith("NC") else -1
-    updates = get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS)
-    known = len(updates)
+    known = len(get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS))
     with layer_scope(scope, "BatchNorm", reuse, variables_collections) as own:
         made = batch_normalization(
             inputs,
-            axis,
+            1 if data_format.startswith("NC") else -1,
             decay,
             epsilon,
             center,
@@ -89,15 +87,21 @@ def batch_norm(
             name=own,
             fused=fused,
         )
-        new = updates[known:]
-        del updates[known:]
-        if updates_collections is None:
-            with control_dependencies(new):
-                made = array.identity(made)
-        else:
-            for one in new:
-                get_default_graph().add_to_collections(updates_collections, one)
+        made = _updated(made, known, updates_collections)
         return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+
+
+def _updated(made: Any, known: int, collections: Any) -> Any:
+    """A layer's result; its updates, those behind the ``known`` ones, go to other collections or run before it."""
+    updates = get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS)
+    new = updates[known:]
+    del updates[known:]
+    if collections is None:
+        with control_dependencies(new):
+            return array.identity(made)
+    for one in new:
+        get_default_graph().add_to_collections(collections, one)
+    return made
 
 
 def _parameters(
@@ -105,9 +109,7 @@ def _parameters(
 ) -> Any:
     """Normalised values times ``gamma`` plus ``beta``, variables of ``shape`` that are spread over the axes."""
     if scale:
-        gamma = get_variable(
-            "gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable
-        )
+        gamma = get_variable("gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable)
         made = made * array.reshape(gamma, spread)
     if center:
         beta = get_variable("beta", shape, made.dtype, initializers.zeros_initializer(), trainable=trainable)

@@ -46,7 +46,10 @@ def _multiplied(pairs: list[Any], multipliers: Any) -> list[Any]:
 
 def _noisy(pairs: list[Any], scale: float) -> list[Any]:
     return [
-        (None if gradient is None else gradient + random.random_normal(array.shape(gradient)) * scale, variable)
+        (
+            None if gradient is None else gradient + random.random_normal(array.shape(gradient)) * scale,
+            variable,
+        )
         for gradient, variable in pairs
     ]
 
@@ -90,7 +93,6 @@ def optimize_loss(
     9.0 2.0
     """
     graph = get_default_graph()
-    del colocate_gradients_with_ops  # there is one device
     with variable_scope(name, "OptimizeLoss"):
         step = train.get_global_step() if global_step is None else global_step
         before = graph.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)

@@ -120,4 +120,3 @@ def sequence_loss_of_lists(
         if average_across_batch:
             total = total / math.cast(array.shape(targets[0])[0], total.dtype)
         return total
-
