@@ -66,27 +66,13 @@ def batch_norm(
         renorm_decay=renorm_decay != 0.99,
         adjustment=adjustment,
     )
-    first, penalties = dict(param_initializers or {}), dict(param_regularizers or {})
+    axis = 1 if data_format.startswith("NC") else -1
     known = len(get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS))
+    given = {f"{name}_initializer": one for name, one in (param_initializers or {}).items()}
+    given |= {f"{name}_regularizer": one for name, one in (param_regularizers or {}).items()}
     with layer_scope(scope, "BatchNorm", reuse, variables_collections) as own:
-        made = batch_normalization(
-            inputs,
-            1 if data_format.startswith("NC") else -1,
-            decay,
-            epsilon,
-            center,
-            scale,
-            first.get("beta"),
-            first.get("gamma"),
-            first.get("moving_mean"),
-            first.get("moving_variance"),
-            penalties.get("beta"),
-            penalties.get("gamma"),
-            training=is_training,
-            trainable=trainable,
-            name=own,
-            fused=fused,
-        )
+        given |= {"training": is_training, "trainable": trainable, "name": own, "fused": fused}
+        made = batch_normalization(inputs, axis, decay, epsilon, center, scale, **given)
         made = _updated(made, known, updates_collections)
         return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
 
