@@ -287,7 +287,7 @@ def _belongs_to(value: Any, package: str) -> bool:
 
 def is_boundary(value: Any) -> bool:
     """Whether a callable of the core is a boundary of a function that has its own name in its module."""
-    return isinstance(value, _Operation) and _known.get(value.__wrapped__) is value
+    return isinstance(value, _Operation) and value.__wrapped__ in UNWORDED
 
 
 def find(module: str, name: str) -> Any:
@@ -319,13 +319,29 @@ def boundary(function: Any) -> Any:
         return function
     if end_at_user.__name__ in function.__code__.co_names:  # it is the boundary itself
         return function
-    made = _core.operation_callable(None, -1, function)
+    behind = _twin(function)  # the function itself may stand behind a callable that words its errors
+    made = _core.operation_callable(None, -1, behind)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(function, name))
     for name, value in function.__dict__.items():
         if name not in ("__wrapped__", "__signature__"):  # which lead to the function itself
             setattr(made, name, value)
-    UNWORDED.add(function)
+    UNWORDED.add(behind)
+    return made
+
+
+def _twin(function: FunctionType) -> FunctionType:
+    """Another function of the same code, names and attributes."""
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    for name in ("__kwdefaults__", "__annotations__", "__module__", "__qualname__", "__doc__"):
+        setattr(made, name, getattr(function, name))
+    made.__dict__.update(function.__dict__)
     return made
 
 

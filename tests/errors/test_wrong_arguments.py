@@ -93,8 +93,11 @@ def was_told(error: BaseException) -> bool:
         return True
     trace: TracebackType | None = error.__traceback__
     assert trace is not None
-    while trace.tb_next is not None:
-        trace = trace.tb_next
+    frames = [trace]
+    while frames[-1].tb_next is not None:
+        frames.append(frames[-1].tb_next)
+    # an error of the package ends at the line here: where it came up is the frame above
+    trace = next((one for one in reversed(frames) if one.tb_frame.f_code.co_filename != __file__), frames[-1])
     code = trace.tb_frame.f_code
     # the call does not fit the signature, perhaps of a context manager, or the core raised it
     if code.co_filename in (__file__, contextlib.__file__):
