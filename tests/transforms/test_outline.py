@@ -243,6 +243,62 @@ def test_plans_of_bodies_are_dropped_above_their_budget():
     assert found.evictions > plans.evictions
 
 
+def unrolled_training(steps: int, width: int) -> Callable[[], list[Any]]:
+    cell, head = nn.LSTMCell(5, width), nn.Linear(width, 3)
+    data = [normal(4, 5, seed=k) for k in range(steps)]
+
+    def step() -> list[Any]:
+        cell.zero_grad(), head.zero_grad()
+        h, c = torch.zeros(4, width), torch.zeros(4, width)
+        for x in data:
+            h, c = cell(x, (h, c))
+        loss = F.cross_entropy(head(h), torch.arange(4) % 3)
+        loss.backward()
+        return [loss, *[p.grad for p in (*cell.parameters(), *head.parameters())]]
+
+    return step
+
+
+def activations(graph: Graph) -> int:
+    return sum(node.op.name in ("sigmoid", "tanh") for node in inline_calls(graph).nodes())
+
+
+def test_gates_are_computed_once_for_both_passes():
+    """The bodies of the backward pass read them from those of the forward pass, and the bits are the same."""
+    found = check_same_bits(unrolled_training(30, WIDTH))
+    assert len(found.calls) > 10
+    computed = sum(activations(body) for call in found.calls if (body := called(call)) is not None)
+    assert computed == activations(found.graph) == 30 * 5
+
+
+def test_large_values_are_computed_again_rather_than_kept():
+    def chain(size: int) -> Callable[[], list[Any]]:
+        weights = [torch.ones(1, requires_grad=True) for _ in range(40)]
+
+        def step() -> list[Any]:
+            x = torch.linspace(-1, 1, size)
+            for weight in weights:
+                x = F.silu(x * weight)
+            x.sum().backward()
+            return [weight.grad for weight in weights]
+
+        return step
+
+    def computed(size: int) -> tuple[int, int]:
+        """How many activations the bodies compute, and the trace planned as a whole."""
+        with tier("unfused"):
+            alive = chain(size)()
+            _core.flush()
+        assert alive
+        found = Trace.of(_core.describe_executable(_core.last_executable())).outlined()
+        assert len(found.calls) > 2
+        bodies = [body for call in found.calls if (body := called(call)) is not None]
+        return sum(map(activations, bodies)), activations(found.graph)
+
+    small, large = computed(1000), computed(100_000)
+    assert small[0] == small[1] == large[1] < large[0]
+
+
 def test_training_in_bodies_keeps_every_bit():
     losses = {}
     for name in ("unfused", "fused"):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from twofold.cache import Cache
 from twofold.compiler.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
+from twofold.compiler.kept_values import keep_values
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import may_fail
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
@@ -35,14 +36,19 @@ class Trace:
         symbolic: bool = False,
     ) -> None:
         self.leaf_types = list(leaf_types)
-        self.symbolic = (
-            symbolic  # sizes are symbols of one recording, so its bodies are of no use to other traces
-        )
+        self.symbolic = symbolic  # sizes are symbols of one recording: no other trace has its bodies
         kinds: dict[Graph, int] = {}
         with keys_by_identity():
             same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
         self.graphs = list(kinds)
+        self.entries: list[Entry] = []
         self._places = self._numbered([Entry(same[kind], refs) for kind, refs in entries])
+        self._first_of: dict[Ref, Ref] = {}  # kept values, by the entry that is the first to read them
+        kept = keep_values(self.graphs, self.entries) if len(self.entries) >= 2 * LEAST else None
+        if kept is not None:
+            self.graphs, self.entries, refs, values = kept
+            self._places = [refs[ref] if ref >= 0 else ref for ref in self._places]
+            self._first_of = {value: refs[number] for value, number in values.items()}
         self.outputs = [self._places[ref] if ref >= 0 else ref for ref in outputs]
 
     @classmethod
@@ -66,6 +72,8 @@ class Trace:
         for number, place in enumerate(self._places):
             if place >= 0 and not self._is_shown[number]:
                 found[place].append(number)
+        for value, place in self._first_of.items():
+            found[value] += found[place]
         return found
 
     def _numbered(self, entries: Sequence[Entry]) -> list[Ref]:
