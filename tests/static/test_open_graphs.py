@@ -138,6 +138,20 @@ def test_sizes_that_a_guard_excludes_have_a_graph_of_their_own(bodies):
         assert not bodies
 
 
+def test_a_batch_as_large_as_a_layer_is_wide_has_no_graph_of_its_own(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 8])
+        loss = tf.reduce_sum(tf.layers.dense(tf.layers.dense(x, 16, tf.nn.relu), 4))
+        train = tf.train.AdamOptimizer(0.1).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        counts = []
+        for n in (16, 5, 4, 9):
+            bodies.clear()
+            session.run([train, loss], {x: floats(n, 8)})
+            counts.append(bool(bodies))
+        assert counts == [True, False, False, False]
+
+
 def test_a_rank_that_is_not_known_is_that_of_the_feed(bodies):
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32)

@@ -76,7 +76,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     (2, 4, 3)
     """
     first = shapes[0]
-    if all(shape == first for shape in shapes):
+    # ranks first, so that sizes of different axes are not compared: for symbols that would be a guard
+    if all(len(shape) == len(first) and shape == first for shape in shapes):
         return first
     ndim = max(map(len, shapes))
     result = [1] * ndim
@@ -126,9 +127,9 @@ def broadcast(node: Node, shape: Shape) -> Any:
     Raises ShapeError where the shapes do not fit: the kernels would read beyond the node's memory.
     """
     type = node.type
-    if type.shape == shape:
-        return node
     extra = len(shape) - len(type.shape)
+    if not extra and type.shape == shape:
+        return node
     if extra < 0 or any(size not in (1, shape[extra + axis]) for axis, size in enumerate(type.shape)):
         raise ShapeError(
             f"shape {type.shape} does not broadcast to {shape}",
