@@ -55,3 +55,11 @@ def test_one_value_stands_for_each_axis() -> None:
 
 def test_dtypes_have_a_type() -> None:
     assert isinstance(torch.float32, torch.dtype) and not isinstance("float32", torch.dtype)
+
+
+def test_files_of_layers_are_attributes_too() -> None:
+    """A file that shares its name with one of the package's own is the one with PyTorch's contents."""
+    modules = torch.nn.modules
+    assert modules.activation.MultiheadAttention is torch.nn.MultiheadAttention
+    assert modules.activation is importlib.import_module("twofold.nn.modules.activation")
+    assert modules.linear.Linear is torch.nn.Linear and modules.loss._Loss is not None

@@ -146,8 +146,8 @@ def attach(
 def submodules(package: str, contents: Mapping[str, Mapping[str, Any]]) -> None:
     """Enter modules of ``package`` that only give other names to what it has: for each its name and its contents.
 
-    Programs import layers and distributions from the files that PyTorch keeps them in. A name that the package has
-    already stays what it is.
+    Programs import layers and distributions from the files that PyTorch keeps them in. A function that the package
+    has under the name of a file stays its attribute.
     """
     space = vars(sys.modules[package])
     for name, members in contents.items():
@@ -156,17 +156,26 @@ def submodules(package: str, contents: Mapping[str, Mapping[str, Any]]) -> None:
         )
         vars(made).update(members)
         sys.modules[made.__name__] = made
-        space.setdefault(name, made)
-
-
-def _named(space: Mapping[str, Any], table: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The contents of modules from the names in each; ``a=b`` is ``b`` under the name ``a``."""
-    return {
-        module: {entry.partition("=")[0]: space[entry.partition("=")[2] or entry] for entry in names.split()}
-        for module, names in table.items()
-    }
+        if not callable(space.get(name)):
+            space[name] = made
 
 
 def other_files(package: str, table: Mapping[str, str]) -> None:
-    """``submodules`` by the names that the package has: for each file a text of names, or of ``name=own_name``."""
-    submodules(package, _named(vars(sys.modules[package]), table))
+    """``submodules`` by the names that the package has, looked up when they are used: a text of names for each file."""
+    space = vars(sys.modules[package])
+
+    def finder(module: str, names: list[str]) -> Callable[[str], Any]:
+        def find(name: str) -> Any:
+            if name not in names:
+                raise AttributeError(f"module {package}.{module} has no attribute {name!r}", name=name)
+            return space[name]
+
+        return find
+
+    submodules(
+        package,
+        {
+            module: {"__getattr__": finder(module, names.split()), "__all__": names.split()}
+            for module, names in table.items()
+        },
+    )
