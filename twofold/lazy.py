@@ -126,6 +126,15 @@ def attach(
     module = sys.modules[package]
     space, late = vars(module), late_names(package)
 
+    class Package(ModuleType):
+        """A package whose submodules are prepared, too, where the import system enters them."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            entered = isinstance(value, ModuleType) and late.get(name) == (package, name)
+            super().__setattr__(name, prepare(name, value) if entered else value)
+
+    module.__class__ = Package
+
     def find(name: str) -> Any:
         if name == "__all__":
             return [one for one in listed() if not one.startswith("_")]

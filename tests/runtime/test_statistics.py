@@ -28,7 +28,7 @@ print(found.fused, found.kernels, found.kernels_compiled, found.disk_hits, found
 
 
 def test_counts_follow_what_a_program_does() -> None:
-    x = torch.ones(3, 17)
+    x = torch.ones(3, 1719)  # of no other test, as plans of bodies are kept for the process
     x.sum().item()
     before = torch.stats()
     for _ in range(4):
