@@ -10,6 +10,7 @@ import pytest
 import twofold as torch
 from twofold import _core
 from twofold.autograd import gradcheck
+from twofold.ir import graph
 from twofold.ops.control_flow import programs
 
 
@@ -269,7 +270,7 @@ def test_rows_written_in_place_are_those_of_a_copy(tier):
 
 def test_rows_in_place_are_as_cheap_as_they_are_few():
     def bodies():
-        return [c.body for c in programs._CONTENTS.values() if isinstance(c, programs.Rounds) and c.placed]
+        return [c.body for c in graph._CONTENTS.values() if isinstance(c, programs.Rounds) and c.placed]
 
     def write(i, rows):
         rows = rows.clone()

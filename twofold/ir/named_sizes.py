@@ -25,8 +25,8 @@ class NamedSizes(Recording):
 
     >>> from twofold.dtypes import float32
     >>> sizes = NamedSizes([tensor_type(float32, (16, 8))], [(True, False)])
-    >>> [sizes.symbolic(type) for type in sizes.types_of_inputs]
-    [float32[s0,8]]
+    >>> [sizes.symbolic(type).shape for type in sizes.types_of_inputs]
+    [(s0, 8)]
     """
 
     def __init__(self, types: Sequence[TensorType], varies: Sequence[Sequence[bool]]) -> None:

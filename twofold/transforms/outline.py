@@ -61,7 +61,7 @@ def outline(
     outputs: Sequence[Ref],
     least: int = LEAST,
 ) -> Outlined:
-    """The calls that compute ``outputs`` of a trace on leaves of ``types``.
+    r"""The calls that compute ``outputs`` of a trace on leaves of ``types``.
 
     >>> import twofold.ops
     >>> from twofold.ir.text import format_graph, parse_graph, parse_type

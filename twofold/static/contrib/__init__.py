@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twofold.lazy import attach as _attach
-from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.static import distributions
     from twofold.static.contrib import crf, framework, layers, legacy_seq2seq, rnn, seq2seq, slim, training
 
-__getattr__, __dir__ = _attach(__name__, _prepared)
+__getattr__, __dir__ = _attach(__name__)
