@@ -167,7 +167,8 @@ def backward_elsewhere(y): y.sum().backward()
 for _ in range(4):
     step(forward, backward)
     torch.wait_for_compiler()
-weight.grad._realise()  # with memory for its kernels
+held = weight.grad
+held._realise()  # with memory for its kernels; what it takes is not given back
 step(forward_elsewhere, backward_elsewhere)
 limit(4)
 try:
