@@ -167,7 +167,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static.contrib": {
         "twofold.static": "distributions",
-        "twofold.static.contrib": "crf framework layers legacy_seq2seq rnn seq2seq slim training",
+        "twofold.static.contrib": "crf eager framework layers legacy_seq2seq rnn seq2seq slim training",
     },
     "twofold.static.nn": {
         "twofold.static": "rnn_cell",

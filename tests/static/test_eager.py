@@ -281,3 +281,47 @@ def test_datasets():
         pytest.raises(RuntimeError, match="only supported when eager execution is enabled"),
     ):
         iter(words)
+
+
+def test_a_tape_knows_the_variables_that_were_read():
+    kept, other = tf.Variable(2.0), tf.Variable(3.0)
+    fixed = tf.Variable(1.0, trainable=False)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as tape:
+            value = kept * kept + fixed
+        later = other * 1.0
+    assert tape.watched_variables() == (kept,)
+    assert outer.watched_variables() == (kept, other)
+    assert [float(value), float(later)] == [5, 3]
+
+
+def test_implicit_gradients_descend():
+    tfe = tf.contrib.eager
+    w, b = tfe.Variable([[1.0], [2.0]]), tfe.Variable([0.5])
+    x, y = tf.constant([[1.0, 2.0], [3.0, -1.0]]), tf.constant([[1.0], [2.0]])
+    step = tfe.implicit_value_and_gradients(lambda x, y: tf.reduce_mean(tf.square(tf.matmul(x, w) + b - y)))
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    losses = []
+    for _ in range(3):
+        loss, pairs = step(x, y)
+        assert [variable for _, variable in pairs] == [w, b]
+        optimizer.apply_gradients(pairs)
+        losses.append(loss)
+    close(losses, [10.25, 2.1662498, 0.47596243])
+    with pytest.raises(ValueError, match="No trainable variables"):
+        tfe.implicit_gradients(lambda: tf.constant(1.0))()
+    with pytest.raises(ValueError, match="returns None"):
+        tfe.implicit_gradients(lambda: None)()
+    value, found = tfe.value_and_gradients_function(lambda a, b: a * b, params=[1])(
+        tf.constant([2.0, 3.0]), 4.0
+    )
+    close(value, [8, 12])
+    close(found, [5.0])
+    close(tfe.gradients_function(lambda a: a * a)([2.0, 3.0], dy=[1.0, 10.0]), [[4, 60]])
+
+
+def test_layers_whose_names_start_alike_keep_their_own_variables():
+    first, second = tf.layers.Dense(2), tf.layers.Dense(3)
+    second(first(tf.zeros([1, 4])))
+    assert [one.shape.as_list() for one in first.variables] == [[4, 2], [2]]
+    assert [one.shape.as_list() for one in second.trainable_variables] == [[2, 3], [3]]

@@ -18,7 +18,7 @@ from twofold.static.differentiation import gradients
 from twofold.static.filled import zeros_like
 from twofold.static.graph import Tensor, at_once, get_default_graph
 from twofold.static.layer_options import refuse
-from twofold.static.modes import mode
+from twofold.static.modes import local, mode
 from twofold.static.shapes import TensorShape
 from twofold.static.variables import Variable
 
@@ -87,15 +87,18 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent, self._automatic = persistent, watch_accessed_variables
         self._watched: list[Any] = []
+        self._read: dict[Variable, None] = {}
         self._mode: Any = None
         self._used = False
 
     def __enter__(self) -> GradientTape:
         self._mode = _core.GradientMode(True)
         self._mode.__enter__()
+        local.tapes.append(self._read)
         return self
 
     def __exit__(self, *error: object) -> None:
+        local.tapes[:] = [read for read in local.tapes if read is not self._read]
         self._mode.__exit__(*error)
         self._mode = None
 
@@ -109,8 +112,9 @@ class GradientTape:
                     value.requires_grad_(True)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables that are watched."""
-        return tuple(item for item in self._watched if isinstance(item, Variable))
+        """The variables that are watched: those given to ``watch``, and the trainable ones read in the block."""
+        given = [item for item in self._watched if isinstance(item, Variable)]
+        return tuple(dict.fromkeys([*given, *(self._read if self._automatic else ())]))
 
     def stop_recording(self) -> Any:
         """A block in which nothing is recorded."""
@@ -119,6 +123,7 @@ class GradientTape:
     def reset(self) -> None:
         """Forget what is watched."""
         self._watched, self._used = [], False
+        self._read.clear()
 
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: str = "none"

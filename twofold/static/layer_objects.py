@@ -8,6 +8,7 @@ from typing import Any
 from twofold.runtime.tracing import here
 from twofold.static.docstrings import declared as _declared
 from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
 from twofold.static.rnn_cell import snake_case
 from twofold.static.scopes import VariableScope, variable_scope
 
@@ -71,12 +72,18 @@ class Layer:
     @property
     def variables(self) -> list[Any]:
         """All variables of the layer."""
-        return [] if self._scope is None else self._scope.global_variables()
+        return self._of_scope(GraphKeys.GLOBAL_VARIABLES)
 
     @property
     def trainable_variables(self) -> list[Any]:
         """Those of them that are trained."""
-        return [] if self._scope is None else self._scope.trainable_variables()
+        return self._of_scope(GraphKeys.TRAINABLE_VARIABLES)
+
+    def _of_scope(self, key: str) -> list[Any]:
+        """Variables by their whole scope: those of ``dense_1`` are none of ``dense``."""
+        start = None if self._scope is None else f"{self._scope.name}/"
+        found = get_default_graph().get_collection(key)
+        return [] if start is None else [one for one in found if one.name.startswith(start)]
 
     weights, trainable_weights = variables, trainable_variables
 

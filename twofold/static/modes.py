@@ -13,6 +13,7 @@ class _Local(threading.local):
         self.graphs: list[Any] = []
         self.sessions: list[Any] = []
         self.replaying = 0
+        self.tapes: list[dict[Any, None]] = []  # what each open tape has seen read
 
 
 class _Mode:

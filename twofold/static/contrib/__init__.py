@@ -8,6 +8,16 @@ from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
     from twofold.static import distributions
-    from twofold.static.contrib import crf, framework, layers, legacy_seq2seq, rnn, seq2seq, slim, training
+    from twofold.static.contrib import (
+        crf,
+        eager,
+        framework,
+        layers,
+        legacy_seq2seq,
+        rnn,
+        seq2seq,
+        slim,
+        training,
+    )
 
 __getattr__, __dir__ = _attach(__name__)
