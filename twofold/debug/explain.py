@@ -7,12 +7,12 @@ from html import escape
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.compiler.schedule.fused_expressions import Unit
+from twofold.compiler.schedule.fused_expressions import FusedExpression
 from twofold.compiler.schedule.fusion_groups import (
     MOST_BUFFERS,
     MOST_INSTRUCTIONS,
-    Cluster,
-    Clustering,
+    FusionGroup,
+    Grouping,
     refine,
 )
 from twofold.compiler.schedule.schedule import Schedule
@@ -157,40 +157,44 @@ def _arena(schedule: Schedule, instruction: int) -> list[tuple[int, Any]]:
 
 def _reasons(schedule: Schedule, number: int) -> list[str]:
     """Why the kernels that read what this one makes are others."""
-    clustering, found = schedule.clustering, []
+    grouping, found = schedule.grouping, []
     if schedule.instructions[number].name == "pack":  # of an operand of the product that comes next
         return []
     mine = {
-        node.id: clustering.home[node.id]
+        node.id: grouping.home[node.id]
         for node in schedule.instructions[number].nodes
-        if node.id in clustering.home
+        if node.id in grouping.home
     }
-    for value, cluster in mine.items():
-        for unit in schedule.analysis.users.get(value, ()):
-            other = clustering.of_unit[unit.number]
-            if other is not cluster:
+    for value, group in mine.items():
+        for expression in schedule.analysis.users.get(value, ()):
+            other = grouping.of_expression[expression.number]
+            if other is not group:
                 found.append(
-                    f"{unit.root.op.name} is apart: {why_apart(clustering, cluster, other, unit, value)}"
+                    f"{expression.root.op.name} is apart: {why_apart(grouping, group, other, expression, value)}"
                 )
     return list(dict.fromkeys(found))
 
 
-def why_apart(clustering: Clustering, cluster: Cluster, other: Cluster, unit: Unit, value: int) -> str:
-    """Why ``unit``, which reads a value of ``cluster``, is in another kernel."""
-    if not unit.is_loop:
-        return f"a {'product' if unit.kind == 'contraction' else unit.kind} has kernels of its own"
-    if cluster.kind not in ("loop", "contraction"):
+def why_apart(
+    grouping: Grouping, group: FusionGroup, other: FusionGroup, expression: FusedExpression, value: int
+) -> str:
+    """Why ``expression``, which reads a value of ``group``, is in another kernel."""
+    if not expression.is_loop:
+        return (
+            f"a {'product' if expression.kind == 'contraction' else expression.kind} has kernels of its own"
+        )
+    if group.kind not in ("loop", "contraction"):
         return "what it reads has a kernel of its own"
-    if cluster.cost + unit.cost > MOST_INSTRUCTIONS:
+    if group.cost + expression.cost > MOST_INSTRUCTIONS:
         return f"more than {MOST_INSTRUCTIONS} instructions in one kernel"
-    if cluster.buffers + unit.buffers > MOST_BUFFERS:
+    if group.buffers + expression.buffers > MOST_BUFFERS:
         return f"more than {MOST_BUFFERS} buffers in one kernel"
-    if refine(cluster.sizes, unit.domain) is None:
-        return f"it goes over {list(unit.domain)}, what it reads was made over {cluster.sizes}"
-    if cluster.kind == "contraction" and unit.kind == "reduction":
+    if refine(group.sizes, expression.domain) is None:
+        return f"it goes over {list(expression.domain)}, what it reads was made over {group.sizes}"
+    if group.kind == "contraction" and expression.kind == "reduction":
         return "a reduction of a product waits for whole rows"
-    if any(term.node.id == value and (term.offset or term.dynamic) for term in unit.loads()):
+    if any(term.node.id == value and (term.offset or term.dynamic) for term in expression.loads()):
         return "it reads other elements than those that are being made"
-    if other.level > cluster.level + 1:
+    if other.level > group.level + 1:
         return "it waits for other kernels, too"
     return "it needs values that the loop has not made yet where it would read them"

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tests.compiler.schedule.runner import run_graph
 from twofold.compiler.explain import explain
-from twofold.compiler.schedule.fusion_groups import refine, spread
+from twofold.compiler.schedule.fusion_groups import map_strides, refine
 from twofold.compiler.schedule.memory import last_uses, plan
 from twofold.compiler.schedule.schedule import Schedule
 from twofold.compiler.schedule.views import NeedsSplit, NotAffine, flat, identity, row_major, through_reshape
@@ -154,7 +154,7 @@ def test_refined_axes_count_as_both(first: list[int], second: list[int]) -> None
     common, *placements = found
     for shape, placement in zip((first, second), placements, strict=True):
         if numpy.prod(shape) == numpy.prod(common):
-            strides = spread(row_major(tuple(shape)), placement, len(common))
+            strides = map_strides(row_major(tuple(shape)), placement, len(common))
             numbers = numpy.zeros(common, int)
             for axis, stride in enumerate(strides):
                 numbers += stride * numpy.arange(common[axis]).reshape(-1, *[1] * (len(common) - axis - 1))

@@ -1,4 +1,4 @@
-"""Units: the values that get a loop (or kernel) of their own, each with the expression that computes it.
+"""Fused expressions: the values that get a loop (or kernel) of their own, each with the expression that computes it.
 
 Every other value is computed inside the expressions that use it.
 """
@@ -28,7 +28,7 @@ from twofold.ir.node import Node
 from twofold.ir.views import below_reshapes, is_reshape
 
 STORED = ("reduction", "contraction", "custom", "host", "program", "part")
-"""Kinds of operation whose results are units of their own."""
+"""Kinds of operation whose results are expressions of their own."""
 
 CHEAP = 8
 """Instructions up to which a value is computed again by each of its users rather than kept in memory."""
@@ -65,7 +65,7 @@ class Term:
         self.dynamic = dynamic
 
 
-class Unit:
+class FusedExpression:
     """One value with its expression over loop axes ``domain``, of which those in ``reduced`` are summed away.
 
     ``kind`` is that of the root's operation, or ``copy`` for an output that another value already is; then
@@ -107,7 +107,7 @@ class Unit:
 
 
 class Analysis:
-    """Chooses the roots of units and writes their expressions."""
+    """Chooses the roots of expressions and writes their expressions."""
 
     def __init__(self, graph: Graph, fuse: bool = True, forced: Iterable[Node] = ()) -> None:
         self.graph = graph
@@ -121,7 +121,7 @@ class Analysis:
         self.operands: dict[
             int, tuple[int, int, int]
         ] = {}  # their strides: batch, row, column of a matrix product
-        self.users: dict[int, list[Unit]] = {}
+        self.users: dict[int, list[FusedExpression]] = {}
         self._costs: dict[int, int] = {}
         self._loads: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
@@ -129,7 +129,7 @@ class Analysis:
         self._forced = {node.id for node in forced}
         self._outputs = {node.id for node in graph.outputs}
         self._choose()
-        self.units = self._units()
+        self.expressions = self._expressions()
 
     # Which values are roots
 
@@ -283,41 +283,43 @@ class Analysis:
 
     # Expressions
 
-    def _units(self) -> list[Unit]:
-        units: list[Unit] = []
+    def _expressions(self) -> list[FusedExpression]:
+        expressions: list[FusedExpression] = []
         outputs_seen: set[int] = set()
         for node in self.order:
             if node.id in self.roots:
-                unit = Unit(node, node.op.kind, len(units))
-                units.append(unit)
-                if unit.is_loop:
-                    _Writer(self, unit).write(node)
+                expression = FusedExpression(node, node.op.kind, len(expressions))
+                expressions.append(expression)
+                if expression.is_loop:
+                    _Writer(self, expression).write(node)
                 else:
-                    unit.domain = tuple(size for size in node.shape if size != 1)
-                    unit.reduced = (False,) * len(unit.domain)
-                    unit.strides = tuple(row_major(unit.domain))
+                    expression.domain = tuple(size for size in node.shape if size != 1)
+                    expression.reduced = (False,) * len(expression.domain)
+                    expression.strides = tuple(row_major(expression.domain))
         for number, node in enumerate(self.graph.outputs):
             if node.id in outputs_seen or (node.op.kind == "source" and node.id not in self.roots):
-                unit = Unit(node, "copy", len(units), number)
-                units.append(unit)
-                _Writer(self, unit).write(node)
+                expression = FusedExpression(node, "copy", len(expressions), number)
+                expressions.append(expression)
+                _Writer(self, expression).write(node)
             outputs_seen.add(node.id)
-        for unit in units:
-            for node_id in self.reads(unit):
-                self.users.setdefault(node_id, []).append(unit)
-        return units
+        for expression in expressions:
+            for node_id in self.reads(expression):
+                self.users.setdefault(node_id, []).append(expression)
+        return expressions
 
-    def reads(self, unit: Unit) -> set[int]:
-        """The ids of the values that a unit reads from memory or from its neighbours in a kernel."""
-        if unit.is_loop:
-            return {term.node.id for term in unit.loads()}
-        return {value.id for value in self.stored_operands(unit)}
+    def reads(self, expression: FusedExpression) -> set[int]:
+        """The ids of the values that an expression reads from memory or from its neighbours in a kernel."""
+        if expression.is_loop:
+            return {term.node.id for term in expression.loads()}
+        return {value.id for value in self.stored_operands(expression)}
 
-    def stored_operands(self, unit: Unit) -> list[Node]:
-        """The values in memory that a unit that is no loop reads in place of its operands."""
-        found = [self._dense.get(operand.id, operand) for operand in unit.root.inputs]
-        if unit.kind == "contraction" and not unit.root.op.product:
-            found = [self._strided.get(operand.id, value) for operand, value in zip(unit.root.inputs, found)]
+    def stored_operands(self, expression: FusedExpression) -> list[Node]:
+        """The values in memory that an expression that is no loop reads in place of its operands."""
+        found = [self._dense.get(operand.id, operand) for operand in expression.root.inputs]
+        if expression.kind == "contraction" and not expression.root.op.product:
+            found = [
+                self._strided.get(operand.id, value) for operand, value in zip(expression.root.inputs, found)
+            ]
         return found
 
     def in_memory(self, node: Node) -> bool:
@@ -335,25 +337,25 @@ def _repeats(base: Node, forms: Forms, shape: tuple[int, ...]) -> bool:
 
 
 class _Writer:
-    """Writes the expression of one unit; starts again when a reshape makes it cut a loop axis in two."""
+    """Writes the terms of one expression; starts again when a reshape makes it cut a loop axis in two."""
 
-    def __init__(self, analysis: Analysis, unit: Unit) -> None:
+    def __init__(self, analysis: Analysis, expression: FusedExpression) -> None:
         self.analysis = analysis
         self.views = analysis.views
-        self.unit = unit
+        self.expression = expression
 
     def write(self, root: Node) -> None:
-        """Fill in the unit's loop axes and terms.
+        """Fill in the expression's loop axes and terms.
 
         Raises NotAffine with the value that must lie in memory.
         """
-        unit = self.unit
-        shape = root.inputs[0].shape if unit.kind == "reduction" else root.shape
-        axes = set(root.attrs[0]) if unit.kind == "reduction" else set()
+        expression = self.expression
+        shape = root.inputs[0].shape if expression.kind == "reduction" else root.shape
+        axes = set(root.attrs[0]) if expression.kind == "reduction" else set()
         kept = [axis for axis, size in enumerate(shape) if size != 1]
         if axes and not any(axis in axes for axis in kept):
             kept = sorted([*kept, min(axes)])
-        elif unit.kind == "reduction" and not axes:
+        elif expression.kind == "reduction" and not axes:
             kept.append(len(shape))  # the reduction of a single element
         sizes = [shape[axis] if axis < len(shape) else 1 for axis in kept]
         places: dict[int, list[tuple[int, int]]] = {axis: [(k, 1)] for k, axis in enumerate(kept)}
@@ -367,27 +369,27 @@ class _Writer:
                 break
             except NeedsSplit as split:
                 _split(sizes, places, split)
-        unit.domain = tuple(sizes)
+        expression.domain = tuple(sizes)
         reduced = {loop for axis in kept if axis in axes or axis == len(shape) for loop, _ in places[axis]}
-        unit.reduced = tuple(k in reduced for k in range(len(sizes)))
+        expression.reduced = tuple(k in reduced for k in range(len(sizes)))
         result = [0] * len(sizes)
         stored = [axis for axis in range(len(shape)) if axis not in axes]
         strides = row_major(root.shape)
-        for stride, axis in zip(strides[1:] if unit.is_blocked else strides, stored):
+        for stride, axis in zip(strides[1:] if expression.is_blocked else strides, stored):
             for loop, coefficient in forms[axis][1]:
                 result[loop] = stride * coefficient
-        unit.strides = tuple(result)
+        expression.strides = tuple(result)
 
     def _expression(self, root: Node, forms: Forms, sizes: Sequence[int]) -> None:
-        unit = self.unit
+        expression = self.expression
         self.sizes = sizes
         self.terms: list[Term] = []
         self.known: dict[Item, int] = {}
         self.loaded: dict[tuple[object, ...], int] = {}
         top: Item = (root, forms)
-        if unit.kind == "reduction":
+        if expression.kind == "reduction":
             top = self._seen_from(root.inputs[0], forms)
-        inside = unit.kind not in ("reduction", "copy")
+        inside = expression.kind not in ("reduction", "copy")
         stack: list[tuple[Item, list[Item] | None]] = [(top, None)]
         while stack:
             item, needs = stack.pop()
@@ -401,9 +403,9 @@ class _Writer:
                     stack += [(need, None) for need in reversed(missing)]
                     continue
             self.known[item] = self._term(*item, needs, item is top and inside)
-        unit.terms = self.terms
-        unit.cost += sum(operation_cost(term.node) for term in self.terms if term.kind == "op")
-        unit.value = self.known[top]
+        expression.terms = self.terms
+        expression.cost += sum(operation_cost(term.node) for term in self.terms if term.kind == "op")
+        expression.value = self.known[top]
 
     def _seen_from(self, operand: Node, forms: Forms) -> Item:
         base, inner = self.views.base(operand)

@@ -1,7 +1,7 @@
-"""Clusters: units that one kernel computes together.
+"""Fusion groups: expressions that one kernel computes together.
 
-Units join in the order in which they depend on each other. Every cluster has a level above those of all
-clusters it reads, so whatever joins whatever, the kernels can be put in an order.
+Expressions join in the order in which they depend on each other. Every group has a level above those of all
+groups it reads, so whatever joins whatever, the kernels can be put in an order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from twofold.compiler.lower.values import LANES
-from twofold.compiler.schedule.fused_expressions import Analysis, Unit
+from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
 
 MOST_INSTRUCTIONS = 5000
 """Of one kernel; the code generator takes about 25 microseconds for each, and more where there are many."""
@@ -21,7 +21,7 @@ MOST_BUFFERS = 64
 _NOTHING = -1
 
 Placement = list[list[tuple[int, int]]]
-"""For each loop axis of a unit: the axes of the cluster it runs over, each with the factor of its index."""
+"""For each loop axis of an expression: the axes of the group it runs over, each with the factor of its index."""
 
 
 def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Placement, Placement] | None:
@@ -64,8 +64,8 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
     return common[::-1], first_place, second_place
 
 
-def spread(strides: Sequence[int], placement: Placement, rank: int) -> tuple[int, ...]:
-    """Strides over a unit's axes, rewritten over the cluster's."""
+def map_strides(strides: Sequence[int], placement: Placement, rank: int) -> tuple[int, ...]:
+    """Strides over an expression's axes, rewritten over the group's."""
     result = [0] * rank
     for stride, axes in zip(strides, placement):
         if stride:
@@ -75,19 +75,19 @@ def spread(strides: Sequence[int], placement: Placement, rank: int) -> tuple[int
 
 
 class Joining(NamedTuple):
-    """How a unit joins a cluster: the cluster's new axes and where those of old and new members lie."""
+    """How an expression joins a group: the group's new axes and where those of old and new members lie."""
 
     sizes: list[int]
-    groups: list[int] | None
+    tags: list[int] | None
     old: Placement
     new: Placement
     row: bool
 
 
-class Cluster:
-    """Units of one kernel over axes ``sizes``.
+class FusionGroup:
+    """Expressions of one kernel over axes ``sizes``.
 
-    ``groups`` tags the axes: for loops 0 for kept and 1 for reduced ones (None while nothing is reduced), for
+    ``tags`` mark the axes: for loops 0 for kept and 1 for reduced ones (None while nothing is reduced), for
     a matrix product 0 for its batch, 1 for its rows and 2 for its columns.
     """
 
@@ -95,14 +95,14 @@ class Cluster:
         "blocked",
         "buffers",
         "cost",
-        "groups",
+        "expressions",
         "kind",
         "level",
         "number",
         "placements",
         "rows",
         "sizes",
-        "units",
+        "tags",
         "users",
     )
 
@@ -110,18 +110,18 @@ class Cluster:
         self.kind = kind
         self.number = number
         self.level = level
-        self.units: list[Unit] = []
-        self.users: set[Cluster] = set()
+        self.expressions: list[FusedExpression] = []
+        self.users: set[FusionGroup] = set()
         self.sizes: list[int] = []
-        self.groups: list[int] | None = None
+        self.tags: list[int] | None = None
         self.placements: dict[int, Placement] = {}
         self.blocked = False
-        self.rows: set[int] = set()  # numbers of units that do not vary along reduced axes
+        self.rows: set[int] = set()  # numbers of expressions that do not vary along reduced axes
         self.cost = 0
         self.buffers = 0
 
-    def accept(self, unit: Unit, joining: Joining) -> None:
-        """Take ``unit`` in."""
+    def accept(self, expression: FusedExpression, joining: Joining) -> None:
+        """Take ``expression`` in."""
         if joining.sizes != self.sizes or len(joining.old) != len(self.sizes):
             self.placements = {
                 number: [
@@ -130,252 +130,256 @@ class Cluster:
                 ]
                 for number, place in self.placements.items()
             }
-        self.sizes, self.groups = joining.sizes, joining.groups
-        self.placements[unit.number] = joining.new
+        self.sizes, self.tags = joining.sizes, joining.tags
+        self.placements[expression.number] = joining.new
         if joining.row:
-            self.rows.add(unit.number)
-        self.blocked |= unit.is_blocked
-        self.units.append(unit)
-        self.cost += unit.cost
-        self.buffers += unit.buffers
+            self.rows.add(expression.number)
+        self.blocked |= expression.is_blocked
+        self.expressions.append(expression)
+        self.cost += expression.cost
+        self.buffers += expression.buffers
 
-    def strides_of(self, unit: Unit) -> tuple[int, ...]:
-        """Strides of a member's stored result over the cluster's axes."""
-        return spread(unit.strides, self.placements[unit.number], len(self.sizes))
+    def strides_of(self, expression: FusedExpression) -> tuple[int, ...]:
+        """Strides of a member's stored result over the group's axes."""
+        return map_strides(expression.strides, self.placements[expression.number], len(self.sizes))
 
     @property
     def limit(self) -> int:
-        """The highest level that this cluster may be raised to."""
+        """The highest level that this group may be raised to."""
         return min((user.level for user in self.users), default=1 << 60) - 1
 
 
-class Clustering:
-    """Distributes the units of an analysis over clusters."""
+class Grouping:
+    """Distributes the expressions of an analysis over groups."""
 
     def __init__(self, analysis: Analysis, join: bool = True) -> None:
         self.analysis = analysis
         self.join = join
-        self.clusters: list[Cluster] = []
-        self.home: dict[int, Cluster] = {}  # by id of the root
-        self.of_unit: dict[int, Cluster] = {}  # by number of the unit
-        self.unit_of: dict[int, Unit] = {}
-        self._readers: dict[int, list[Cluster]] = {}
-        for unit in analysis.units:
-            if unit.output < 0:
-                self.unit_of[unit.root.id] = unit
-        for unit in analysis.units:
-            self._place(unit)
+        self.groups: list[FusionGroup] = []
+        self.home: dict[int, FusionGroup] = {}  # by id of the root
+        self.of_expression: dict[int, FusionGroup] = {}  # by number of the expression
+        self.expression_of: dict[int, FusedExpression] = {}
+        self._readers: dict[int, list[FusionGroup]] = {}
+        for expression in analysis.expressions:
+            if expression.output < 0:
+                self.expression_of[expression.root.id] = expression
+        for expression in analysis.expressions:
+            self._place(expression)
         if join:
             self._merge()
 
-    def _place(self, unit: Unit) -> None:
-        reads = sorted(self.analysis.reads(unit))
+    def _place(self, expression: FusedExpression) -> None:
+        reads = sorted(self.analysis.reads(expression))
         before = {self.home[node_id].number: self.home[node_id] for node_id in reads if node_id in self.home}
-        cluster = None
-        if self.join and unit.is_loop:
-            cluster = self._candidate(unit, reads, before)
-        if cluster is None:
-            kind = "loop" if unit.is_loop else unit.kind
+        group = None
+        if self.join and expression.is_loop:
+            group = self._candidate(expression, reads, before)
+        if group is None:
+            kind = "loop" if expression.is_loop else expression.kind
             level = 1 + max((other.level for other in before.values()), default=0)
-            cluster = Cluster(kind, len(self.clusters), level)
-            self.clusters.append(cluster)
-            cluster.accept(unit, _alone(unit))
-        self._settle(unit, cluster)
+            group = FusionGroup(kind, len(self.groups), level)
+            self.groups.append(group)
+            group.accept(expression, _alone(expression))
+        self._settle(expression, group)
         for other in before.values():
-            if other is not cluster:
-                other.users.add(cluster)
-        if cluster.kind == "loop":
+            if other is not group:
+                other.users.add(group)
+        if group.kind == "loop":
             # what reads nothing, such as a constant that must lie in memory, finds its like
             for node_id in reads or (_NOTHING,):
-                self._readers.setdefault(node_id, []).append(cluster)
+                self._readers.setdefault(node_id, []).append(group)
 
-    def _settle(self, unit: Unit, cluster: Cluster) -> None:
-        self.of_unit[unit.number] = cluster
-        if unit.output < 0:
-            self.home[unit.root.id] = cluster
+    def _settle(self, expression: FusedExpression, group: FusionGroup) -> None:
+        self.of_expression[expression.number] = group
+        if expression.output < 0:
+            self.home[expression.root.id] = group
 
-    def _candidate(self, unit: Unit, reads: Sequence[int], before: dict[int, Cluster]) -> Cluster | None:
-        """The cluster that ``unit`` joins: one that it reads from, else one that reads the same values."""
+    def _candidate(
+        self, expression: FusedExpression, reads: Sequence[int], before: dict[int, FusionGroup]
+    ) -> FusionGroup | None:
+        """The group that ``expression`` joins: one that it reads from, else one that reads the same values."""
         tried = set()
-        found = sorted(before.values(), key=lambda cluster: (-cluster.level, -cluster.number))
+        found = sorted(before.values(), key=lambda group: (-group.level, -group.number))
         for node_id in reads or (_NOTHING,):
             found += self._readers.get(node_id, ())[-4:]
-        for cluster in found:
-            if cluster.number in tried:
+        for group in found:
+            if group.number in tried:
                 continue
-            tried.add(cluster.number)
-            required = 1 + max((other.level for other in before.values() if other is not cluster), default=-1)
-            if required > cluster.limit:
+            tried.add(group.number)
+            required = 1 + max((other.level for other in before.values() if other is not group), default=-1)
+            if required > group.limit:
                 continue
-            joining = self.fit(cluster, unit)
+            joining = self.fit(group, expression)
             if joining is not None:
-                cluster.level = max(cluster.level, required)
-                cluster.accept(unit, joining)
-                return cluster
+                group.level = max(group.level, required)
+                group.accept(expression, joining)
+                return group
         return None
 
-    def fit(self, cluster: Cluster, unit: Unit) -> Joining | None:
-        """How ``unit`` could join, None if it cannot."""
-        if cluster.kind not in ("loop", "contraction"):
+    def fit(self, group: FusionGroup, expression: FusedExpression) -> Joining | None:
+        """How ``expression`` could join, None if it cannot."""
+        if group.kind not in ("loop", "contraction"):
             return None
         # a kernel of straight code runs once, so it may read what it likes
-        most = 16 * MOST_BUFFERS if unit.root.type.size <= LANES else MOST_BUFFERS
-        if cluster.cost + unit.cost > MOST_INSTRUCTIONS or cluster.buffers + unit.buffers > most:
+        most = 16 * MOST_BUFFERS if expression.root.type.size <= LANES else MOST_BUFFERS
+        if group.cost + expression.cost > MOST_INSTRUCTIONS or group.buffers + expression.buffers > most:
             return None
-        joining = self._over_all_axes(cluster, unit)
-        over_rows = cluster.kind == "loop" and cluster.groups is not None and not cluster.blocked
-        if joining is None and over_rows and unit.kind != "reduction":
-            joining = self._over_rows(cluster, unit)
+        joining = self._over_all_axes(group, expression)
+        over_rows = group.kind == "loop" and group.tags is not None and not group.blocked
+        if joining is None and over_rows and expression.kind != "reduction":
+            joining = self._over_rows(group, expression)
         return joining
 
-    def _over_all_axes(self, cluster: Cluster, unit: Unit) -> Joining | None:
-        found = refine(cluster.sizes, unit.domain)
+    def _over_all_axes(self, group: FusionGroup, expression: FusedExpression) -> Joining | None:
+        found = refine(group.sizes, expression.domain)
         if found is None:
             return None
         sizes, old, new = found
-        groups: list[int] | None = None
-        if cluster.groups is not None:
-            groups = _tags(cluster.groups, old, len(sizes))
-            if groups is None:
+        tags: list[int] | None = None
+        if group.tags is not None:
+            tags = _tags(group.tags, old, len(sizes))
+            if tags is None:
                 return None
-        if unit.kind == "reduction":
-            own = _tags([int(flag) for flag in unit.reduced], new, len(sizes))
-            if cluster.kind == "contraction" or own is None or (groups is not None and own != groups):
+        if expression.kind == "reduction":
+            own = _tags([int(flag) for flag in expression.reduced], new, len(sizes))
+            if group.kind == "contraction" or own is None or (tags is not None and own != tags):
                 return None
             # either all reductions of a kernel are cut into blocks or none is
-            if groups is not None and unit.is_blocked != cluster.blocked:
+            if tags is not None and expression.is_blocked != group.blocked:
                 return None
-            groups = own
-        joining = Joining(sizes, groups, old, new, unit.kind == "reduction")
-        return joining if self._agrees(cluster, unit, joining) else None
+            tags = own
+        joining = Joining(sizes, tags, old, new, expression.kind == "reduction")
+        return joining if self._agrees(group, expression, joining) else None
 
-    def _over_rows(self, cluster: Cluster, unit: Unit) -> Joining | None:
-        assert cluster.groups is not None
-        kept = [axis for axis, group in enumerate(cluster.groups) if group == 0]
-        found = refine([cluster.sizes[axis] for axis in kept], unit.domain)
+    def _over_rows(self, group: FusionGroup, expression: FusedExpression) -> Joining | None:
+        assert group.tags is not None
+        kept = [axis for axis, tag in enumerate(group.tags) if tag == 0]
+        found = refine([group.sizes[axis] for axis in kept], expression.domain)
         if found is None:
             return None
         common, own, other = found
         sizes: list[int] = []
-        groups: list[int] = []
+        tags: list[int] = []
         old: Placement = []
         position: dict[int, int] = {}
         pieces = dict(zip(kept, own))
-        for axis, size in enumerate(cluster.sizes):
+        for axis, size in enumerate(group.sizes):
             if axis not in pieces:
                 old.append([(len(sizes), 1)])
                 sizes.append(size)
-                groups.append(cluster.groups[axis])
+                tags.append(group.tags[axis])
                 continue
             old.append([])
             for piece, factor in pieces[axis]:
                 position[piece] = len(sizes)
                 old[-1].append((len(sizes), factor))
                 sizes.append(common[piece])
-                groups.append(0)
+                tags.append(0)
         if any(piece not in position for axes in other for piece, _ in axes):
             return None
         new = [[(position[piece], factor) for piece, factor in axes] for axes in other]
-        joining = Joining(sizes, groups, old, new, True)
-        return joining if self._agrees(cluster, unit, joining) else None
+        joining = Joining(sizes, tags, old, new, True)
+        return joining if self._agrees(group, expression, joining) else None
 
-    def _agrees(self, cluster: Cluster, unit: Unit, joining: Joining) -> bool:
-        """Whether ``unit`` reads members of the cluster only at the place in the loops where they are computed."""
+    def _agrees(self, group: FusionGroup, expression: FusedExpression, joining: Joining) -> bool:
+        """Whether ``expression`` reads members of the group only at the place in the loops where they are computed."""
         rank = len(joining.sizes)
-        for term in unit.terms:
-            if term.kind != "load" or self.home.get(term.node.id) is not cluster:
-                outside = cluster.kind == "contraction" and term.kind in ("load", "index")
-                if outside and not _joinable(spread(term.strides, joining.new, rank), joining):
+        for term in expression.terms:
+            if term.kind != "load" or self.home.get(term.node.id) is not group:
+                outside = group.kind == "contraction" and term.kind in ("load", "index")
+                if outside and not _joinable(map_strides(term.strides, joining.new, rank), joining):
                     return False
                 continue
-            member = self.unit_of[term.node.id]
+            member = self.expression_of[term.node.id]
             if term.offset or term.dynamic or member.is_blocked:
                 return False
             placement: Placement = [
                 [(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]]
-                for axes in cluster.placements[member.number]
+                for axes in group.placements[member.number]
             ]
-            if spread(term.strides, joining.new, rank) != spread(member.strides, placement, rank):
+            if map_strides(term.strides, joining.new, rank) != map_strides(member.strides, placement, rank):
                 return False
-        return cluster.kind != "contraction" or _joinable(spread(unit.strides, joining.new, rank), joining)
+        return group.kind != "contraction" or _joinable(
+            map_strides(expression.strides, joining.new, rank), joining
+        )
 
     # Merging afterwards
 
     def _merge(self) -> None:
-        """Move whole clusters into their only user, later ones first, where that keeps values out of memory."""
-        for cluster in sorted(self.clusters, key=lambda found: -found.level):
-            users = self._users(cluster)
-            if cluster.kind == "loop" and len(users) == 1:
+        """Move whole groups into their only user, later ones first, where that keeps values out of memory."""
+        for group in sorted(self.groups, key=lambda found: -found.level):
+            users = self._users(group)
+            if group.kind == "loop" and len(users) == 1:
                 (user,) = users
                 if user.kind == "loop":
-                    self._absorb(user, cluster)
-        self.clusters = [cluster for cluster in self.clusters if cluster.units]
+                    self._absorb(user, group)
+        self.groups = [group for group in self.groups if group.expressions]
 
-    def _users(self, cluster: Cluster) -> set[Cluster]:
+    def _users(self, group: FusionGroup) -> set[FusionGroup]:
         found = set()
-        for unit in cluster.units:
-            for user in self.analysis.users.get(unit.root.id, ()) if unit.output < 0 else ():
-                found.add(self.of_unit[user.number])
-        found.discard(cluster)
+        for expression in group.expressions:
+            for user in self.analysis.users.get(expression.root.id, ()) if expression.output < 0 else ():
+                found.add(self.of_expression[user.number])
+        found.discard(group)
         return found
 
-    def _absorb(self, user: Cluster, cluster: Cluster) -> bool:
-        """Rebuild ``user`` with the units of ``cluster`` in front; False (and no change) if they do not fit."""
-        if user.cost + cluster.cost > MOST_INSTRUCTIONS or user.buffers + cluster.buffers > MOST_BUFFERS:
+    def _absorb(self, user: FusionGroup, group: FusionGroup) -> bool:
+        """Rebuild ``user`` with the expressions of ``group`` in front; False (and no change) if they do not fit."""
+        if user.cost + group.cost > MOST_INSTRUCTIONS or user.buffers + group.buffers > MOST_BUFFERS:
             return False
-        together = Cluster("loop", user.number, user.level)
-        saved, saved_units = dict(self.home), dict(self.of_unit)
-        for unit in sorted([*cluster.units, *user.units], key=lambda found: found.number):
-            joining = self.fit(together, unit) if together.units else _alone(unit)
+        together = FusionGroup("loop", user.number, user.level)
+        saved, saved_expressions = dict(self.home), dict(self.of_expression)
+        for expression in sorted([*group.expressions, *user.expressions], key=lambda found: found.number):
+            joining = self.fit(together, expression) if together.expressions else _alone(expression)
             if joining is None:
-                self.home, self.of_unit = saved, saved_units
+                self.home, self.of_expression = saved, saved_expressions
                 return False
-            together.accept(unit, joining)
-            self._settle(unit, together)
+            together.accept(expression, joining)
+            self._settle(expression, together)
         together.users = user.users
-        for other in self.clusters:
-            if user in other.users or cluster in other.users:
-                other.users -= {user, cluster}
+        for other in self.groups:
+            if user in other.users or group in other.users:
+                other.users -= {user, group}
                 other.users.add(together)
-        self.clusters[self.clusters.index(user)] = together
-        cluster.units = []
+        self.groups[self.groups.index(user)] = together
+        group.expressions = []
         return True
 
 
-def _alone(unit: Unit) -> Joining:
-    sizes = list(unit.domain)
-    groups: list[int] | None = None
-    if unit.kind == "reduction":
-        groups = [int(flag) for flag in unit.reduced]
-    elif unit.kind == "contraction":
-        groups = contraction_groups(unit)
+def _alone(expression: FusedExpression) -> Joining:
+    sizes = list(expression.domain)
+    tags: list[int] | None = None
+    if expression.kind == "reduction":
+        tags = [int(flag) for flag in expression.reduced]
+    elif expression.kind == "contraction":
+        tags = contraction_tags(expression)
     identity: Placement = [[(axis, 1)] for axis in range(len(sizes))]
-    return Joining(sizes, groups, [], identity, unit.kind == "reduction")
+    return Joining(sizes, tags, [], identity, expression.kind == "reduction")
 
 
-def contraction_groups(unit: Unit) -> list[int]:
+def contraction_tags(expression: FusedExpression) -> list[int]:
     """Whether each loop axis of a matrix product belongs to its batch, rows or columns."""
-    shape = unit.root.shape
-    rows, columns = unit.root.op.matrix_axes
+    shape = expression.root.shape
+    rows, columns = expression.root.op.matrix_axes
     first = len(shape) - columns
     tags = [0] * (first - rows) + [1] * rows + [2] * columns
     return [tags[axis] for axis, size in enumerate(shape) if size != 1]
 
 
-def _tags(groups: Sequence[int], placement: Placement, rank: int) -> list[int] | None:
+def _tags(tags: Sequence[int], placement: Placement, rank: int) -> list[int] | None:
     """The tags of axes after some were split; None if an axis would have none."""
     result = [-1] * rank
-    for group, axes in zip(groups, placement, strict=True):
+    for tag, axes in zip(tags, placement, strict=True):
         for axis, _ in axes:
-            result[axis] = group
+            result[axis] = tag
     return None if -1 in result else result
 
 
 def _joinable(strides: Sequence[int], joining: Joining) -> bool:
     """Whether the axes of each group can be counted through as one."""
-    assert joining.groups is not None
+    assert joining.tags is not None
     for axis in range(len(strides) - 1):
-        together = joining.groups[axis] == joining.groups[axis + 1]
+        together = joining.tags[axis] == joining.tags[axis + 1]
         if together and strides[axis] != strides[axis + 1] * joining.sizes[axis + 1]:
             return False
     return True

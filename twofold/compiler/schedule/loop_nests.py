@@ -1,4 +1,4 @@
-"""Loop nests from clusters: one expression for all units, few axes, the axis for the lanes, and what to keep."""
+"""Loop nests from groups: one expression for all expressions, few axes, the axis for the lanes, and what to keep."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from twofold.compiler.lower.expression import operation_cost
 from twofold.compiler.lower.loopnest import BLOCK, WIDE, Access, LoopNest, Step, Store, piece_length
 from twofold.compiler.lower.reducing import combiner
 from twofold.compiler.lower.values import LANES
-from twofold.compiler.schedule.fused_expressions import Unit
-from twofold.compiler.schedule.fusion_groups import Cluster, spread
+from twofold.compiler.schedule.fused_expressions import FusedExpression
+from twofold.compiler.schedule.fusion_groups import FusionGroup, map_strides
 from twofold.ir.node import Node
 from twofold.ir.sizes import maximum
 
@@ -40,13 +40,13 @@ class Kernel:
 
 
 class NestBuilder:
-    """Builds the nest of one cluster; ``stored`` gives the buffers that a unit's result must be written to."""
+    """Builds the nest of one group; ``stored`` gives the buffers that an expression's result must be written to."""
 
-    def __init__(self, cluster: Cluster, stored: Callable[[Unit], list[BufferKey]]) -> None:
-        self.cluster = cluster
-        self.rank = len(cluster.sizes)
+    def __init__(self, group: FusionGroup, stored: Callable[[FusedExpression], list[BufferKey]]) -> None:
+        self.group = group
+        self.rank = len(group.sizes)
         self.steps: list[Step] = []
-        self.raw: list[tuple[int, ...] | None] = []  # strides of each step's access over the cluster's axes
+        self.raw: list[tuple[int, ...] | None] = []  # strides of each step's access over the group's axes
         self.stores: list[Store] = []
         self.raw_stores: list[tuple[int, ...]] = []
         self.buffers: list[BufferKey] = []
@@ -65,23 +65,24 @@ class NestBuilder:
     # One expression
 
     def _collect(self) -> None:
-        units = sorted(self.cluster.units, key=lambda unit: unit.number)
-        results: list[tuple[Unit, int]] = []
-        for unit in units:
-            number = self._unit(unit)
-            if unit.output < 0:
-                self._value[unit.root.id] = number
-            results.append((unit, number))
-        for unit, number in results:
-            for buffer in self._stored(unit):
-                access = Access(self._slot(buffer), unit.root.type.dtype, 0, ())
-                self.stores.append(Store(number, access, unit.number in self.cluster.rows))
-                self.raw_stores.append(spread(unit.strides, self.cluster.placements[unit.number], self.rank))
+        expressions = sorted(self.group.expressions, key=lambda expression: expression.number)
+        results: list[tuple[FusedExpression, int]] = []
+        for expression in expressions:
+            number = self._expression(expression)
+            if expression.output < 0:
+                self._value[expression.root.id] = number
+            results.append((expression, number))
+        for expression, number in results:
+            for buffer in self._stored(expression):
+                access = Access(self._slot(buffer), expression.root.type.dtype, 0, ())
+                self.stores.append(Store(number, access, expression.number in self.group.rows))
+                placement = self.group.placements[expression.number]
+                self.raw_stores.append(map_strides(expression.strides, placement, self.rank))
 
-    def _unit(self, unit: Unit) -> int:
-        placement = self.cluster.placements[unit.number]
+    def _expression(self, expression: FusedExpression) -> int:
+        placement = self.group.placements[expression.number]
         numbers: list[int] = []
-        for term in unit.terms:
+        for term in expression.terms:
             if term.kind == "load" and term.node.id in self._value:
                 numbers.append(self._value[term.node.id])
                 continue
@@ -89,14 +90,14 @@ class NestBuilder:
             if term.kind in ("op", "constant"):
                 numbers.append(self._step(term.kind, term.node, arguments))
             else:
-                strides = spread(term.strides, placement, self.rank)
+                strides = map_strides(term.strides, placement, self.rank)
                 dynamic = tuple((numbers[step], stride) for step, stride in term.dynamic)
                 numbers.append(self._access(term.kind, term.node, arguments, term.offset, strides, dynamic))
-        if unit.kind == "reduction":
-            return self._step("reduce", unit.root, (numbers[unit.value],))
-        if unit.kind == "contraction":
-            return self._step("accumulator", unit.root, ())
-        return numbers[unit.value]
+        if expression.kind == "reduction":
+            return self._step("reduce", expression.root, (numbers[expression.value],))
+        if expression.kind == "contraction":
+            return self._step("accumulator", expression.root, ())
+        return numbers[expression.value]
 
     def _step(self, kind: str, node: Node, arguments: tuple[int, ...]) -> int:
         key = (kind, node.id, arguments)
@@ -130,17 +131,17 @@ class NestBuilder:
     # Few axes
 
     def _arrange(self) -> Kernel:
-        groups = self.cluster.groups
+        groups = self.group.tags
         outer = [axis for axis in range(self.rank) if groups is None or groups[axis] == 0]
         inner = [axis for axis in range(self.rank) if groups is not None and groups[axis] == 1]
         rows = [strides for strides in self.raw if strides is not None] + self.raw_stores
-        axes = Axes(self.cluster.sizes, rows)
+        axes = Axes(self.group.sizes, rows)
         outer_axes = axes.collapse(outer)
         if groups is None:
             form, outer_axes, inner_axes = _map_form(axes, outer_axes, len(self.raw_stores))
         else:
             form, outer_axes, inner_axes = _reducing_form(axes, outer_axes, axes.collapse(inner, True))
-        if self.cluster.blocked:
+        if self.group.blocked:
             form = {"rows": "blocks", "columns": "strips"}[form]
         order = [*outer_axes, *inner_axes]
         position = 0
@@ -153,10 +154,10 @@ class NestBuilder:
             store.access.strides = axes.strides(position, order)
             position += 1
         sizes = axes.sizes(outer_axes)
-        if self.cluster.blocked:
+        if self.group.blocked:
             sizes = self._number_blocks(form, sizes, axes.sizes(inner_axes))
         nest = LoopNest(form, sizes, axes.sizes(inner_axes), self.steps, self.stores)
-        kernel = Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
+        kernel = Kernel(nest, self.buffers, [expression.root for expression in self.group.expressions])
         if form in ("rows", "columns"):
             Keeping(nest, kernel).decide()
         if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
@@ -182,7 +183,7 @@ class NestBuilder:
     def epilogue(self) -> Kernel:
         """The nest that a matrix product runs on its sums; axes of a group count through as one."""
         self._collect()
-        groups, sizes = self.cluster.groups or [], self.cluster.sizes
+        groups, sizes = self.group.tags or [], self.group.sizes
         last = [max((k for k in range(self.rank) if groups[k] == group), default=-1) for group in (0, 1, 2)]
         rows = [strides for strides in self.raw if strides is not None] + self.raw_stores
         accesses = [step.access for step in self.steps if step.access is not None]
@@ -197,7 +198,7 @@ class NestBuilder:
         for size, group in zip(sizes, groups):
             lengths[group] *= size
         nest = LoopNest("epilogue", tuple(lengths[:2]), (lengths[2],), self.steps, self.stores)
-        return Kernel(nest, self.buffers, [unit.root for unit in self.cluster.units])
+        return Kernel(nest, self.buffers, [expression.root for expression in self.group.expressions])
 
     # Work
 
@@ -233,7 +234,7 @@ class NestBuilder:
 
 
 class Axes:
-    """Loop axes that are merged where all accesses allow it; an axis is a tuple of the cluster's axes."""
+    """Loop axes that are merged where all accesses allow it; an axis is a tuple of the group's axes."""
 
     def __init__(self, sizes: Sequence[int], rows: Sequence[tuple[int, ...]]) -> None:
         self._sizes = sizes

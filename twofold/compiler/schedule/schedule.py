@@ -11,8 +11,8 @@ from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, typed_attributes
 from twofold.compiler.lower.loops import emit
 from twofold.compiler.schedule.blocks import split_reductions
-from twofold.compiler.schedule.fused_expressions import Analysis, Unit
-from twofold.compiler.schedule.fusion_groups import Cluster, Clustering
+from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
+from twofold.compiler.schedule.fusion_groups import FusionGroup, Grouping
 from twofold.compiler.schedule.loop_nests import BufferKey, NestBuilder
 from twofold.compiler.schedule.views import NotAffine
 from twofold.ir.graph import Graph
@@ -74,7 +74,7 @@ class Schedule:
         if fuse:
             graph = split_reductions(graph)
         self.graph = graph
-        self.analysis, self.clustering = _cluster(graph, fuse)
+        self.analysis, self.grouping = _group(graph, fuse)
         self.instructions: list[Instruction] = []
         self.sizes: dict[BufferKey, int] = {}
         self._outputs: dict[int, int] = {}
@@ -82,8 +82,8 @@ class Schedule:
             if node.id in self.analysis.roots:
                 self._outputs.setdefault(node.id, number)
         self._scratch = 0
-        for cluster in _in_order(self.analysis, self.clustering):
-            self._emit(cluster)
+        for group in _in_order(self.analysis, self.grouping):
+            self._emit(group)
 
     def place(self, node: Node) -> BufferKey:
         """Where the value of ``node`` lies."""
@@ -92,31 +92,32 @@ class Schedule:
         number = self._outputs.get(node.id)
         return ("value", node.id) if number is None else ("output", number)
 
-    def _stored(self, unit: Unit) -> list[BufferKey]:
-        if unit.output >= 0:
-            return [("output", unit.output)]
-        root = unit.root
+    def _stored(self, expression: FusedExpression) -> list[BufferKey]:
+        if expression.output >= 0:
+            return [("output", expression.output)]
+        root = expression.root
         if root.id in self._outputs:
             return [("output", self._outputs[root.id])]
-        home = self.clustering.home[root.id]
+        home = self.grouping.home[root.id]
         if any(
-            self.clustering.of_unit[user.number] is not home for user in self.analysis.users.get(root.id, ())
+            self.grouping.of_expression[user.number] is not home
+            for user in self.analysis.users.get(root.id, ())
         ):
             self.sizes["value", root.id] = root.type.nbytes
             return [("value", root.id)]
         return []
 
-    def _emit(self, cluster: Cluster) -> None:
-        if cluster.kind == "loop":
-            self._loop(cluster)
-        elif cluster.kind == "contraction":
-            self._contraction(cluster)
-        elif cluster.kind == "custom":
-            self._custom(cluster.units[0])
-        elif cluster.kind == "program":
-            self._program(cluster.units[0])
-        elif cluster.kind == "host":
-            self._host(cluster.units[0])
+    def _emit(self, group: FusionGroup) -> None:
+        if group.kind == "loop":
+            self._loop(group)
+        elif group.kind == "contraction":
+            self._contraction(group)
+        elif group.kind == "custom":
+            self._custom(group.expressions[0])
+        elif group.kind == "program":
+            self._program(group.expressions[0])
+        elif group.kind == "host":
+            self._host(group.expressions[0])
 
     def _bound(self, buffers: Iterable[BufferKey], scratch: dict[BufferKey, int]) -> list[BufferKey]:
         """Buffers by their places, scratch numbered through the whole schedule."""
@@ -131,9 +132,9 @@ class Schedule:
             for key in buffers
         ]
 
-    def _loop(self, cluster: Cluster) -> None:
+    def _loop(self, group: FusionGroup) -> None:
         with keys_by_identity():
-            kernel = NestBuilder(cluster, self._stored).build()
+            kernel = NestBuilder(group, self._stored).build()
         if kernel.work == 0 or not kernel.nest.stores:
             return
         nest = kernel.nest
@@ -150,29 +151,29 @@ class Schedule:
         instruction.nest = nest
         self.instructions.append(instruction)
 
-    def _contraction(self, cluster: Cluster) -> None:
-        unit = cluster.units[0]
-        make = self._plan(unit)
-        roles = dict(zip("ab", self._operands(unit)))
+    def _contraction(self, group: FusionGroup) -> None:
+        expression = group.expressions[0]
+        make = self._plan(expression)
+        roles = dict(zip("ab", self._operands(expression)))
         nest = None
-        if len(cluster.units) == 1:
-            (result,) = self._stored(unit)
+        if len(group.expressions) == 1:
+            (result,) = self._stored(expression)
             roles["c"] = result
             made = make(None, ())
         else:
             with keys_by_identity():
-                kernel = NestBuilder(cluster, self._stored).epilogue()
+                kernel = NestBuilder(group, self._stored).epilogue()
             nest = kernel.nest
             for number, place in enumerate(self._bound(kernel.buffers, {})):
                 roles[f"epilogue{number}"] = place
             from twofold.compiler.lower.epilogue import NestEpilogue
 
             made = make(NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
-        self._calls(made, roles, [member.root for member in cluster.units], nest)
+        self._calls(made, roles, [member.root for member in group.expressions], nest)
 
-    def _plan(self, unit: Unit) -> Callable[[Any, Sequence[int]], MatmulPlan]:
-        """What plans the product of a unit for an epilogue and its numbers."""
-        root = unit.root
+    def _plan(self, expression: FusedExpression) -> Callable[[Any, Sequence[int]], MatmulPlan]:
+        """What plans the product of an expression for an epilogue and its numbers."""
+        root = expression.root
         if root.op.product:
             problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
             return partial(_planner(root.op.product), problem)
@@ -213,26 +214,26 @@ class Schedule:
             instruction.nest = nest if call.name != "pack" else None
             self.instructions.append(instruction)
 
-    def _operands(self, unit: Unit) -> list[BufferKey]:
-        return [self.place(node) for node in self.analysis.stored_operands(unit)]
+    def _operands(self, expression: FusedExpression) -> list[BufferKey]:
+        return [self.place(node) for node in self.analysis.stored_operands(expression)]
 
-    def _result(self, unit: Unit) -> BufferKey:
-        place = self.place(unit.root)
+    def _result(self, expression: FusedExpression) -> BufferKey:
+        place = self.place(expression.root)
         if place[0] == "value":
-            self.sizes[place] = unit.root.type.nbytes
+            self.sizes[place] = expression.root.type.nbytes
         return place
 
-    def _custom(self, unit: Unit) -> None:
-        root = unit.root
+    def _custom(self, expression: FusedExpression) -> None:
+        root = expression.root
         if root.op.product:
             problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
-            roles = {**dict(zip("ab", self._operands(unit))), "c": self._result(unit)}
+            roles = {**dict(zip("ab", self._operands(expression))), "c": self._result(expression)}
             self._calls(_planner(root.op.product)(problem), roles, [root], None)
             return
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
         # an empty result has a place, too: a reduction of it may read it
-        buffers = [*self._operands(unit), self._result(unit)]
+        buffers = [*self._operands(expression), self._result(expression)]
         if work == 0:
             return
         scratch = op.scratch(attrs, types, result)
@@ -249,19 +250,21 @@ class Schedule:
         params = op.parameters(attrs, types, result)
         self.instructions.append(Instruction(op.name, [root], buffers, key, text, params, work, grain))
 
-    def _host(self, unit: Unit) -> None:
-        root = unit.root
-        instruction = Instruction(root.op.name, [root], [*self._operands(unit), self._result(unit)])
+    def _host(self, expression: FusedExpression) -> None:
+        root = expression.root
+        instruction = Instruction(
+            root.op.name, [root], [*self._operands(expression), self._result(expression)]
+        )
         op, attrs = root.op, root.attrs
         instruction.host = lambda *arrays: op.host(attrs, *arrays)
         self.instructions.append(instruction)
 
-    def _program(self, unit: Unit) -> None:
+    def _program(self, expression: FusedExpression) -> None:
         """An instruction whose buffers are its operands, all its results, and scratch memory for its programs."""
-        root = unit.root
+        root = expression.root
         op: Any = root.op
         parts = {user.root.attrs[0]: user.root for user in self.analysis.users.get(root.id, ())}
-        buffers = self._operands(unit)
+        buffers = self._operands(expression)
         for number, type in enumerate(op.results(root.attrs, [value.type for value in root.inputs])):
             if number in parts:
                 place = self.place(parts[number])
@@ -291,52 +294,54 @@ def _planner(product: str) -> Callable[..., MatmulPlan]:
     return planners[product]
 
 
-def _cluster(graph: Graph, fuse: bool) -> tuple[Analysis, Clustering]:
-    """Units and clusters; a value that a reshape cannot be read through is stored after all."""
+def _group(graph: Graph, fuse: bool) -> tuple[Analysis, Grouping]:
+    """Expressions and groups; a value that a reshape cannot be read through is stored after all."""
     forced: list[Node] = []
     while True:
         try:
             with keys_by_identity():
                 analysis = Analysis(graph, fuse, forced)
-                return analysis, Clustering(analysis, fuse)
+                return analysis, Grouping(analysis, fuse)
         except NotAffine as obstacle:
             forced.append(obstacle.args[0])
 
 
-def _in_order(analysis: Analysis, clustering: Clustering) -> list[Cluster]:
-    """Clusters, each after all that it reads; among those that are ready, in the order of the graph.
+def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
+    """Groups, each after all that it reads; among those that are ready, in the order of the graph.
 
     One that may overwrite an input waits until nothing else is ready: what reads that input, or may fail, comes first.
     """
     waiting: dict[int, int] = {}
-    readers: dict[int, list[Cluster]] = {}
+    readers: dict[int, list[FusionGroup]] = {}
     ready: list[tuple[bool, int, int]] = []
 
-    def add(cluster: Cluster) -> None:
-        last = cluster.units[0].root.op.overwrites is not None
-        heapq.heappush(ready, (last, max(unit.number for unit in cluster.units), cluster.number))
+    def add(group: FusionGroup) -> None:
+        last = group.expressions[0].root.op.overwrites is not None
+        heapq.heappush(
+            ready, (last, max(expression.number for expression in group.expressions), group.number)
+        )
 
-    by_number = {cluster.number: cluster for cluster in clustering.clusters}
-    for cluster in clustering.clusters:
+    by_number = {group.number: group for group in grouping.groups}
+    for group in grouping.groups:
         needs = set()
-        for unit in cluster.units:
+        for expression in group.expressions:
             needs |= {
-                clustering.home[node_id] for node_id in analysis.reads(unit) if node_id in clustering.home
+                grouping.home[node_id] for node_id in analysis.reads(expression) if node_id in grouping.home
             }
-        needs.discard(cluster)
-        waiting[cluster.number] = len(needs)
+        needs.discard(group)
+        waiting[group.number] = len(needs)
         for other in needs:
-            readers.setdefault(other.number, []).append(cluster)
+            readers.setdefault(other.number, []).append(group)
         if not needs:
-            add(cluster)
+            add(group)
     order = []
     while ready:
-        cluster = by_number[heapq.heappop(ready)[2]]
-        order.append(cluster)
-        for reader in readers.get(cluster.number, ()):
+        group = by_number[heapq.heappop(ready)[2]]
+        order.append(group)
+        for reader in readers.get(group.number, ()):
             waiting[reader.number] -= 1
             if not waiting[reader.number]:
                 add(reader)
-    if len(order) != len(clustering.clusters):
-        raise AssertionError("the clusters read each other in a circle")
+    if len(order) != len(grouping.groups):
+        raise AssertionError("the groups read each other in a circle")
     return order
