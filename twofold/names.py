@@ -59,16 +59,16 @@ NAMES: dict[str, dict[str, str]] = {
             "gather_nd one_hot reverse reverse_v2 sequence_mask"
         ),
         "twofold.static.checks": (
-            "assert_positive assert_negative assert_non_negative assert_non_positive assert_near "
-            "assert_none_equal assert_rank assert_rank_at_least assert_scalar assert_type assert_integer"
+            "assert_equal assert_none_equal assert_less assert_less_equal assert_greater "
+            "assert_greater_equal assert_positive assert_negative assert_non_negative assert_non_positive "
+            "assert_near assert_rank assert_rank_at_least assert_scalar assert_type assert_integer"
         ),
         "twofold.static.config": (
             "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
         ),
         "twofold.static.control": (
-            "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal "
-            "case cond control_dependencies device group name_scope no_op op_scope py_func switch_case "
-            "tuple=tuple_"
+            "Assert Print case cond control_dependencies device group name_scope no_op op_scope py_func "
+            "switch_case tuple=tuple_"
         ),
         "twofold.static.custom_gradients": (
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
@@ -106,7 +106,7 @@ NAMES: dict[str, dict[str, str]] = {
             "is_inf is_finite logical_not stop_gradient subtract sub multiply mul realdiv floordiv "
             "floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 equal not_equal less "
             "less_equal greater greater_equal logical_and logical_or logical_xor add squared_difference "
-            "truediv divide div divide_no_nan reduce_sum reduce_mean reduce_prod reduce_max reduce_min "
+            "truediv divide div divide_no_nan reduce_sum reduce_prod reduce_mean reduce_max reduce_min "
             "reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax arg_max argmin "
             "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n clip_by_value clip_by_norm "
             "global_norm clip_by_global_norm cumsum cumprod cast to_float to_double to_int32 to_int64 "
@@ -130,7 +130,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.segments": (
             "segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
-            "unsorted_segment_prod unsorted_segment_max unsorted_segment_min unsorted_segment_mean "
+            "unsorted_segment_prod unsorted_segment_mean unsorted_segment_max unsorted_segment_min "
             "unsorted_segment_sqrt_n scatter_nd tensor_scatter_update tensor_scatter_add tensor_scatter_sub "
             "sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n"
         ),

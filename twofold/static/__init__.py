@@ -103,11 +103,6 @@ if TYPE_CHECKING:
     from twofold.static.control import (
         Assert,
         Print,
-        assert_equal,
-        assert_greater,
-        assert_greater_equal,
-        assert_less,
-        assert_less_equal,
         case,
         cond,
         control_dependencies,

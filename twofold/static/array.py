@@ -31,21 +31,21 @@ from twofold.static.define import (
     sizes,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.graph import Slot, at_once, check_same_dtype, get_default_graph, owner_of
 from twofold.static.shapes import sizes_of_shape
 from twofold.static.values import whole_numbers
 
 
+@example(
+    'x = tf.placeholder(tf.float32, [None, 3], name="x")',
+    "print(x.name, x.shape, tf.reduce_sum(x, 0).shape)",
+    "x:0 (?, 3) (3,)",
+)
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """A tensor that is fed in every run; sizes that are None may differ from run to run.
 
     Without ``shape`` even the rank is unknown until something is fed.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     x = tf.placeholder(tf.float32, [None, 3], name="x")
-    ...     print(x.name, x.shape, tf.reduce_sum(x, 0).shape)
-    x:0 (?, 3) (3,)
     """
     if at_once():
         raise RuntimeError(f"tf.placeholder() is not compatible with eager execution, at {here()}.")
@@ -57,15 +57,11 @@ def _typed(dtype: Any, shape: Any) -> Any:
     return tensor_type(dtype, sizes_of_shape(shape))
 
 
+@example(
+    "x = tf.placeholder_with_default(1.0, [])", "print(session.run(x), session.run(x, {x: 5.0}))", "1.0 5.0"
+)
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor that may be fed, and is ``input`` where it is not.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.placeholder_with_default(1.0, [])
-    ...     print(session.run(x), session.run(x, {x: 5.0}))
-    1.0 5.0
-    """
+    """A tensor that may be fed, and is ``input`` where it is not."""
     value = convert_to_tensor(input)
     found = owner_of(value)
     assert found is not None
@@ -75,114 +71,66 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 @operation("Identity")
+@example("tf.identity([1, 2])", "[1 2]")
 def identity(input: Any) -> Any:
-    """The same value.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.identity([1, 2])))
-    [1 2]
-    """
+    """The same value."""
     return ops.positive(input)
 
 
 @operation("Reshape")
+@example("tf.reshape([1, 2, 3, 4], [2, -1])", "[[1 2]\n [3 4]]")
 def reshape(tensor: Any, shape: Number) -> Any:
-    """``tensor`` in another shape; one size may be -1.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.reshape([1, 2, 3, 4], [2, -1])))
-    [[1 2]
-     [3 4]]
-    """
+    """``tensor`` in another shape; one size may be -1."""
     return ops.reshape(tensor, sizes(shape))
 
 
 @operation("Shape", name_at=1)
+@example("tf.shape(tf.zeros([2, 3]))", "[2 3]")
 def shape(input: Any, out_type: Dtype = int32) -> Any:
-    """The sizes of a tensor, known once the graph is fed.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.shape(tf.zeros([2, 3]))))
-    [2 3]
-    """
+    """The sizes of a tensor, known once the graph is fed."""
     return whole_numbers(input.shape, out_type)
 
 
 @operation("Size", name_at=1)
+@example("tf.size(tf.zeros([2, 3]))", "6")
 def size(input: Any, out_type: Dtype = int32) -> Any:
-    """Number of elements.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.size(tf.zeros([2, 3]))))
-    6
-    """
+    """Number of elements."""
     return whole_numbers(math.prod(input.shape), out_type)
 
 
 @operation("Rank")
+@example("tf.rank(tf.zeros([2, 3]))", "2")
 def rank(input: Any) -> Any:
-    """Number of axes.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.rank(tf.zeros([2, 3]))))
-    2
-    """
+    """Number of axes."""
     return numpy.array(input.ndim, dtype=numpy.int32)
 
 
 @operation("Transpose", default="transpose", name_at=2)
+@example("tf.transpose([[1, 2], [3, 4]])", "[[1 3]\n [2 4]]")
 def transpose(a: Any, perm: Number = None, conjugate: Number = False) -> Any:
-    """``a`` with its axes in the order ``perm`` (None: reversed), complex numbers conjugated if asked for.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.transpose([[1, 2], [3, 4]])))
-    [[1 3]
-     [2 4]]
-    """
+    """``a`` with its axes in the order ``perm`` (None: reversed), complex numbers conjugated if asked for."""
     axes = tuple(range(a.ndim))[::-1] if perm is None else sizes(perm)
     return ops.permute(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, axes)
 
 
 @operation("MatrixTranspose")
+@example("tf.matrix_transpose([[1, 2], [3, 4]])", "[[1 3]\n [2 4]]")
 def matrix_transpose(a: Any) -> Any:
-    """The last two axes swapped.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_transpose([[1, 2], [3, 4]])))
-    [[1 3]
-     [2 4]]
-    """
+    """The last two axes swapped."""
     return ops.transpose(a, -2, -1)
 
 
 @operation("ExpandDims", older={"dim": "axis"})
+@example("tf.expand_dims([1, 2], 0)", "[[1 2]]")
 def expand_dims(input: Any, axis: Number = None) -> Any:
-    """A new axis of size 1.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.expand_dims([1, 2], 0)))
-    [[1 2]]
-    """
+    """A new axis of size 1."""
     return ops.unsqueeze(input, axis_of(axis))
 
 
 @operation("Squeeze", older={"squeeze_dims": "axis"})
+@example("tf.squeeze([[[1], [2]]])", "[1 2]")
 def squeeze(input: Any, axis: Number = None) -> Any:
-    """Axes of size 1 taken away: those named, or all.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze([[[1], [2]]])))
-    [1 2]
-    """
+    """Axes of size 1 taken away: those named, or all."""
     found = axis_of(axis)
     places = (found,) if isinstance(found, int) else tuple(found or ())
     if any(input.shape[place] != 1 for place in places):
@@ -199,14 +147,9 @@ def _concat(values: Tensors, axis: Number = 0) -> Any:
     return ops.concat(check_same_dtype(*values), whole(axis))
 
 
+@example("tf.concat([[1, 2], [3]], 0)", "[1 2 3]")
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
-    """Tensors joined along ``axis``; the older order of arguments, the axis first, is understood too.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.concat([[1, 2], [3]], 0)))
-    [1 2 3]
-    """
+    """Tensors joined along ``axis``; the older order of arguments, the axis first, is understood too."""
     if isinstance(values, int):
         values, axis = axis, values
     return _concat(values if isinstance(values, (list, tuple)) else [values], axis, name=name)
@@ -217,15 +160,9 @@ def _stack(values: Tensors, axis: Number = 0) -> Any:
     return ops.stack(check_same_dtype(*values), whole(axis))
 
 
+@example("tf.stack([[1, 2], [3, 4]], axis=1)", "[[1 3]\n [2 4]]")
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
-    """Tensors of one shape along a new axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.stack([[1, 2], [3, 4]], axis=1)))
-    [[1 3]
-     [2 4]]
-    """
+    """Tensors of one shape along a new axis."""
     return _stack(list(values), axis, name=name)
 
 
@@ -242,14 +179,9 @@ def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
     return [ops.select(value, place, k) for k in range(count)]
 
 
+@example("tf.unstack([[1, 2], [3, 4]])", "[array([1, 2], dtype=int32), array([3, 4], dtype=int32)]")
 def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -> list[Any]:
-    """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.unstack([[1, 2], [3, 4]])))
-    [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
-    """
+    """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``."""
     tensor = convert_to_tensor(value)
     known = tensor.type_.shape[axis] if tensor.type_.ndim else -1
     if num is None and known < 0:
@@ -301,6 +233,7 @@ def _check_parts(parts: Any, num: Any) -> Any:
     return parts
 
 
+@example("tf.split([1, 2, 3, 4], 2)", "[array([1, 2], dtype=int32), array([3, 4], dtype=int32)]")
 def split(
     value: Any,
     num_or_size_splits: Any,
@@ -309,13 +242,7 @@ def split(
     name: str = "split",
     split_dim: Any = None,
 ) -> list[Any]:
-    """``value`` in equal parts, or parts of the sizes given; raises ValueError if there are not ``num`` of them.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.split([1, 2, 3, 4], 2)))
-    [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
-    """
+    """``value`` in equal parts, or parts of the sizes given; raises ValueError if there are not ``num`` of them."""
     if isinstance(value, int) and is_tensor_like(axis):
         value, num_or_size_splits, axis = axis, num_or_size_splits, value
     parts = _check_parts(num_or_size_splits, num)
@@ -323,27 +250,16 @@ def split(
 
 
 @operation("Tile")
+@example("tf.tile([1, 2], [2])", "[1 2 1 2]")
 def tile(input: Any, multiples: Number) -> Any:
-    """``input`` repeated along each axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.tile([1, 2], [2])))
-    [1 2 1 2]
-    """
+    """``input`` repeated along each axis."""
     return ops.tile(input, sizes(multiples))
 
 
 @operation("Slice")
+@example("tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1])", "[[2 3]\n [5 6]]")
 def slice(input_: Any, begin: Number, size: Number) -> Any:
-    """``size`` elements of each axis from ``begin`` on; -1: all that follow.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1])))
-    [[2 3]
-     [5 6]]
-    """
+    """``size`` elements of each axis from ``begin`` on; -1: all that follow."""
     starts, lengths = sizes(begin), sizes(size)
     for axis, (start, length) in enumerate(zip(starts, lengths)):
         count = index(input_.shape[axis]) - start if length == -1 else length
@@ -366,28 +282,18 @@ def _gather(params: Alone, indices: Any, axis: Number = 0) -> Any:
     return ops.reshape(flat, (*params.shape[:place], *indices.shape, *params.shape[place + 1 :]))
 
 
+@example("tf.gather([10, 20, 30], [2, 0])", "[30 10]")
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0
 ) -> Any:
-    """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.gather([10, 20, 30], [2, 0])))
-    [30 10]
-    """
+    """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``."""
     return _gather(params, convert_to_tensor(indices), axis, name=name)
 
 
 @operation("GatherNd")
+@example("tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])", "[2 3]")
 def gather_nd(params: Any, indices: Alone) -> Any:
-    """Elements or slices of ``params`` at the positions in the last axis of ``indices``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])))
-    [2 3]
-    """
+    """Elements or slices of ``params`` at the positions in the last axis of ``indices``."""
     depth = index(indices.shape[-1])
     flat_count = math.prod(params.shape[:depth])
     rows = ops.reshape(params, (flat_count, *params.shape[depth:]))
@@ -421,6 +327,7 @@ def _one_hot(
     return made if axis in (-1, made.ndim - 1) else ops.movedim(made, -1, axis)
 
 
+@example("tf.one_hot([2, 0], 3)", "[[0. 0. 1.]\n [1. 0. 0.]]")
 def one_hot(
     indices: Any,
     depth: Any,
@@ -430,14 +337,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Rows with ``on_value`` at the index and ``off_value`` elsewhere; an index outside makes a row without it.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.one_hot([2, 0], 3)))
-    [[0. 0. 1.]
-     [1. 0. 0.]]
-    """
+    """Rows with ``on_value`` at the index and ``off_value`` elsewhere; an index outside makes a row without it."""
     given = next((value for value in (on_value, off_value) if value is not None), 1.0)
     found = dtype or getattr(as_tensor(given), "dtype", None) or array_of(given).dtype
     on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
@@ -453,14 +353,9 @@ def one_hot(
 
 
 @operation("ReverseV2")
+@example("tf.reverse([1, 2, 3], [0])", "[3 2 1]")
 def reverse(tensor: Any, axis: Number) -> Any:
-    """The order of elements turned round along ``axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.reverse([1, 2, 3], [0])))
-    [3 2 1]
-    """
+    """The order of elements turned round along ``axis``."""
     found = axis_of(axis)
     return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))
 
@@ -474,15 +369,9 @@ def _sequence_mask(lengths: Any, maxlen: Number, dtype: Any) -> Any:
     return ops.cast(ops.less(positions, ops.unsqueeze(ops.cast(lengths, int64), -1)), dtype)
 
 
+@example("tf.sequence_mask([1, 3], 3)", "[[ True False False]\n [ True  True  True]]")
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
-    """Rows that are true up to a length.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.sequence_mask([1, 3], 3)))
-    [[ True False False]
-     [ True  True  True]]
-    """
+    """Rows that are true up to a length."""
     if maxlen is None:
         raise ValueError(f"sequence_mask: give maxlen, as the largest length is not known, at {here()}.")
     return _sequence_mask(convert_to_tensor(lengths), maxlen, as_dtype(dtype), name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,179 +12,126 @@ from twofold.dtypes import finfo
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.static.control import Assert, no_op
-from twofold.static.define import as_dtype, convert_to_tensor, define
-from twofold.static.graph import Operation, Tensor, describe
+from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, is_tensor_like
+from twofold.static.docstrings import described, example
+from twofold.static.graph import Operation, Tensor, check_same_dtype, describe
+from twofold.static.signatures import REQUIRED, with_parameters
+
+_SHOWN = {"data": None, "summarize": None, "message": None, "name": None}
 
 
-def _sign(name: str, holds: Callable[[Any], Any], words: str, example: float) -> Callable[..., Operation]:
-    def check(
-        x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
-    ) -> Operation:
-        tensor = convert_to_tensor(x)
-        result = define("All", lambda value: ops.all(holds(value)), (tensor,), {}, None).outputs[0]
-        return Assert(
-            result, [message or label, *([tensor] if data is None else data)], summarize, name or label
+def _assertion(
+    own: str, holds: Callable[..., Any], text: str, given: str, **more: Any
+) -> Callable[..., Operation]:
+    """An ``Assert`` that ``holds`` of all elements of the tensors that are its parameters, beside those of ``more``.
+
+    ``given`` are the arguments of its example.
+    """
+    operands = [one for one in inspect.signature(holds).parameters if one not in more]
+
+    def check(data: Any, summarize: Any, message: str | None, name: str | None, **values: Any) -> Operation:
+        tensors = [convert_to_tensor(values.pop(operands[0]))]
+        floating = tensors[0].dtype if tensors[0].dtype.kind == "f" else None
+        for value in [values.pop(one) for one in operands[1:]]:
+            kept = isinstance(value, (int, float)) or is_tensor_like(value)
+            tensors.append(as_tensor(value) if kept else convert_to_tensor(value, floating))
+        made = define(
+            "All", lambda *a, **b: ops.all(holds(*check_same_dtype(*a), **b)), tensors, values, None
         )
+        shown = [one for one in tensors if isinstance(one, Tensor)] if data is None else list(data)
+        return Assert(made.outputs[0], [message or own, *shown], summarize, name or own)
 
-    label = name
-    check.__name__ = check.__qualname__ = name
-    check.__doc__ = (
-        f"An ``Assert`` that all elements are {words}.\n\n"
-        "    >>> import twofold.static as tf\n"
-        f"    >>> check = tf.{name}({example})\n"
-        "    >>> with tf.Session() as session:\n"
-        "    ...     session.run(check)"
-    )
-    return check
+    made = with_parameters(check, {**dict.fromkeys(operands, REQUIRED), **more, **_SHOWN})
+    return described(made, own, f"An ``Assert`` that {text}.", f"tf.{own}({given})", "None")
 
 
-assert_positive = _sign("assert_positive", lambda value: ops.greater(value, 0), "above zero", 2.0)
-assert_negative = _sign("assert_negative", lambda value: ops.less(value, 0), "below zero", -2.0)
-assert_non_negative = _sign(
-    "assert_non_negative", lambda value: ops.greater_equal(value, 0), "not below zero", 0.0
+def _compared(own: str, function: str, given: str) -> Callable[..., Operation]:
+    text = f"{own.removeprefix('assert_').replace('_', ' ')} holds for all elements"
+    return _assertion(own, lambda x, y: getattr(ops, function)(x, y), text, given)
+
+
+assert_equal = _compared("assert_equal", "equal", "[1, 2], [1, 2]")
+assert_less = _compared("assert_less", "less", "[1, 2], 3")
+assert_less_equal = _compared("assert_less_equal", "less_equal", "[1, 2], 2")
+assert_greater = _compared("assert_greater", "greater", "[1, 2], 0")
+assert_greater_equal = _compared("assert_greater_equal", "greater_equal", "[1, 2], 1")
+assert_none_equal = _assertion(
+    "assert_none_equal", lambda x, y: ops.not_equal(x, y), "no elements are equal", "[1, 2], [2, 1]"
 )
-assert_non_positive = _sign(
-    "assert_non_positive", lambda value: ops.less_equal(value, 0), "not above zero", 0.0
+
+
+def _sign(own: str, function: str, words: str, given: str) -> Callable[..., Operation]:
+    return _assertion(own, lambda x: getattr(ops, function)(x, 0), f"all elements are {words}", given)
+
+
+assert_positive = _sign("assert_positive", "greater", "above zero", "2.0")
+assert_negative = _sign("assert_negative", "less", "below zero", "-2.0")
+assert_non_negative = _sign("assert_non_negative", "greater_equal", "not below zero", "0.0")
+assert_non_positive = _sign("assert_non_positive", "less_equal", "not above zero", "0.0")
+
+
+def _near(x: Any, y: Any, rtol: float | None, atol: float | None) -> Any:
+    default = 10 * finfo(x.dtype).eps
+    relative, absolute = (default if given is None else given for given in (rtol, atol))
+    bound = ops.add(ops.multiply(ops.abs(y), relative), absolute)
+    return ops.less_equal(ops.abs(ops.subtract(x, y)), bound)
+
+
+assert_near = _assertion(
+    "assert_near",
+    _near,
+    "``abs(x - y) <= atol + rtol * abs(y)``; by default both are ten times ``finfo(x.dtype).eps``",
+    "[1.0], [1.0000001]",
+    rtol=None,
+    atol=None,
 )
 
 
-def _close(a: Any, b: Any, rtol: float, atol: float) -> Any:
-    bound = ops.add(ops.multiply(ops.abs(b), rtol), atol)
-    return ops.all(ops.less_equal(ops.abs(ops.subtract(a, b)), bound))
+def _ranked(own: str, fits: Callable[[int, int], bool], words: str) -> Callable[..., Operation]:
+    """What raises ValueError, or makes a run raise where it is not known yet, unless a rank ``fits`` another."""
 
+    def check(
+        x: Any,
+        rank: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        tensor, wanted = convert_to_tensor(x), int(rank)
+        if tensor.type_.shape == UNKNOWN_RANK:
+            good = define(own, lambda value: numpy.array(fits(value.ndim, wanted)), (tensor,), {}, None)
+            return Assert(good.outputs[0], [message or own, *(data or [])], summarize, name or own)
+        if not fits(tensor.type_.ndim, wanted):
+            raise ValueError(f"{message or own}: {describe(tensor)} is not of {words} {wanted}. Reshape it.")
+        return no_op(name or own)
 
-def assert_near(
-    x: Any,
-    y: Any,
-    rtol: float | None = None,
-    atol: float | None = None,
-    data: Any = None,
-    summarize: Any = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """An ``Assert`` that ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times ``finfo(x.dtype).eps``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.assert_near([1.0], [1.0000001])))
-    None
-    """
-    a = convert_to_tensor(x)
-    b = convert_to_tensor(y, a.dtype)
-    step = 10 * finfo(a.dtype).eps
-    keywords = {"rtol": step if rtol is None else rtol, "atol": step if atol is None else atol}
-    result = define("All", _close, (a, b), keywords, None).outputs[0]
-    shown = [a, b] if data is None else list(data)
-    return Assert(result, [message or "assert_near", *shown], summarize, name or "assert_near")
-
-
-def assert_none_equal(
-    x: Any,
-    y: Any,
-    data: Any = None,
-    summarize: Any = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """An ``Assert`` that no elements are equal."""
-    a = convert_to_tensor(x)
-    b = convert_to_tensor(y, a.dtype)
-    different = define("All", lambda a, b: ops.all(ops.not_equal(a, b)), (a, b), {}, None)
-    shown = [message or "assert_none_equal", *([a, b] if data is None else data)]
-    return Assert(different.outputs[0], shown, summarize, name or "assert_none_equal")
-
-
-def _ranked(
-    name: str,
-    x: Any,
-    rank: Any,
-    fits: Callable[[int, int], bool],
-    words: str,
-    message: str | None,
-    data: Any = None,
-    summarize: Any = None,
-    label: str | None = None,
-) -> Operation:
-    tensor, wanted = convert_to_tensor(x), int(rank)
-    if tensor.type_.shape == UNKNOWN_RANK:
-        good = define(name, lambda value: numpy.array(fits(value.ndim, wanted)), (tensor,), {}, None)
-        return Assert(good.outputs[0], [message or name, *(data or [])], summarize, label or name)
-    if not fits(tensor.type_.ndim, wanted):
-        raise ValueError(f"{message or name}: {describe(tensor)} is not of {words} {wanted}. Reshape it.")
-    return no_op(label or name)
-
-
-def assert_rank(
-    x: Any,
-    rank: Any,
-    data: Any = None,
-    summarize: Any = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Raise ValueError unless ``x`` has ``rank`` axes; where that is not known yet, a run checks it and shows ``data``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.assert_rank([1.0, 2.0], 1)))
-    None
-    """
-    return _ranked(
-        "assert_rank", x, rank, lambda have, want: have == want, "rank", message, data, summarize, name
+    text = "where that is not known yet, a run checks and shows ``data``."
+    return described(
+        check,
+        own,
+        f"Raise ValueError unless ``x`` is of {words} ``rank``; {text}",
+        f"tf.{own}([1.0, 2.0], 1)",
+        "None",
     )
 
 
-def assert_rank_at_least(
-    x: Any,
-    rank: Any,
-    data: Any = None,
-    summarize: Any = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Raise ValueError unless ``x`` has at least ``rank`` axes.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.assert_rank_at_least([1.0, 2.0], 1)))
-    None
-    """
-    words = "a rank of at least"
-    return _ranked(
-        "assert_rank_at_least",
-        x,
-        rank,
-        lambda have, want: have >= want,
-        words,
-        message,
-        data,
-        summarize,
-        name,
-    )
+assert_rank = _ranked("assert_rank", lambda have, want: have == want, "rank")
+assert_rank_at_least = _ranked("assert_rank_at_least", lambda have, want: have >= want, "a rank of at least")
+_assert_scalar = _ranked("assert_scalar", lambda have, want: have == want, "rank")
 
 
+@example("tf.assert_scalar(tf.constant(1.0))", "1.0")
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """``tensor``; raises ValueError if it has axes.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.assert_scalar(tf.constant(1.0))))
-    1.0
-    """
+    """``tensor``; raises ValueError if it has axes."""
     found = convert_to_tensor(tensor)
-    _ranked("assert_scalar", found, 0, lambda have, want: have == want, "rank", message, label=name)
+    _assert_scalar(found, 0, message=message, name=name)
     return found
 
 
+@example("tf.assert_type(tf.constant(1.0), tf.float32)", "None")
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise TypeError unless ``tensor`` has a dtype.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.assert_type(tf.constant(1.0), tf.float32)))
-    None
-    """
+    """Raise TypeError unless ``tensor`` has a dtype."""
     found = convert_to_tensor(tensor)
     if found.dtype is not as_dtype(tf_type):
         raise TypeError(
@@ -192,14 +140,9 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
     return no_op(name or "assert_type")
 
 
+@example("tf.assert_integer(tf.constant(1))", "None")
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise TypeError unless ``x`` is of an integer dtype.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.assert_integer(tf.constant(1))))
-    None
-    """
+    """Raise TypeError unless ``x`` is of an integer dtype."""
     found = convert_to_tensor(x)
     if found.dtype.kind not in "iu":
         raise TypeError(f"{message or 'assert_integer'}: {describe(found)} is not of integers. Cast it.")

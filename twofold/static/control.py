@@ -20,14 +20,12 @@ from twofold.static.array import identity, stack
 from twofold.static.at_once import call_python
 from twofold.static.custom_gradients import with_gradient_of
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
-from twofold.static.docstrings import declared as _declared
 from twofold.static.flow import choose
 from twofold.static.graph import (
     Operation,
     Tensor,
     at_once,
     check_one_graph,
-    check_same_dtype,
     describe,
     get_default_graph,
     operation_of,
@@ -246,36 +244,6 @@ def Assert(
 
     made.observe = observe
     return made
-
-
-def _assertion(type: str, compare: Callable[..., Any]) -> Callable[..., Operation]:
-    def check(
-        x: Any,
-        y: Any,
-        data: Any = None,
-        summarize: Any = None,
-        message: str | None = None,
-        name: str | None = None,
-    ) -> Operation:
-        a, b = convert_to_tensor(x), y if isinstance(y, (int, float)) else convert_to_tensor(y)
-        result = define(
-            "All", lambda a, b: ops.all(compare(*check_same_dtype(a, b))), (a, b), {}, None
-        ).outputs[0]
-        shown = [a] + ([b] if isinstance(b, Tensor) else []) if data is None else list(data)
-        return Assert(result, [message or type, *shown], summarize, name or type)
-
-    check.__name__ = check.__qualname__ = type
-    check.__doc__ = _declared(
-        f"An ``Assert`` that {type.replace('assert_', '').replace('_', ' ')} holds for all elements.", type
-    )
-    return check
-
-
-assert_equal = _assertion("assert_equal", lambda a, b: ops.equal(a, b))
-assert_less = _assertion("assert_less", lambda a, b: ops.less(a, b))
-assert_greater = _assertion("assert_greater", lambda a, b: ops.greater(a, b))
-assert_less_equal = _assertion("assert_less_equal", lambda a, b: ops.less_equal(a, b))
-assert_greater_equal = _assertion("assert_greater_equal", lambda a, b: ops.greater_equal(a, b))
 
 
 def py_func(

@@ -8,6 +8,7 @@ from typing import Any
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, ops
 from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 
 _NAMES = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -136,6 +137,7 @@ def conv2d(
     return _conv2d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv2D")
 
 
+@example('tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))', "[21. 32.]")
 def conv1d(
     value: Any = None,
     filters: Any = None,
@@ -150,16 +152,16 @@ def conv1d(
     """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.
 
     ``use_cudnn_on_gpu`` changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))))
-    [21. 32.]
     """
     image = input if value is None else value
     return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
 
 
+@example(
+    "x, filters = tf.zeros([1, 4, 4, 4, 2]), tf.zeros([2, 2, 2, 2, 5])",
+    'print(tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID").shape)',
+    "(1, 3, 3, 3, 5)",
+)
 def conv3d(
     input: Any,
     filter: Any = None,
@@ -170,26 +172,17 @@ def conv3d(
     name: str | None = None,
     filters: Any = None,
 ) -> Any:
-    """The convolution of ``(batch, depth, height, width, channels)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x, filters = tf.zeros([1, 4, 4, 4, 2]), tf.zeros([2, 2, 2, 2, 5])
-    ...     print(tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID").shape)
-    (1, 3, 3, 3, 5)
-    """
+    """The convolution of ``(batch, depth, height, width, channels)``."""
     kernel = filters if filter is None else filter
     return _conv3d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv3D")
 
 
+@example(
+    'print(tf.nn.atrous_conv2d(tf.zeros([1, 5, 5, 2]), tf.zeros([2, 2, 2, 3]), 2, "VALID").shape)',
+    "(1, 3, 3, 3)",
+)
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Any:
-    """``conv2d`` with the places of the filters ``rate`` apart.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.nn.atrous_conv2d(tf.zeros([1, 5, 5, 2]), tf.zeros([2, 2, 2, 3]), 2, "VALID").shape)
-    (1, 3, 3, 3)
-    """
+    """``conv2d`` with the places of the filters ``rate`` apart."""
     return _conv2d(value, filters, 1, padding, "NHWC", rate, name=name or "Conv2D")
 
 
@@ -225,6 +218,11 @@ def _transposed(
     return _moved_back(ops.squeeze(apply("convolution_transposed", *deep, attrs=attrs), 2), 2, data_format)
 
 
+@example(
+    "x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])",
+    "print(tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape)",
+    "(1, 4, 4, 5)",
+)
 def conv2d_transpose(
     value: Any = None,
     filter: Any = None,
@@ -240,18 +238,17 @@ def conv2d_transpose(
     """The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.
 
     Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])
-    ...     print(tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape)
-    (1, 4, 4, 5)
     """
     image, kernel = (input if value is None else value), (filters if filter is None else filter)
     made = name or "conv2d_transpose"
     return _transposed(image, kernel, output_shape, strides, padding, data_format, dilations, name=made)
 
 
+@example(
+    "filters, gradient = tf.zeros([2, 2, 3, 5]), tf.zeros([1, 2, 2, 5])",
+    'print(tf.nn.conv2d_backprop_input([1, 4, 4, 3], filters, gradient, [1, 2, 2, 1], "SAME").shape)',
+    "(1, 4, 4, 3)",
+)
 def conv2d_backprop_input(
     input_sizes: Any,
     filter: Any = None,
@@ -266,12 +263,6 @@ def conv2d_backprop_input(
     """The gradient of ``conv2d`` with respect to its input.
 
     ``use_cudnn_on_gpu`` changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     filters, gradient = tf.zeros([2, 2, 3, 5]), tf.zeros([1, 2, 2, 5])
-    ...     print(tf.nn.conv2d_backprop_input([1, 4, 4, 3], filters, gradient, [1, 2, 2, 1], "SAME").shape)
-    (1, 4, 4, 3)
     """
     made = name or "Conv2DBackpropInput"
     return _transposed(out_backprop, filter, input_sizes, strides, padding, data_format, dilations, name=made)
@@ -288,6 +279,11 @@ def _depthwise(
     return _convolved(input, w, strides, padding, data_format, rate, channels)
 
 
+@example(
+    "x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3])",
+    'print(tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME").shape)',
+    "(1, 4, 4, 6)",
+)
 def depthwise_conv2d(
     input: Any,
     filter: Any,
@@ -298,18 +294,16 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Any:
-    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3])
-    ...     print(tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME").shape)
-    (1, 4, 4, 6)
-    """
+    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``."""
     apart = dilations if rate is None else rate
     return _depthwise(input, filter, strides, padding, apart, data_format, name=name or "depthwise")
 
 
+@example(
+    "x, depthwise, pointwise = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3]), tf.zeros([1, 1, 6, 5])",
+    'print(tf.nn.separable_conv2d(x, depthwise, pointwise, [1, 1, 1, 1], "SAME").shape)',
+    "(1, 4, 4, 5)",
+)
 def separable_conv2d(
     input: Any,
     depthwise_filter: Any,
@@ -321,14 +315,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Any:
-    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x, depthwise, pointwise = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3]), tf.zeros([1, 1, 6, 5])
-    ...     print(tf.nn.separable_conv2d(x, depthwise, pointwise, [1, 1, 1, 1], "SAME").shape)
-    (1, 4, 4, 5)
-    """
+    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place."""
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
     return _conv2d(apart, pointwise_filter, 1, "VALID", data_format, None, name=name or "separable_conv2d")
 

@@ -10,11 +10,12 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.array import shape as shape_of
 from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import described, example
 from twofold.static.graph import describe
 from twofold.static.layer_options import with_loss
 from twofold.static.pooling import channels_first
 from twofold.static.scopes import get_variable, variable_scope
+from twofold.static.signatures import takes
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -24,44 +25,69 @@ def _each(value: Any, count: int) -> list[int]:
     return [int(item) for item in value] if isinstance(value, (list, tuple)) else [int(value)] * count
 
 
-class _Layer:
-    """The variables and the last steps of one layer; ``options`` are the arguments of its function."""
+class Variables:
+    """The variables and the last steps of one layer, whose ``options`` are those of ``layer_parameters``."""
 
-    def __init__(self, kind: str, inputs: Any, count: int, options: dict[str, Any]) -> None:
-        self.tensor, self.count, self.options = convert_to_tensor(inputs), count, options
-        self.last = not channels_first(kind, options["data_format"], count)
-        self.data_format = (_LAST if self.last else _FIRST)[count]
-        shape = self.tensor.type_.shape
-        self.channels = shape[-1 if self.last else 1] if len(shape) == count + 2 else -1
+    def __init__(
+        self,
+        kind: str,
+        inputs: Any,
+        options: dict[str, Any],
+        count: int = 0,
+        data_format: str = "channels_last",
+    ) -> None:
+        self.tensor, self.options = convert_to_tensor(inputs), options
+        self.last = not count or not channels_first(kind, data_format, count)
+        self.data_format: Any = (_LAST if self.last else _FIRST).get(count)
+        axis, shape = -1 if self.last else 1, self.tensor.type_.shape
+        self.channels = shape[axis] if shape and count in (0, len(shape) - 2) else -1
         if self.channels < 0:
             raise GraphError(
-                f"{kind}: the channels of {describe(self.tensor)} are unknown, at {here()}",
-                f"Give the placeholder {count + 2} axes and the number of channels.",
+                f"{kind}: axis {axis} of {describe(self.tensor)}, its channels, is of unknown size, at {here()}",
+                "Give the placeholder all axes, and that size.",
             )
 
     def variable(self, name: str, shape: list[int], kind: str = "kernel") -> Any:
         """A variable of the layer with the options of its kind."""
         options = self.options
-        first = options.get(f"{kind}_initializer")
+        first, regularizer, constraint = (
+            options.get(f"{kind}_{what}") for what in ("initializer", "regularizer", "constraint")
+        )
         if first is None and kind == "bias":
             first = initializers.zeros_initializer()
-        regularizer, trainable = options.get(f"{kind}_regularizer"), options.get("trainable", True)
-        constraint = options.get(f"{kind}_constraint")
-        return get_variable(
-            name, shape, self.tensor.dtype, first, regularizer, trainable, constraint=constraint
-        )
+        dtype, trainable = self.tensor.dtype, options["trainable"]
+        return get_variable(name, shape, dtype, first, regularizer, trainable, constraint=constraint)
 
     def finish(self, made: Any, filters: int) -> Any:
         """Bias and activation."""
-        if self.options.get("use_bias", True):
+        if self.options["use_bias"]:
             bias = self.variable("bias", [filters], "bias")
             made = nn.bias_add(made, bias, self.data_format, name="BiasAdd")
-        activation = self.options.get("activation")
+        activation = self.options["activation"]
         made = made if activation is None else activation(made)
-        return with_loss(made, self.options.get("activity_regularizer"))
+        return with_loss(made, self.options["activity_regularizer"])
 
 
-def _plain(count: int, convolve: Callable[..., Any]) -> Callable[..., Any]:
+def layer_parameters(*kernels: str) -> dict[str, Any]:
+    """The parameters that layers end with, options of their variables; ``kernels`` are those beside the bias."""
+    variables = [*kernels, "bias"]
+    return {
+        "activation": None,
+        "use_bias": True,
+        **{f"{kind}_initializer": None for kind in variables},
+        **{f"{kind}_regularizer": None for kind in variables},
+        "activity_regularizer": None,
+        **{f"{kind}_constraint": None for kind in variables},
+        "trainable": True,
+        "name": None,
+        "reuse": None,
+    }
+
+
+def _plain(count: int, convolve: Callable[..., Any], *example: str) -> Callable[..., Any]:
+    own = f"conv{count}d"
+
+    @takes(**layer_parameters("kernel"))
     def layer(
         inputs: Any,
         filters: int,
@@ -70,55 +96,42 @@ def _plain(count: int, convolve: Callable[..., Any]) -> Callable[..., Any]:
         padding: str = "valid",
         data_format: str = "channels_last",
         dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        reuse: Any = None,
+        **options: Any,
     ) -> Any:
-        options = {
-            "data_format": data_format,
-            "activation": activation,
-            "use_bias": use_bias,
-            "kernel_initializer": kernel_initializer,
-            "bias_initializer": bias_initializer,
-            "kernel_regularizer": kernel_regularizer,
-            "bias_regularizer": bias_regularizer,
-            "activity_regularizer": activity_regularizer,
-            "kernel_constraint": kernel_constraint,
-            "bias_constraint": bias_constraint,
-            "trainable": trainable,
-        }
-        made = _Layer(f"conv{count}d", inputs, count, options)
-        with variable_scope(name, f"conv{count}d", reuse=reuse):
+        made = Variables(own, inputs, options, count, data_format)
+        with variable_scope(options["name"], own, reuse=options["reuse"]):
             kernel = made.variable("kernel", [*_each(kernel_size, count), made.channels, int(filters)])
             settings = {"data_format": made.data_format, "dilations": _each(dilation_rate, count)}
             step = _each(strides, count)
             result = convolve(made.tensor, kernel, step, padding.upper(), name=f"Conv{count}D", **settings)
             return made.finish(result, int(filters))
 
-    layer.__name__ = layer.__qualname__ = f"conv{count}d"
-    layer.__doc__ = _declared(
+    return described(
+        layer,
+        own,
         f"Convolution over {count} axes with variables ``kernel`` and ``bias`` of its own.\n\n"
         "``padding`` is 'valid' or 'same'; initializers and regularizers go by name, such as\n"
         "``kernel_initializer``. Raises GraphError where the number of channels is unknown.",
-        layer.__name__,
+        *example,
     )
-    return layer
 
 
-conv1d = _plain(1, nn.conv1d)
-conv2d = _plain(2, nn.conv2d)
-conv3d = _plain(3, nn.conv3d)
+conv1d = _plain(
+    1, nn.conv1d, "print(tf.layers.conv1d(tf.zeros([2, 9, 3]), 8, 3, strides=2).shape)", "(2, 4, 8)"
+)
+conv2d = _plain(
+    2,
+    nn.conv2d,
+    'print(tf.layers.conv2d(tf.zeros([2, 9, 9, 3]), 8, 3, padding="same").shape)',
+    "(2, 9, 9, 8)",
+)
+conv3d = _plain(
+    3, nn.conv3d, "print(tf.layers.conv3d(tf.zeros([2, 5, 5, 5, 3]), 8, 3).shape)", "(2, 3, 3, 3, 8)"
+)
 
 
+@example("print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)", "(2, 8, 8, 8)")
+@takes(**layer_parameters("kernel"))
 def conv2d_transpose(
     inputs: Any,
     filters: int,
@@ -126,42 +139,12 @@ def conv2d_transpose(
     strides: Any = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    activation: Any = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = None,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    **options: Any,
 ) -> Any:
-    """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)
-    (2, 8, 8, 8)
-    """
-    options = {
-        "data_format": data_format,
-        "activation": activation,
-        "use_bias": use_bias,
-        "kernel_initializer": kernel_initializer,
-        "bias_initializer": bias_initializer,
-        "kernel_regularizer": kernel_regularizer,
-        "bias_regularizer": bias_regularizer,
-        "activity_regularizer": activity_regularizer,
-        "kernel_constraint": kernel_constraint,
-        "bias_constraint": bias_constraint,
-        "trainable": trainable,
-    }
-    made = _Layer("conv2d_transpose", inputs, 2, options)
+    """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own."""
+    made = Variables("conv2d_transpose", inputs, options, 2, data_format)
     size, step = _each(kernel_size, 2), _each(strides, 2)
-    with variable_scope(name, "conv2d_transpose", reuse=reuse):
+    with variable_scope(options["name"], "conv2d_transpose", reuse=options["reuse"]):
         kernel = made.variable("kernel", [*size, int(filters), made.channels])
         extra = [0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)]
         wanted = _wanted(made, step, extra, int(filters))
@@ -171,7 +154,7 @@ def conv2d_transpose(
         return made.finish(result, int(filters))
 
 
-def _wanted(made: _Layer, strides: list[int], extra: list[int], filters: int) -> Any:
+def _wanted(made: Variables, strides: list[int], extra: list[int], filters: int) -> Any:
     """The shape of the result, whose batch may only be known when the graph is fed."""
     shape = made.tensor.type_.shape
     first = 1 if made.last else 2
@@ -185,6 +168,8 @@ def _wanted(made: _Layer, strides: list[int], extra: list[int], filters: int) ->
     return [batch, *spatial, filters] if made.last else [batch, filters, *spatial]
 
 
+@example("print(tf.layers.separable_conv2d(tf.zeros([2, 4, 4, 3]), 8, 3).shape)", "(2, 2, 2, 8)")
+@takes(**layer_parameters("depthwise", "pointwise"))
 def separable_conv2d(
     inputs: Any,
     filters: int,
@@ -194,47 +179,11 @@ def separable_conv2d(
     data_format: str = "channels_last",
     dilation_rate: Any = (1, 1),
     depth_multiplier: int = 1,
-    activation: Any = None,
-    use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = None,
-    depthwise_regularizer: Any = None,
-    pointwise_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    depthwise_constraint: Any = None,
-    pointwise_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
+    **options: Any,
 ) -> Any:
-    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.layers.separable_conv2d(tf.zeros([2, 4, 4, 3]), 8, 3).shape)
-    (2, 2, 2, 8)
-    """
-    options = {
-        "data_format": data_format,
-        "activation": activation,
-        "use_bias": use_bias,
-        "depthwise_initializer": depthwise_initializer,
-        "pointwise_initializer": pointwise_initializer,
-        "bias_initializer": bias_initializer,
-        "depthwise_regularizer": depthwise_regularizer,
-        "pointwise_regularizer": pointwise_regularizer,
-        "bias_regularizer": bias_regularizer,
-        "activity_regularizer": activity_regularizer,
-        "depthwise_constraint": depthwise_constraint,
-        "pointwise_constraint": pointwise_constraint,
-        "bias_constraint": bias_constraint,
-        "trainable": trainable,
-    }
-    made = _Layer("separable_conv2d", inputs, 2, options)
-    with variable_scope(name, "separable_conv2d", reuse=reuse):
+    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``."""
+    made = Variables("separable_conv2d", inputs, options, 2, data_format)
+    with variable_scope(options["name"], "separable_conv2d", reuse=options["reuse"]):
         apart = made.variable(
             "depthwise_kernel", [*_each(kernel_size, 2), made.channels, int(depth_multiplier)], "depthwise"
         )

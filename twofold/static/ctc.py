@@ -10,6 +10,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.static.define import Number, convert_to_tensor, full_of, operation, sizes
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
 from twofold.static.positions import flat_places
@@ -57,18 +58,17 @@ def ctc_loss(
     return _losses(scores, given.indices, given.values, lengths, *options)
 
 
+@example(
+    "decoded, _ = tf.nn.ctc_greedy_decoder(tf.constant([[[9.0, 0.0, 0.0]], [[0.0, 0.0, 9.0]]]), [2])",
+    "decoded[0].values",
+    "[0]",
+)
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Any]:
     """The most probable class of each step, without blanks (the last class) and, if merged, repetitions.
 
     ``inputs`` are logits (time, batch, classes). Also returns minus the sum of the largest logits, [batch, 1].
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     decoded, _ = tf.nn.ctc_greedy_decoder(tf.constant([[[9.0, 0.0, 0.0]], [[0.0, 0.0, 9.0]]]), [2])
-    ...     print(session.run(decoded[0].values))
-    [0]
     """
     logits, lengths = convert_to_tensor(inputs), convert_to_tensor(sequence_length)
 

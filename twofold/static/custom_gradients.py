@@ -23,6 +23,7 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, above, source_of, tensor_of, trace_body
 from twofold.static.define import as_tensor, convert_to_tensor, define
+from twofold.static.docstrings import example
 from twofold.static.graph import Operation, Tensor, at_once
 from twofold.static.values import Source, read_of
 
@@ -346,15 +347,9 @@ def with_gradient_of(operation: Operation) -> list[Tensor]:
     return list(made.outputs)
 
 
+@example("x = tf.constant(1.3)", "tf.gradients(tf.grad_pass_through(tf.round)(x), x)[0]", "1.0")
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, with the gradient of a function that returns its argument.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant(1.3)
-    ...     print(session.run(tf.gradients(tf.grad_pass_through(tf.round)(x), x)[0]))
-    1.0
-    """
+    """``f``, with the gradient of a function that returns its argument."""
 
     @custom_gradient
     def passing(*args: Any) -> Any:
@@ -367,14 +362,9 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     return passing
 
 
+@example("tf.recompute_grad(tf.square)(tf.constant(3.0))", "9.0")
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` itself: the compiler decides what is kept for a gradient and what is computed again.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.recompute_grad(tf.square)(tf.constant(3.0))))
-    9.0
-    """
+    """``f`` itself: the compiler decides what is kept for a gradient and what is computed again."""
     return f
 
 

@@ -30,6 +30,7 @@ from twofold.static.define import (
     is_tensor_like,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.flow import common_type, failed
 from twofold.static.graph import Graph, Operation, Tensor, at_once, get_default_graph
 from twofold.static.layer_options import refuse
@@ -50,16 +51,14 @@ Fed = dict[int, Any]
 """Arrays of the graph's tensors, by their identity, when an iterator is initialised."""
 
 
+@example(
+    "data = tf.data.Dataset.range(5).map(lambda x: x * x).batch(2)",
+    "item = data.make_one_shot_iterator().get_next()",
+    "print(session.run(item), session.run(item), session.run(item))",
+    "[0 1] [4 9] [16]",
+)
 class Dataset:
-    """Elements of one structure and of one type each.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     data = tf.data.Dataset.range(5).map(lambda x: x * x).batch(2)
-    ...     item = data.make_one_shot_iterator().get_next()
-    ...     print(session.run(item), session.run(item), session.run(item))
-    [0 1] [4 9] [16]
-    """
+    """Elements of one structure and of one type each."""
 
     def __init__(
         self,

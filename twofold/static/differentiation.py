@@ -14,6 +14,7 @@ from twofold.static.bodies import ARGUMENT, source_of, sources_of, tensor_of
 from twofold.static.custom_gradients import refuse_rules, rule_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
+from twofold.static.docstrings import example
 from twofold.static.graph import Operation, Slot, Tensor, at_once, describe, owner_of
 from twofold.static.loop_gradients import LoopGradient
 from twofold.static.values import Source
@@ -70,6 +71,7 @@ def _differentiable(operation: Operation) -> list[Source]:
     return sources_of(operation)
 
 
+@example("x = tf.constant(3.0)", "tf.gradients(x * x, x)[0]", "6.0")
 def gradients(
     ys: Any,
     xs: Any,
@@ -88,12 +90,6 @@ def gradients(
     through them, but those by them exist. The derivative by a variable is that by all its reads; none passes through
     an update. Raises GradientError for integer ``ys`` and second derivatives through loops with effects, TypeError
     for what is no tensor.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant(3.0)
-    ...     print(session.run(tf.gradients(x * x, x)[0]))
-    6.0
     """
     if at_once():
         raise RuntimeError(
@@ -269,6 +265,7 @@ def _second_derivatives(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     return [second_derivatives(y, x) for x in xs]
 
 
+@example("x = tf.constant([1.0, 2.0])", "tf.hessians(tf.reduce_sum(x**3), x)[0]", "[[ 6.  0.]\n [ 0. 12.]]")
 def hessians(
     ys: Any,
     xs: Any,
@@ -282,13 +279,6 @@ def hessians(
     ``colocate_gradients_with_ops``, ``gate_gradients`` and ``aggregation_method`` change nothing.
 
     Raises GradientError for ``ys`` that are not floating scalars, or that ``gradients`` made.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant([1.0, 2.0])
-    ...     print(session.run(tf.hessians(tf.reduce_sum(x**3), x)[0]))
-    [[ 6.  0.]
-     [ 0. 12.]]
     """
     roots = [_source(y, "one of ys") for y in as_list(ys)]
     targets = [_source(x, "one of xs") for x in as_list(xs)]

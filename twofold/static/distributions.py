@@ -1,11 +1,12 @@
 """Probability distributions: ``tf.distributions``.
 
-The formulas are those of ``twofold.distributions``; here each method declares an operation, and samples are drawn anew
-in every run.
+The formulas are those of ``twofold.distributions``; here each method declares an operation, and each run samples
+anew.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,9 +20,11 @@ from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.control import name_scope as _name_scope
 from twofold.static.define import as_dtype, convert_to_tensor, define, sizes
+from twofold.static.docstrings import example, with_example
 from twofold.static.flow import failed
 from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
+from twofold.static.signatures import REQUIRED, with_parameters
 
 _Make = Callable[..., distributions.Distribution]
 
@@ -52,6 +55,7 @@ def _on_tensors(body: Callable[..., Any], *lists: Sequence[Any], counter: Any = 
 class Distribution:
     """What distributions share; a subclass says what ``twofold.distributions`` calls it, and its parameters."""
 
+    _begin: Callable[..., None]
     _whole_numbers = False
     _event_axes = 0
 
@@ -184,7 +188,7 @@ class Distribution:
             return shape[: -self._event_axes] if self._event_axes else shape
 
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
-        """Samples of shape ``sample_shape`` for each set of parameters, drawn anew in every run."""
+        """Samples of shape ``sample_shape`` for each set of parameters, new in every run."""
         make, dtype = self._make, self.dtype
 
         def body(parameters: Sequence[Any], shape: Any, key: int, counter: Any) -> Any:
@@ -211,196 +215,103 @@ def _refuse(made: Distribution, validate_args: bool, allow_nan_stats: bool) -> N
     refuse(type(made).__name__, validate_args=validate_args, **{"allow_nan_stats=False": not allow_nan_stats})
 
 
-class _Plain(Distribution):
-    """A family whose parameters are those of ``twofold.distributions``, in the same order."""
+def _parameters(name: str, **own: Any) -> Callable[..., None]:
+    """The ``__init__`` of a class ``name`` with these parameters and their defaults, then those that all have."""
 
-    _family: _Make
-
-    def _begin(self, name: str, **parameters: Any) -> None:
-        super().__init__(_unchecked(type(self)._family), parameters, name)
-
-
-class Normal(_Plain):
-    """Normal numbers with mean ``loc`` and standard deviation ``scale``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Normal(0.0, [1.0, 2.0]).prob(0.0)))
-    [0.3989423  0.19947115]
-    """
-
-    _family = distributions.Normal
-
-    def __init__(
-        self,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Normal",
+    def initialize(
+        self: Distribution, validate_args: bool, allow_nan_stats: bool, name: str, **given: Any
     ) -> None:
         _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, loc=loc, scale=scale)
+        self._begin(name, **given)
+
+    shared = {"validate_args": False, "allow_nan_stats": True, "name": name}
+    made = with_parameters(initialize, {"self": REQUIRED, **own, **shared})
+    made.__name__, made.__qualname__ = "__init__", f"{name}.__init__"
+    return made
 
 
-class Laplace(_Plain):
-    """Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``.
+def _family(
+    family: _Make, text: str, expression: str, result: str, event_axes: int = 0, **own: Any
+) -> type[Distribution]:
+    """The class of a family whose parameters are those of ``twofold.distributions``, in the same order.
 
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Laplace(0.0, 1.0).prob(0.0)))
-    0.5
+    Its example is a method of a distribution.
     """
-
-    _family = distributions.Laplace
-
-    def __init__(
-        self,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Laplace",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, loc=loc, scale=scale)
+    name = family.__name__
+    members = {
+        "__doc__": with_example(text, f"tf.distributions.{name}{expression}", result),
+        "__module__": __name__,
+        "__init__": _parameters(name, **own),
+        "_begin": lambda self, name, **given: Distribution.__init__(self, _unchecked(family), given, name),
+        "_event_axes": event_axes,
+    }
+    return type(name, (Distribution,), members)
 
 
-class Uniform(_Plain):
-    """Numbers drawn evenly from ``low`` up to, but not including, ``high``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Uniform(0.0, 4.0).prob(1.0)))
-    0.25
-    """
-
-    _family = distributions.Uniform
-
-    def __init__(
-        self,
-        low: Any = 0.0,
-        high: Any = 1.0,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Uniform",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, low=low, high=high)
-
-
-class Exponential(_Plain):
-    """Numbers of density ``rate * exp(-rate * x)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Exponential(2.0).prob(0.0)))
-    2.0
-    """
-
-    _family = distributions.Exponential
-
-    def __init__(
-        self,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Exponential",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, rate=rate)
-
-
-class Gamma(_Plain):
-    """The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Gamma(1.0, 2.0).mean()))
-    0.5
-    """
-
-    _family = distributions.Gamma
-
-    def __init__(
-        self,
-        concentration: Any,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Gamma",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, concentration=concentration, rate=rate)
-
-
-class Beta(_Plain):
-    """The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Beta(1.0, 3.0).mean()))
-    0.25
-    """
-
-    _family = distributions.Beta
-
-    def __init__(
-        self,
-        concentration1: Any,
-        concentration0: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Beta",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, concentration1=concentration1, concentration0=concentration0)
-
-
-class Dirichlet(_Plain):
-    """The Dirichlet distribution over the simplex, with ``concentration`` along its last axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Dirichlet([1.0, 3.0]).mean()))
-    [0.25 0.75]
-    """
-
-    _family, _event_axes = distributions.Dirichlet, 1
-
-    def __init__(
-        self,
-        concentration: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Dirichlet",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, concentration=concentration)
-
-
-class StudentT(_Plain):
-    """Student's t distribution with ``df`` degrees of freedom.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.StudentT(3.0, 1.0, 1.0).mean()))
-    1.0
-    """
-
-    _family = distributions.StudentT
-
-    def __init__(
-        self,
-        df: Any,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "StudentT",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(name, df=df, loc=loc, scale=scale)
+Normal = _family(
+    distributions.Normal,
+    "Normal numbers with mean ``loc`` and standard deviation ``scale``.",
+    "(0.0, [1.0, 2.0]).prob(0.0)",
+    "[0.3989423  0.19947115]",
+    loc=REQUIRED,
+    scale=REQUIRED,
+)
+Laplace = _family(
+    distributions.Laplace,
+    "Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``.",
+    "(0.0, 1.0).prob(0.0)",
+    "0.5",
+    loc=REQUIRED,
+    scale=REQUIRED,
+)
+Uniform = _family(
+    distributions.Uniform,
+    "Numbers distributed evenly from ``low`` up to, but not including, ``high``.",
+    "(0.0, 4.0).prob(1.0)",
+    "0.25",
+    low=0.0,
+    high=1.0,
+)
+Exponential = _family(
+    distributions.Exponential,
+    "Numbers of density ``rate * exp(-rate * x)``.",
+    "(2.0).prob(0.0)",
+    "2.0",
+    rate=REQUIRED,
+)
+Gamma = _family(
+    distributions.Gamma,
+    "The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients.",
+    "(1.0, 2.0).mean()",
+    "0.5",
+    concentration=REQUIRED,
+    rate=REQUIRED,
+)
+Beta = _family(
+    distributions.Beta,
+    "The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).",
+    "(1.0, 3.0).mean()",
+    "0.25",
+    concentration1=REQUIRED,
+    concentration0=REQUIRED,
+)
+Dirichlet = _family(
+    distributions.Dirichlet,
+    "The Dirichlet distribution over the simplex, with ``concentration`` along its last axis.",
+    "([1.0, 3.0]).mean()",
+    "[0.25 0.75]",
+    event_axes=1,
+    concentration=REQUIRED,
+)
+StudentT = _family(
+    distributions.StudentT,
+    "Student's t distribution with ``df`` degrees of freedom.",
+    "(3.0, 1.0, 1.0).mean()",
+    "1.0",
+    df=REQUIRED,
+    loc=REQUIRED,
+    scale=REQUIRED,
+)
 
 
 class _Choice(Distribution):
@@ -408,37 +319,25 @@ class _Choice(Distribution):
 
     _whole_numbers = True
     _differentiable = False
+    _family: _Make
 
-    def _begin(self, kind: Any, logits: Any, probs: Any, name: str, dtype: Any) -> None:
+    def _begin(self, name: str, logits: Any, probs: Any, dtype: Any = None) -> None:
         if (logits is None) == (probs is None):
             what = "exactly one of logits and probs must be given"
             raise failed(type(self).__name__, ArgumentError(what, "Give one of them."))
+        family = self._family
         key, value = ("probs", probs) if logits is None else ("logits", logits)
-        super().__init__(lambda given: kind(**{key: given}, validate_args=False), {key: value}, name, dtype)
+        super().__init__(lambda given: family(**{key: given}, validate_args=False), {key: value}, name, dtype)
         other = "logits" if logits is None else "probs"
         setattr(self, other, self._property(other))
 
 
+@example("tf.distributions.Bernoulli(probs=0.25).prob(1)", "0.25")
 class Bernoulli(_Choice):
-    """1 with probability ``probs`` or ``sigmoid(logits)``, else 0.
+    """1 with probability ``probs`` or ``sigmoid(logits)``, else 0."""
 
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Bernoulli(probs=0.25).prob(1)))
-    0.25
-    """
-
-    def __init__(
-        self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Bernoulli",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(distributions.Bernoulli, logits, probs, name, dtype)
+    _family = distributions.Bernoulli
+    __init__ = _parameters("Bernoulli", logits=None, probs=None, dtype=int32)
 
     def mode(self, name: str = "mode") -> Any:
         """The more probable number; 0 if both are."""
@@ -446,26 +345,12 @@ class Bernoulli(_Choice):
             return math.cast(math.greater(self.probs, 0.5), self.dtype)  # type: ignore[attr-defined]
 
 
+@example("tf.distributions.Categorical(probs=[0.25, 0.75]).prob(1)", "0.75")
 class Categorical(_Choice):
-    """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis.
+    """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis."""
 
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Categorical(probs=[0.25, 0.75]).prob(1)))
-    0.75
-    """
-
-    def __init__(
-        self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Categorical",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
-        self._begin(distributions.Categorical, logits, probs, name, dtype)
+    _family = distributions.Categorical
+    __init__ = _parameters("Categorical", logits=None, probs=None, dtype=int32)
 
     @property
     def event_size(self) -> Any:
@@ -473,33 +358,17 @@ class Categorical(_Choice):
         return self._given[0].get_shape()[-1].value
 
 
+@example("tf.distributions.Multinomial(4.0, probs=[0.25, 0.75]).mean()", "[1. 3.]")
 class Multinomial(_Choice):
-    """Counts of classes in ``total_count``, one number, independent choices.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.distributions.Multinomial(4.0, probs=[0.25, 0.75]).mean()))
-    [1. 3.]
-    """
+    """Counts of classes in ``total_count``, one number, independent choices."""
 
     _event_axes = 1
+    __init__ = _parameters("Multinomial", total_count=REQUIRED, logits=None, probs=None)
 
-    def __init__(
-        self,
-        total_count: Any,
-        logits: Any = None,
-        probs: Any = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Multinomial",
-    ) -> None:
-        _refuse(self, validate_args, allow_nan_stats)
+    def _begin(self, name: str, total_count: Any, logits: Any, probs: Any) -> None:  # type: ignore[override]
         self.total_count = int(total_count)
-
-        def kind(**parameters: Any) -> distributions.Distribution:
-            return distributions.Multinomial(self.total_count, **parameters)
-
-        self._begin(kind, logits, probs, name, None)
+        self._family = functools.partial(distributions.Multinomial, self.total_count)
+        super()._begin(name, logits, probs)
 
 
 _rules: dict[tuple[type, type], Callable[..., Any]] = {}
@@ -518,18 +387,17 @@ class RegisterKL:
         return kl_fn
 
 
+@example(
+    "normal = tf.distributions.Normal",
+    "tf.distributions.kl_divergence(normal(0.0, 1.0), normal(1.0, 1.0))",
+    "0.5",
+)
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Any:
     """The Kullback-Leibler divergence of ``distribution_b`` from ``distribution_a``.
 
     Raises NotImplementedError for classes without a rule.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     normal = tf.distributions.Normal
-    ...     print(session.run(tf.distributions.kl_divergence(normal(0.0, 1.0), normal(1.0, 1.0))))
-    0.5
     """
     refuse("kl_divergence", **{"allow_nan_stats=False": not allow_nan_stats})
     rule = _rules.get((type(distribution_a), type(distribution_b)))

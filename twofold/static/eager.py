@@ -15,6 +15,7 @@ from twofold.runtime.tracing import here
 from twofold.static.array import stack
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor
 from twofold.static.differentiation import gradients
+from twofold.static.docstrings import example
 from twofold.static.filled import zeros_like
 from twofold.static.graph import Tensor, at_once, get_default_graph
 from twofold.static.layer_options import refuse
@@ -23,15 +24,11 @@ from twofold.static.shapes import TensorShape
 from twofold.static.variables import Variable
 
 
+@example("print(tf.executing_eagerly())", "False")
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
     """Compute every operation at once from now on, except inside ``Graph.as_default()``.
 
     Call it before anything is declared: ValueError otherwise. Nothing is offered but the defaults.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.executing_eagerly())
-    False
     """
     refuse(
         "enable_eager_execution", config=config, device_policy=device_policy, execution_mode=execution_mode
@@ -213,6 +210,7 @@ class TensorSpec:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype.name})"
 
 
+@example("tf.function(lambda x: x * 2)(tf.constant(3.0))", "6.0")
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
@@ -231,11 +229,6 @@ def function(
     Recurring traces are compiled with and without it, and Python runs in every call: a ``print`` inside prints each
     time, and ``if`` and ``while`` decide by values. On declared tensors the operations are declared in their graph.
     The other options change nothing that is computed.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.function(lambda x: x * 2)(tf.constant(3.0))))
-    6.0
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature)

@@ -11,12 +11,18 @@ from twofold.static import array, math
 from twofold.static.array import concat, gather, shape
 from twofold.static.control import name_scope
 from twofold.static.define import Number, Tensors, convert_to_tensor, operation
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.math import clip_by_norm
 from twofold.static.segments import unsorted_segment_mean, unsorted_segment_sqrt_n, unsorted_segment_sum
 from twofold.static.sparse import SparseTensor
 
 
+@example(
+    "table = tf.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])",
+    "tf.nn.embedding_lookup(table, [2, 0])",
+    "[[4. 5.]\n [0. 1.]]",
+)
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -29,13 +35,6 @@ def embedding_lookup(
 
     ``params`` may be a table in several parts, of which "mod" takes rows in turn and "div" one after the other.
     ``validate_indices`` changes nothing: numbers are always checked.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     table = tf.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
-    ...     print(session.run(tf.nn.embedding_lookup(table, [2, 0])))
-    [[4. 5.]
-     [0. 1.]]
     """
     if partition_strategy not in ("mod", "div"):
         raise ValueError(
@@ -81,6 +80,12 @@ def _rows_of_parts(ids: Any, counts: Tensors, div: Number) -> Any:
     return ops.add(start, row)
 
 
+@example(
+    "table = tf.constant([[1.0], [2.0], [4.0]])",
+    "ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 2], [1, 2])",
+    'tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")',
+    "[[5.]]",
+)
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -90,15 +95,7 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: Any = None,
 ) -> Any:
-    """For each row of ``sp_ids``, the rows of ``params`` that it names, combined: "sum", "mean" or "sqrtn".
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     table = tf.constant([[1.0], [2.0], [4.0]])
-    ...     ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 2], [1, 2])
-    ...     print(session.run(tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")))
-    [[5.]]
-    """
+    """For each row of ``sp_ids``, the rows of ``params`` that it names, combined: "sum", "mean" or "sqrtn"."""
     if combiner not in (None, "sum", "mean", "sqrtn"):
         what = f"combiner is {combiner!r}"
         raise failed("embedding_lookup_sparse", ArgumentError(what, "Use 'sum', 'mean' or 'sqrtn'."))

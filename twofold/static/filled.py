@@ -22,6 +22,7 @@ from twofold.static.define import (
     sizes,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.graph import Tensor
 
 
@@ -30,14 +31,9 @@ def _zeros_like(tensor: Any, dtype: Any = None) -> Any:
     return ops.zeros_like(tensor, dtype=dtype)
 
 
+@example("tf.zeros_like([1.0, 2.0])", "[0. 0.]")
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Zeros in the shape of ``tensor``; ``optimize`` changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.zeros_like([1.0, 2.0])))
-    [0. 0.]
-    """
+    """Zeros in the shape of ``tensor``; ``optimize`` changes nothing."""
     return _zeros_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
 
 
@@ -46,14 +42,9 @@ def _ones_like(tensor: Any, dtype: Any = None) -> Any:
     return ops.ones_like(tensor, dtype=dtype)
 
 
+@example("tf.ones_like([1.0, 2.0])", "[1. 1.]")
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Ones in the shape of ``tensor``; ``optimize`` changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.ones_like([1.0, 2.0])))
-    [1. 1.]
-    """
+    """Ones in the shape of ``tensor``; ``optimize`` changes nothing."""
     return _ones_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
 
 
@@ -68,40 +59,23 @@ def _fill(value: Any, dims: Number, dtype: Any) -> Any:
     return full_of(_as_tensor_of(value, dtype), sizes(dims), dtype, None)
 
 
+@example("tf.fill([2, 3], 7)", "[[7 7 7]\n [7 7 7]]")
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
-    """A tensor of this shape that holds ``value`` everywhere.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.fill([2, 3], 7)))
-    [[7 7 7]
-     [7 7 7]]
-    """
+    """A tensor of this shape that holds ``value`` everywhere."""
     found = as_tensor(value)
     dtype = found.dtype if isinstance(found, Tensor) else as_dtype(array_of(value).dtype)
     return _fill(found, dims, dtype, name=name)
 
 
+@example("tf.zeros([2, 3])", "[[0. 0. 0.]\n [0. 0. 0.]]")
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """Zeros.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.zeros([2, 3])))
-    [[0. 0. 0.]
-     [0. 0. 0.]]
-    """
+    """Zeros."""
     return _fill(0, shape, as_dtype(dtype), name=name or "zeros")
 
 
+@example("tf.ones([3], tf.int32)", "[1 1 1]")
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """Ones.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.ones([3], tf.int32)))
-    [1 1 1]
-    """
+    """Ones."""
     return _fill(1, shape, as_dtype(dtype), name=name or "ones")
 
 
@@ -115,6 +89,7 @@ def _eye(rows: Number, columns: Number, batch: Number, dtype: Any) -> Any:
     return made if batch is None else ops.expand(made, (*sizes(batch), *made.shape))
 
 
+@example("tf.eye(2)", "[[1. 0.]\n [0. 1.]]")
 def eye(
     num_rows: Any,
     num_columns: Any = None,
@@ -122,14 +97,7 @@ def eye(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Any:
-    """The identity matrix, or an array of the shape ``batch_shape`` of them.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.eye(2)))
-    [[1. 0.]
-     [0. 1.]]
-    """
+    """The identity matrix, or an array of the shape ``batch_shape`` of them."""
     columns = num_rows if num_columns is None else num_columns
     return _eye(num_rows, columns, batch_shape, as_dtype(dtype), name=name or "eye")
 
@@ -148,14 +116,9 @@ def _range(start: Number, limit: Number, delta: Number, dtype: Any) -> Any:
     return ops.cast(ops.add(ops.multiply(counted(count, count), step), first), dtype)
 
 
+@example("tf.range(1, 10, 3)", "[1 4 7]")
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Any:
-    """Numbers from ``start`` (0 with one argument) up to but not including ``limit``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.range(1, 10, 3)))
-    [1 4 7]
-    """
+    """Numbers from ``start`` (0 with one argument) up to but not including ``limit``."""
     if limit is None:
         start, limit = 0, start
     given = [as_tensor(value) for value in (start, limit, delta)]
@@ -168,78 +131,44 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 @operation("Diag")
+@example("tf.diag([1, 2])", "[[1 0]\n [0 2]]")
 def diag(diagonal: Any) -> Any:
-    """A square matrix with this diagonal.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.diag([1, 2])))
-    [[1 0]
-     [0 2]]
-    """
+    """A square matrix with this diagonal."""
     return ops.diag_embed(diagonal)
 
 
 @operation("DiagPart")
+@example("tf.diag_part([[1, 2], [3, 4]])", "[1 4]")
 def diag_part(input: Any) -> Any:
-    """The diagonal of a matrix.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.diag_part([[1, 2], [3, 4]])))
-    [1 4]
-    """
+    """The diagonal of a matrix."""
     return ops.diagonal(input)
 
 
 @operation("MatrixDiag")
+@example("tf.matrix_diag([[1, 2]])", "[[[1 0]\n  [0 2]]]")
 def matrix_diag(diagonal: Any) -> Any:
-    """A square matrix with each row as its diagonal.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_diag([[1, 2]])))
-    [[[1 0]
-      [0 2]]]
-    """
+    """A square matrix with each row as its diagonal."""
     return ops.diag_embed(diagonal)
 
 
 @operation("MatrixDiagPart")
+@example("tf.matrix_diag_part([[[1, 2], [3, 4]]])", "[[1 4]]")
 def matrix_diag_part(input: Any) -> Any:
-    """The diagonal of each matrix.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_diag_part([[[1, 2], [3, 4]]])))
-    [[1 4]]
-    """
+    """The diagonal of each matrix."""
     return ops.diagonal(input, 0, -2, -1)
 
 
 @operation("BroadcastTo")
+@example("tf.broadcast_to([1, 2], [2, 2])", "[[1 2]\n [1 2]]")
 def broadcast_to(input: Any, shape: Number) -> Any:
-    """``input`` repeated to a shape.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.broadcast_to([1, 2], [2, 2])))
-    [[1 2]
-     [1 2]]
-    """
+    """``input`` repeated to a shape."""
     return ops.broadcast_to(input, sizes(shape))
 
 
 @operation("MatrixBandPart")
+@example("tf.matrix_band_part([[1, 2], [3, 4]], 0, -1)", "[[1 2]\n [0 4]]")
 def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
-    """A matrix with zeros outside a band; a negative width keeps the whole triangle.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_band_part([[1, 2], [3, 4]], 0, -1)))
-    [[1 2]
-     [0 4]]
-    """
+    """A matrix with zeros outside a band; a negative width keeps the whole triangle."""
     lower, upper = whole(num_lower), whole(num_upper)
     made = input if lower < 0 else ops.triu(input, -lower)
     return made if upper < 0 else ops.tril(made, upper)
@@ -253,16 +182,11 @@ def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number
     return ops.pad(tensor, flat, mode, _as_tensor_of(value, tensor.dtype) if mode == "constant" else None)
 
 
+@example("tf.pad([1, 2], [[1, 2]])", "[0 1 2 0 0]")
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Any:
-    """Elements added before and after each axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.pad([1, 2], [[1, 2]])))
-    [0 1 2 0 0]
-    """
+    """Elements added before and after each axis."""
     return _pad(tensor, paddings, mode.lower(), constant_values, name=name)
 
 
@@ -272,12 +196,7 @@ def _top_k(input: Any, k: Number) -> Any:
     return [values, ops.cast(places, int32)]
 
 
+@example("tf.nn.top_k([3.0, 1.0, 2.0], 2)", "(array([3., 2.], dtype=float32), array([0, 2], dtype=int32))")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
-    """The ``k`` largest elements of each row and their places, always sorted.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.top_k([3.0, 1.0, 2.0], 2)))
-    (array([3., 2.], dtype=float32), array([0, 2], dtype=int32))
-    """
+    """The ``k`` largest elements of each row and their places, always sorted."""
     return tuple(_top_k(input, k, name=name))

@@ -21,6 +21,7 @@ from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
 from twofold.runtime.tracing import here
+from twofold.static.docstrings import example
 from twofold.static.elements import Slot, check_kind, on_strings, operator_type
 from twofold.static.modes import at_once as at_once
 from twofold.static.modes import local as local
@@ -39,18 +40,13 @@ DERIVATIVES = frozenset({"Gradients", "Hessians"})
 """Types of operations whose inputs are values to differentiate by."""
 
 
+@example('x = tf.constant([1.0, 2.0], name="x")', "print(x.op.name, x.op.type)", "x Const")
 class Operation:
     """One declared operation: ``name``, ``type``, ``inputs``, ``outputs``, and what it does when run.
 
     ``updates`` are the variables that running it writes; with ``reads_state`` the body is given their current
     values first. ``flow`` computes a choice or loop in a replay.
     ``observe`` is called with the arrays of the inputs after a run.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant([1.0, 2.0], name="x")
-    ...     print(x.op.name, x.op.type)
-    x Const
     """
 
     __slots__ = (
@@ -445,14 +441,9 @@ def _stack() -> list[Graph]:
     return local.graphs
 
 
+@example("print([operation.name for operation in tf.get_default_graph().get_operations()])", "[]")
 def get_default_graph() -> Graph:
-    """The graph that operations are declared in now.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print([operation.name for operation in tf.get_default_graph().get_operations()])
-    []
-    """
+    """The graph that operations are declared in now."""
     return local.graphs[-1] if local.graphs else _default[0]
 
 
@@ -471,14 +462,9 @@ def reset_default_graph() -> None:
     _default[0] = Graph()
 
 
+@example("print(tf.get_default_session() is session)", "True")
 def get_default_session() -> Any:
-    """The session entered last, or None.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.get_default_session() is session)
-    True
-    """
+    """The session entered last, or None."""
     return local.sessions[-1] if local.sessions else None
 
 

@@ -9,6 +9,7 @@ from twofold.ops.base import apply, ops
 from twofold.ops.convolution.interpolation import CORNERS, EDGES, STARTS
 from twofold.static.control import name_scope
 from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
+from twofold.static.docstrings import example
 from twofold.static.image_changes import adjust_brightness as adjust_brightness
 from twofold.static.image_changes import adjust_contrast as adjust_contrast
 from twofold.static.image_changes import adjust_gamma as adjust_gamma
@@ -65,30 +66,21 @@ def _nearest(images: Any, size: Number, align: Number, centred: Number) -> Any:
 
 
 @operation("ResizeBilinear", name_at=3)
+@example("print(tf.image.resize_bilinear(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)", "(1, 4, 6, 4)")
 def resize_bilinear(
     images: Any, size: Number, align_corners: Number = False, half_pixel_centers: Number = False
 ) -> Any:
-    """Linear interpolation between the four nearest elements; float32.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.resize_bilinear(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
-    (1, 4, 6, 4)
-    """
+    """Linear interpolation between the four nearest elements; float32."""
     return _resized(images, size, align_corners, half_pixel_centers, "bilinear")
 
 
+@example("tf.squeeze(tf.image.resize_nearest_neighbor([[[[1.0], [2.0]]]], [1, 4]))", "[1. 1. 2. 2.]")
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Any:
     """The nearest element before each place.
 
     Raises ValueError for ``align_corners``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.resize_nearest_neighbor([[[[1.0], [2.0]]]], [1, 4]))))
-    [1. 1. 2. 2.]
     """
     if align_corners:
         raise ValueError("resize_nearest_neighbor: align_corners is not there. Leave it out.")
@@ -96,19 +88,15 @@ def resize_nearest_neighbor(
 
 
 @operation("ResizeBicubic", name_at=3)
+@example("print(tf.image.resize_bicubic(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)", "(1, 4, 6, 4)")
 def resize_bicubic(
     images: Any, size: Number, align_corners: Number = False, half_pixel_centers: Number = False
 ) -> Any:
-    """Cubic interpolation between the sixteen nearest elements; float32.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.resize_bicubic(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
-    (1, 4, 6, 4)
-    """
+    """Cubic interpolation between the sixteen nearest elements; float32."""
     return _resized(images, size, align_corners, half_pixel_centers, "bicubic")
 
 
+@example("print(tf.image.resize_images(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)", "(1, 4, 6, 4)")
 def resize_images(
     images: Any,
     size: Any,
@@ -119,11 +107,6 @@ def resize_images(
     """Images in another size, by one of the ways of ``ResizeMethod``.
 
     Raises ValueError for another method.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.resize_images(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)
-    (1, 4, 6, 4)
     """
     ways = {0: resize_bilinear, 1: resize_nearest_neighbor, 2: resize_bicubic}
     if method not in ways:

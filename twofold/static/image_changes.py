@@ -27,6 +27,7 @@ from twofold.static.define import (
     sizes,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.random import next_key, random_uniform
 from twofold.static.special import saturate_cast
 
@@ -42,39 +43,23 @@ def _rows(image: Any) -> int:
 
 
 @operation("FlipLeftRight")
+@example("tf.squeeze(tf.image.flip_left_right([[[1], [2]]]))", "[2 1]")
 def flip_left_right(image: Any) -> Any:
-    """Columns in the opposite order.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.flip_left_right([[[1], [2]]]))))
-    [2 1]
-    """
+    """Columns in the opposite order."""
     return ops.flip(image, (_rows(image) + 1,))
 
 
 @operation("FlipUpDown")
+@example("tf.squeeze(tf.image.flip_up_down([[[1]], [[2]]]))", "[2 1]")
 def flip_up_down(image: Any) -> Any:
-    """Rows in the opposite order.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.flip_up_down([[[1]], [[2]]]))))
-    [2 1]
-    """
+    """Rows in the opposite order."""
     return ops.flip(image, (_rows(image),))
 
 
 @operation("TransposeImage")
+@example("tf.squeeze(tf.image.transpose_image([[[1], [2]], [[3], [4]]]))", "[[1 3]\n [2 4]]")
 def transpose_image(image: Any) -> Any:
-    """Rows and columns exchanged.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.transpose_image([[[1], [2]], [[3], [4]]]))))
-    [[1 3]
-     [2 4]]
-    """
+    """Rows and columns exchanged."""
     return ops.transpose(image, _rows(image), _rows(image) + 1)
 
 
@@ -82,15 +67,9 @@ transpose = transpose_image
 
 
 @operation("Rot90")
+@example("tf.squeeze(tf.image.rot90([[[1], [2]], [[3], [4]]]))", "[[2 4]\n [1 3]]")
 def rot90(image: Any, k: Number = 1) -> Any:
-    """Turned left by ``k`` quarters.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.rot90([[[1], [2]], [[3], [4]]]))))
-    [[2 4]
-     [1 3]]
-    """
+    """Turned left by ``k`` quarters."""
     return ops.rot90(image, whole(k), (_rows(image), _rows(image) + 1))
 
 
@@ -107,25 +86,15 @@ def _either(chance: Any, changed: Any, image: Any) -> Any:
     return ops.where(ops.reshape(chosen, (-1, 1, 1, 1)) if image.ndim == 4 else chosen, changed, image)
 
 
+@example("tf.reduce_sum(tf.image.random_flip_left_right([[[1.0], [2.0]]]))", "3.0")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """``flip_left_right`` for one half of all images.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.reduce_sum(tf.image.random_flip_left_right([[[1.0], [2.0]]]))))
-    3.0
-    """
+    """``flip_left_right`` for one half of all images."""
     return _at_random(image, flip_left_right(image), seed)
 
 
+@example("tf.reduce_sum(tf.image.random_flip_up_down([[[1.0]], [[2.0]]]))", "3.0")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """``flip_up_down`` for one half of all images.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.reduce_sum(tf.image.random_flip_up_down([[[1.0]], [[2.0]]]))))
-    3.0
-    """
+    """``flip_up_down`` for one half of all images."""
     return _at_random(image, flip_up_down(image), seed)
 
 
@@ -140,16 +109,11 @@ def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 @operation("CropToBoundingBox")
+@example("print(tf.image.crop_to_bounding_box(tf.zeros([4, 4, 3]), 1, 1, 2, 3).shape)", "(2, 3, 3)")
 def crop_to_bounding_box(
     image: Any, offset_height: Number, offset_width: Number, target_height: Number, target_width: Number
 ) -> Any:
-    """The rectangle of this size at these offsets.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.crop_to_bounding_box(tf.zeros([4, 4, 3]), 1, 1, 2, 3).shape)
-    (2, 3, 3)
-    """
+    """The rectangle of this size at these offsets."""
     given = (offset_height, offset_width, target_height, target_width)
     return _cut(image, *[whole(value) for value in given])
 
@@ -164,29 +128,19 @@ def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any
 
 
 @operation("PadToBoundingBox")
+@example("print(tf.image.pad_to_bounding_box(tf.zeros([2, 2, 3]), 1, 1, 4, 5).shape)", "(4, 5, 3)")
 def pad_to_bounding_box(
     image: Any, offset_height: Number, offset_width: Number, target_height: Number, target_width: Number
 ) -> Any:
-    """The image at these offsets in one of this size that is zero elsewhere.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.pad_to_bounding_box(tf.zeros([2, 2, 3]), 1, 1, 4, 5).shape)
-    (4, 5, 3)
-    """
+    """The image at these offsets in one of this size that is zero elsewhere."""
     given = (offset_height, offset_width, target_height, target_width)
     return _surrounded(image, *[whole(value) for value in given])
 
 
 @operation("ResizeImageWithCropOrPad")
+@example("print(tf.image.resize_image_with_crop_or_pad(tf.zeros([2, 6, 3]), 4, 4).shape)", "(4, 4, 3)")
 def resize_image_with_crop_or_pad(image: Any, target_height: Number, target_width: Number) -> Any:
-    """The middle of the image, with zeros around where it is too small.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.resize_image_with_crop_or_pad(tf.zeros([2, 6, 3]), 4, 4).shape)
-    (4, 4, 3)
-    """
+    """The middle of the image, with zeros around where it is too small."""
     wanted = (whole(target_height), whole(target_width))
     axis = _rows(image)
     found = tuple(image.shape[axis : axis + 2])
@@ -201,14 +155,9 @@ resize_with_crop_or_pad = resize_image_with_crop_or_pad
 
 
 @operation("CentralCrop")
+@example("print(tf.image.central_crop(tf.zeros([4, 4, 3]), 0.5).shape)", "(2, 2, 3)")
 def central_crop(image: Any, central_fraction: Number) -> Any:
-    """The middle of the image, ``central_fraction`` of its height and width.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.central_crop(tf.zeros([4, 4, 3]), 0.5).shape)
-    (2, 2, 3)
-    """
+    """The middle of the image, ``central_fraction`` of its height and width."""
     fraction, axis = float(numbers(central_fraction)), _rows(image)
     if not 0 < fraction <= 1:
         raise ArgumentError(f"a fraction of {fraction}", "Give one above 0 and at most 1.")
@@ -236,15 +185,11 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     return made.outputs[0]
 
 
+@example(
+    "tf.image.convert_image_dtype(tf.constant([[[0], [255]]], tf.uint8), tf.float32)", "[[[0.]\n  [1.]]]"
+)
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Any:
-    """The image in another dtype and its range: floats hold 0 to 1, integers 0 to their largest number.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.image.convert_image_dtype(tf.constant([[[0], [255]]], tf.uint8), tf.float32)))
-    [[[0.]
-      [1.]]]
-    """
+    """The image in another dtype and its range: floats hold 0 to 1, integers 0 to their largest number."""
     tensor, wanted = convert_to_tensor(image), as_dtype(dtype)
     if tensor.dtype is wanted:
         return array.identity(tensor, name=name)
@@ -287,25 +232,15 @@ def _gray(images: Any) -> Any:
     return ops.add(ops.add(parts[0], parts[1]), parts[2])
 
 
+@example("print(tf.image.rgb_to_grayscale(tf.zeros([4, 4, 3])).shape)", "(4, 4, 1)")
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
-    """One channel of brightness.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.rgb_to_grayscale(tf.zeros([4, 4, 3])).shape)
-    (4, 4, 1)
-    """
+    """One channel of brightness."""
     return _as_floats("rgb_to_grayscale", images, _gray, name)
 
 
+@example("print(tf.image.grayscale_to_rgb(tf.zeros([4, 4, 1])).shape)", "(4, 4, 3)")
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
-    """Three equal channels.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.grayscale_to_rgb(tf.zeros([4, 4, 1])).shape)
-    (4, 4, 3)
-    """
+    """Three equal channels."""
     return array.concat([images, images, images], -1, name=name or "grayscale_to_rgb")
 
 
@@ -346,26 +281,16 @@ def _from_hsv(hue: Any, saturation: Any, value: Any) -> Any:
 
 
 @operation("RGBToHSV")
+@example("tf.squeeze(tf.image.rgb_to_hsv([[[1.0, 0.0, 0.0]]]))", "[0. 1. 1.]")
 def rgb_to_hsv(images: Any) -> Any:
-    """Hue, saturation and value of 0 to 1.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.rgb_to_hsv([[[1.0, 0.0, 0.0]]]))))
-    [0. 1. 1.]
-    """
+    """Hue, saturation and value of 0 to 1."""
     return ops.stack(_to_hsv(images), -1)
 
 
 @operation("HSVToRGB")
+@example("tf.squeeze(tf.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]))", "[1. 0. 0.]")
 def hsv_to_rgb(images: Any) -> Any:
-    """Red, green and blue of hue, saturation and value.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]))))
-    [1. 0. 0.]
-    """
+    """Red, green and blue of hue, saturation and value."""
     return _from_hsv(*_channels(images))
 
 
@@ -392,58 +317,33 @@ def _powered(image: Any, gamma: Any, gain: Any) -> Any:
     return ops.multiply(ops.pow(image, gamma), gain)
 
 
+@example("tf.squeeze(tf.image.adjust_brightness([[[0.5], [0.25]]], 0.25))", "[0.75 0.5 ]")
 def adjust_brightness(image: Any, delta: Any) -> Any:
-    """``delta`` (of a range of 0 to 1) added.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.adjust_brightness([[[0.5], [0.25]]], 0.25))))
-    [0.75 0.5 ]
-    """
+    """``delta`` (of a range of 0 to 1) added."""
     return _as_floats("adjust_brightness", image, lambda floats: math.add(floats, delta))
 
 
+@example("tf.squeeze(tf.image.adjust_contrast([[[0.0], [1.0]]], 2.0))", "[-0.5  1.5]")
 def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
-    """The distance from the mean of each channel times a factor.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.adjust_contrast([[[0.0], [1.0]]], 2.0))))
-    [-0.5  1.5]
-    """
+    """The distance from the mean of each channel times a factor."""
     return _as_floats("adjust_contrast", images, lambda floats: _contrasted(floats, contrast_factor))
 
 
+@example("tf.squeeze(tf.image.adjust_gamma([[[0.5], [1.0]]], 2.0))", "[0.25 1.  ]")
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
-    """``gain * image ** gamma``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.adjust_gamma([[[0.5], [1.0]]], 2.0))))
-    [0.25 1.  ]
-    """
+    """``gain * image ** gamma``."""
     return _as_floats("adjust_gamma", image, lambda floats: _powered(floats, gamma, gain))
 
 
+@example("print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)", "(4, 4, 3)")
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
-    """The hue turned by ``delta`` (1 is once around).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)
-    (4, 4, 3)
-    """
+    """The hue turned by ``delta`` (1 is once around)."""
     return _as_floats("adjust_hue", image, lambda floats: _turned_hue(floats, delta), name)
 
 
+@example("print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)", "(4, 4, 3)")
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
-    """The saturation times a factor.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)
-    (4, 4, 3)
-    """
+    """The saturation times a factor."""
     return _as_floats("adjust_saturation", image, lambda floats: _saturated(floats, saturation_factor), name)
 
 
@@ -453,25 +353,15 @@ def _between(low: float, high: float, seed: int | None, what: str) -> Any:
     return random_uniform([], low, high, seed=seed)
 
 
+@example("print(tf.image.random_brightness(tf.zeros([4, 4, 3]), 0.5).shape)", "(4, 4, 3)")
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
-    """``adjust_brightness`` by up to ``max_delta``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.random_brightness(tf.zeros([4, 4, 3]), 0.5).shape)
-    (4, 4, 3)
-    """
+    """``adjust_brightness`` by up to ``max_delta``."""
     return adjust_brightness(image, _between(-max_delta, max_delta, seed, "random_brightness"))
 
 
+@example("print(tf.image.random_contrast(tf.zeros([4, 4, 3]), 0.5, 2.0).shape)", "(4, 4, 3)")
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """``adjust_contrast`` by a factor between two.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.random_contrast(tf.zeros([4, 4, 3]), 0.5, 2.0).shape)
-    (4, 4, 3)
-    """
+    """``adjust_contrast`` by a factor between two."""
     return adjust_contrast(image, _between(lower, upper, seed, "random_contrast"))
 
 
@@ -480,14 +370,9 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
     return adjust_hue(image, _between(-max_delta, max_delta, seed, "random_hue"))
 
 
+@example("print(tf.image.random_saturation(tf.zeros([4, 4, 3]), 0.5, 2.0).shape)", "(4, 4, 3)")
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """``adjust_saturation`` by a factor between two.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.image.random_saturation(tf.zeros([4, 4, 3]), 0.5, 2.0).shape)
-    (4, 4, 3)
-    """
+    """``adjust_saturation`` by a factor between two."""
     return adjust_saturation(image, _between(lower, upper, seed, "random_saturation"))
 
 
@@ -502,27 +387,17 @@ def _standardised(image: Any) -> Any:
     return ops.divide(ops.subtract(image, mean), ops.maximum(spread, float(count) ** -0.5))
 
 
+@example("tf.squeeze(tf.image.per_image_standardization([[[1.0], [3.0]]]))", "[-1.  1.]")
 def per_image_standardization(image: Any) -> Any:
-    """Each image with mean 0 and variance 1; one that is all equal becomes 0.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.image.per_image_standardization([[[1.0], [3.0]]]))))
-    [-1.  1.]
-    """
+    """Each image with mean 0 and variance 1; one that is all equal becomes 0."""
     tensor = convert_to_tensor(image)
     return _standardised(tensor if tensor.dtype.kind == "f" else math.cast(tensor, float32))
 
 
 @operation("TotalVariation")
+@example("tf.image.total_variation([[[0.0], [1.0]], [[3.0], [3.0]]])", "6.0")
 def total_variation(images: Any) -> Any:
-    """For each image the sum of absolute differences of neighbours.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.image.total_variation([[[0.0], [1.0]], [[3.0], [3.0]]])))
-    6.0
-    """
+    """For each image the sum of absolute differences of neighbours."""
     axis = _rows(images)
     total: Any = 0
     for place in (axis, axis + 1):
@@ -554,14 +429,9 @@ def _noise_ratio(a: Any, b: Any, peak: Any) -> Any:
     return ops.subtract(ops.multiply(ops.log10(peak), 20.0), ops.multiply(ops.log10(error), 10.0))
 
 
+@example("tf.image.psnr(tf.zeros([2, 2, 1]), tf.ones([2, 2, 1]), 1.0)", "0.0")
 def psnr(a: Any, b: Any, max_val: float, name: str | None = None) -> Any:
-    """For each image the ratio of the largest signal to the noise, in decibels.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.image.psnr(tf.zeros([2, 2, 1]), tf.ones([2, 2, 1]), 1.0)))
-    0.0
-    """
+    """For each image the ratio of the largest signal to the noise, in decibels."""
     one, two = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
     kind = convert_to_tensor(a).dtype
     peak = float(max_val) if kind.kind == "f" else float(max_val) / limits_of(kind)[1]

@@ -9,6 +9,7 @@ import numpy
 
 from twofold.dtypes import float32
 from twofold.static.define import as_dtype, constant
+from twofold.static.docstrings import example
 from twofold.static.random import random_normal, random_uniform, truncated_normal
 
 
@@ -26,14 +27,9 @@ def _sizes(shape: Any) -> list[int]:
     return [int(size) for size in ([shape] if isinstance(shape, int) else shape)]
 
 
+@example("tf.zeros_initializer()([2])", "[0. 0.]")
 class Zeros(Initializer):
-    """Zeros.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.zeros_initializer()([2])))
-    [0. 0.]
-    """
+    """Zeros."""
 
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = dtype
@@ -42,27 +38,17 @@ class Zeros(Initializer):
         return constant(numpy.zeros(_sizes(shape), as_dtype(dtype or self.dtype).numpy))
 
 
+@example("tf.ones_initializer()([2])", "[1. 1.]")
 class Ones(Zeros):
-    """Ones.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.ones_initializer()([2])))
-    [1. 1.]
-    """
+    """Ones."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         return constant(numpy.ones(_sizes(shape), as_dtype(dtype or self.dtype).numpy))
 
 
+@example("tf.constant_initializer(7.0)([2])", "[7. 7.]")
 class Constant(Initializer):
-    """One value everywhere, or the values of a list; with ``verify_shape`` TypeError for any other shape than theirs.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.constant_initializer(7.0)([2])))
-    [7. 7.]
-    """
+    """One value everywhere, or the values of a list; ``verify_shape``: TypeError for any other shape than theirs."""
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         self.value, self.dtype, self._verify_shape = value, dtype, verify_shape
@@ -74,14 +60,9 @@ class Constant(Initializer):
         return constant(self.value, dtype or self.dtype, _sizes(shape), verify_shape=checked)
 
 
+@example("print(tf.random_normal_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
 class RandomNormal(Initializer):
-    """Normal numbers.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.random_normal_initializer(seed=1)([2, 3]).shape)
-    (2, 3)
-    """
+    """Normal numbers."""
 
     draw = staticmethod(random_normal)
 
@@ -94,28 +75,20 @@ class RandomNormal(Initializer):
         return type(self).draw(_sizes(shape), self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
+@example("x = tf.truncated_normal_initializer(seed=1)([100])", "tf.reduce_all(tf.abs(x) <= 2.0)", "True")
 class TruncatedNormal(RandomNormal):
-    """Normal numbers within two standard deviations.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.truncated_normal_initializer(seed=1)([100])
-    ...     print(session.run(tf.reduce_all(tf.abs(x) <= 2.0)))
-    True
-    """
+    """Normal numbers within two standard deviations."""
 
     draw = staticmethod(truncated_normal)
 
 
+@example(
+    "x = tf.random_uniform_initializer(2.0, 3.0, seed=1)([100])",
+    "tf.reduce_all((x >= 2.0) & (x < 3.0))",
+    "True",
+)
 class RandomUniform(Initializer):
-    """Numbers drawn evenly from [minval, maxval).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.random_uniform_initializer(2.0, 3.0, seed=1)([100])
-    ...     print(session.run(tf.reduce_all((x >= 2.0) & (x < 3.0))))
-    True
-    """
+    """Numbers drawn evenly from [minval, maxval)."""
 
     def __init__(
         self, minval: float = 0, maxval: float | None = None, seed: int | None = None, dtype: Any = float32
@@ -126,15 +99,11 @@ class RandomUniform(Initializer):
         return random_uniform(_sizes(shape), self.minval, self.maxval, dtype or self.dtype, self.seed)
 
 
+@example("print(tf.variance_scaling_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
 class VarianceScaling(Initializer):
     """Numbers whose variance is ``scale`` over the number of inputs, outputs, or their mean.
 
     Source: Glorot, Bengio 2010; He et al. 2015.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.variance_scaling_initializer(seed=1)([2, 3]).shape)
-    (2, 3)
     """
 
     def __init__(
@@ -170,16 +139,13 @@ class VarianceScaling(Initializer):
         return truncated_normal(sizes, 0.0, math.sqrt(variance) / 0.87962566103423978, wanted, self.seed)
 
 
+@example(
+    "w = tf.orthogonal_initializer(seed=1)([2, 2])",
+    "tf.round(tf.abs(tf.matmul(w, w, transpose_b=True)))",
+    "[[1. 0.]\n [0. 1.]]",
+)
 class Orthogonal(Initializer):
-    """A matrix with orthonormal rows or columns (Saxe et al. 2013), drawn once, when declared.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.orthogonal_initializer(seed=1)([2, 2])
-    ...     print(session.run(tf.round(tf.abs(tf.matmul(w, w, transpose_b=True)))))
-    [[1. 0.]
-     [0. 1.]]
-    """
+    """A matrix with orthonormal rows or columns (Saxe et al. 2013), drawn once, when declared."""
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.gain, self.seed, self.dtype = gain, seed, dtype
@@ -193,15 +159,9 @@ class Orthogonal(Initializer):
         return constant(self.gain * (q if rows >= columns else q.T).reshape(sizes), dtype or self.dtype)
 
 
+@example("tf.identity_initializer()([2, 2])", "[[1. 0.]\n [0. 1.]]")
 class Identity(Initializer):
-    """The identity matrix times ``gain``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.identity_initializer()([2, 2])))
-    [[1. 0.]
-     [0. 1.]]
-    """
+    """The identity matrix times ``gain``."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
         self.gain, self.dtype = gain, dtype
@@ -211,47 +171,27 @@ class Identity(Initializer):
         return constant(self.gain * numpy.eye(rows, columns), dtype or self.dtype)
 
 
+@example("print(tf.glorot_uniform_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = float32) -> VarianceScaling:
-    """Even numbers of variance 2 / (inputs + outputs).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.glorot_uniform_initializer(seed=1)([2, 3]).shape)
-    (2, 3)
-    """
+    """Even numbers of variance 2 / (inputs + outputs)."""
     return VarianceScaling(1.0, "fan_avg", "uniform", seed, dtype)
 
 
+@example("print(tf.glorot_normal_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
 def glorot_normal_initializer(seed: int | None = None, dtype: Any = float32) -> VarianceScaling:
-    """Normal numbers of variance 2 / (inputs + outputs).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.glorot_normal_initializer(seed=1)([2, 3]).shape)
-    (2, 3)
-    """
+    """Normal numbers of variance 2 / (inputs + outputs)."""
     return VarianceScaling(1.0, "fan_avg", "normal", seed, dtype)
 
 
+@example("print(tf.initializers.he_normal(seed=1)([2, 3]).shape)", "(2, 3)")
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Normal numbers of variance 2 / inputs.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.initializers.he_normal(seed=1)([2, 3]).shape)
-    (2, 3)
-    """
+    """Normal numbers of variance 2 / inputs."""
     return VarianceScaling(2.0, "fan_in", "normal", seed)
 
 
+@example("print(tf.initializers.he_uniform(seed=1)([2, 3]).shape)", "(2, 3)")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Even numbers of variance 2 / inputs.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.initializers.he_uniform(seed=1)([2, 3]).shape)
-    (2, 3)
-    """
+    """Even numbers of variance 2 / inputs."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from twofold.static.docstrings import example
 
+
+@example("print(tf.GraphKeys.TRAINABLE_VARIABLES)", "trainable_variables")
 class GraphKeys:
-    """Names of the standard collections.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.GraphKeys.TRAINABLE_VARIABLES)
-    trainable_variables
-    """
+    """Names of the standard collections."""
 
     GLOBAL_VARIABLES = "variables"
     VARIABLES = "variables"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import with_example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.rnn_cell import snake_case
@@ -88,9 +88,14 @@ class Layer:
     weights, trainable_weights = variables, trainable_variables
 
 
-def layer_of(name: str, function: Callable[..., Any], has_variables: bool = True) -> type[Layer]:
-    """The class of layers that ``function`` computes."""
+def layer_of(
+    name: str, function: Callable[..., Any], has_variables: bool, arguments: str, shape: str, result: str
+) -> type[Layer]:
+    """The class of layers that ``function`` computes.
+
+    The example in its docstring is a layer of these ``arguments``, applied to a tensor of ``shape``.
+    """
     text = f"``tf.layers.{function.__name__}`` as an object; it takes the options of that function."
-    words = _declared(text, name)
+    words = with_example(text, f"print(tf.layers.{name}{arguments}(tf.zeros({shape})).shape)", result)
     members = {"function": staticmethod(function), "has_variables": has_variables, "__doc__": words}
     return type(name, (Layer,), {**members, "__module__": __name__})

@@ -7,6 +7,7 @@ from typing import Any
 from twofold.ops.base import FUNCTIONS, apply, ops
 from twofold.ops.linear_algebra import norms, orthogonal, singular_values, solving
 from twofold.static.define import Number, axis_of, counted, numbers, operation
+from twofold.static.docstrings import example
 from twofold.static.math import matmul, trace
 from twofold.static.renamed import renamed
 
@@ -26,55 +27,31 @@ self_adjoint_eigvals = eigvalsh = renamed("SelfAdjointEigvals", "linalg.eigvalsh
 
 
 @operation("MatrixInverse")
+@example("tf.matrix_inverse([[2.0, 0.0], [0.0, 4.0]])", "[[0.5  0.  ]\n [0.   0.25]]")
 def matrix_inverse(input: Any, adjoint: Number = False) -> Any:
-    """The inverse of each matrix; ``adjoint``: of its adjoint.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_inverse([[2.0, 0.0], [0.0, 4.0]])))
-    [[0.5  0.  ]
-     [0.   0.25]]
-    """
+    """The inverse of each matrix; ``adjoint``: of its adjoint."""
     return solving.inv(_turned(input) if adjoint else input)
 
 
 @operation("MatrixSolve")
+@example("tf.matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]])", "[[1.]\n [2.]]")
 def matrix_solve(matrix: Any, rhs: Any, adjoint: Number = False) -> Any:
-    """X with ``matrix X = rhs``; ``adjoint``: with the adjoint matrix.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]])))
-    [[1.]
-     [2.]]
-    """
+    """X with ``matrix X = rhs``; ``adjoint``: with the adjoint matrix."""
     return apply("linear_solve", _turned(matrix) if adjoint else matrix, rhs, attrs=(True, True))
 
 
 @operation("MatrixTriangularSolve")
+@example("tf.matrix_triangular_solve([[2.0, 0.0], [1.0, 1.0]], [[2.0], [3.0]])", "[[1.]\n [2.]]")
 def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint: Number = False) -> Any:
-    """X with ``matrix X = rhs`` for a triangular matrix; ``adjoint``: with its adjoint.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_triangular_solve([[2.0, 0.0], [1.0, 1.0]], [[2.0], [3.0]])))
-    [[1.]
-     [2.]]
-    """
+    """X with ``matrix X = rhs`` for a triangular matrix; ``adjoint``: with its adjoint."""
     upper = bool(lower) if adjoint else not lower
     return apply("solve_triangular", _turned(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
 
 
 @operation("CholeskySolve")
+@example("tf.cholesky_solve([[2.0, 0.0], [1.0, 2.0]], [[8.0], [12.0]])", "[[1.]\n [2.]]")
 def cholesky_solve(chol: Any, rhs: Any) -> Any:
-    """X with ``A X = rhs``, from the lower Cholesky factor of A.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.cholesky_solve([[2.0, 0.0], [1.0, 2.0]], [[8.0], [12.0]])))
-    [[1.]
-     [2.]]
-    """
+    """X with ``A X = rhs``, from the lower Cholesky factor of A."""
     return ops.cholesky_solve(rhs, chol)
 
 
@@ -82,15 +59,9 @@ inv, solve, triangular_solve = matrix_inverse, matrix_solve, matrix_triangular_s
 
 
 @operation("SelfAdjointEigV2", several=tuple)
+@example("values, vectors = tf.self_adjoint_eig([[2.0, 1.0], [1.0, 2.0]])", "tf.round(values)", "[1. 3.]")
 def self_adjoint_eig(tensor: Any) -> Any:
-    """Eigenvalues in ascending order and eigenvectors of symmetric matrices.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     values, vectors = tf.self_adjoint_eig([[2.0, 1.0], [1.0, 2.0]])
-    ...     print(session.run(tf.round(values)))
-    [1. 3.]
-    """
+    """Eigenvalues in ascending order and eigenvectors of symmetric matrices."""
     return list(singular_values.eigh(tensor))
 
 
@@ -108,42 +79,25 @@ def _singular_values(tensor: Any) -> Any:
     return singular_values.svdvals(tensor)
 
 
+@example("tf.round(tf.svd([[0.0, 3.0], [4.0, 0.0]], compute_uv=False))", "[4. 3.]")
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
-    """S, U and V with ``tensor = U diag(S) V^H``; without ``compute_uv`` S alone.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.round(tf.svd([[0.0, 3.0], [4.0, 0.0]], compute_uv=False))))
-    [4. 3.]
-    """
+    """S, U and V with ``tensor = U diag(S) V^H``; without ``compute_uv`` S alone."""
     if not compute_uv:
         return _singular_values(tensor, name=name or "Svd")
     return tuple(_svd(tensor, full_matrices, name=name))
 
 
 @operation("Qr", several=tuple)
+@example("q, r = tf.qr([[3.0, 1.0], [4.0, 2.0]])", "tf.round(tf.matmul(q, r))", "[[3. 1.]\n [4. 2.]]")
 def qr(input: Any, full_matrices: Number = False) -> Any:
-    """Q with orthonormal columns and upper triangular R whose product is the input.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     q, r = tf.qr([[3.0, 1.0], [4.0, 2.0]])
-    ...     print(session.run(tf.round(tf.matmul(q, r))))
-    [[3. 1.]
-     [4. 2.]]
-    """
+    """Q with orthonormal columns and upper triangular R whose product is the input."""
     return list(orthogonal.qr(input, "complete" if full_matrices else "reduced"))
 
 
 @operation("Norm", default="norm", name_at=4, older={"keep_dims": "keepdims"})
+@example("tf.norm([3.0, 4.0])", "5.0")
 def norm(tensor: Any, ord: Number = "euclidean", axis: Number = None, keepdims: Number = None) -> Any:
-    """The norm of vectors (one axis, or all elements as one vector) or of matrices (two axes).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.norm([3.0, 4.0])))
-    5.0
-    """
+    """The norm of vectors (one axis, or all elements as one vector) or of matrices (two axes)."""
     dim = axis_of(axis)
     order = 2 if ord in ("euclidean", "fro") else ord
     if isinstance(dim, (tuple, list)) and len(dim) == 2:
@@ -160,26 +114,16 @@ ifft3d = renamed("IFFT3D", "fft.ifftn", "input", dim=(-3, -2, -1))
 
 
 @operation("RFFT")
+@example("tf.rfft([1.0, 2.0, 3.0, 4.0])", "[10.+0.j -2.+2.j -2.+0.j]")
 def rfft(input_tensor: Any, fft_length: Number = None) -> Any:
-    """The first half of the Fourier transform of real values over the last axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.rfft([1.0, 2.0, 3.0, 4.0])))
-    [10.+0.j -2.+2.j -2.+0.j]
-    """
+    """The first half of the Fourier transform of real values over the last axis."""
     return FUNCTIONS["fft.rfft"](input_tensor, _length(fft_length))
 
 
 @operation("IRFFT")
+@example("tf.irfft(tf.complex([4.0, 0.0, 0.0], [0.0, 0.0, 0.0]))", "[1. 1. 1. 1.]")
 def irfft(input_tensor: Any, fft_length: Number = None) -> Any:
-    """Real values from the first half of their Fourier transform over the last axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.irfft(tf.complex([4.0, 0.0, 0.0], [0.0, 0.0, 0.0]))))
-    [1. 1. 1. 1.]
-    """
+    """Real values from the first half of their Fourier transform over the last axis."""
     return FUNCTIONS["fft.irfft"](input_tensor, _length(fft_length))
 
 
@@ -189,14 +133,9 @@ def _length(fft_length: Any) -> Any:
 
 
 @operation("MatVec")
+@example("tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])", "[3. 7.]")
 def matvec(a: Any, b: Any, transpose_a: Number = False) -> Any:
-    """The products of matrices and vectors.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])))
-    [3. 7.]
-    """
+    """The products of matrices and vectors."""
     left = ops.matrix_transpose(a) if transpose_a else a
     return ops.squeeze(ops.matmul(left, ops.unsqueeze(b, -1)), -1)
 
@@ -206,14 +145,9 @@ def _sign_and_logarithm(input: Any) -> Any:
     return list(ops.slogdet(input))
 
 
+@example("tf.linalg.slogdet([[-2.0, 0.0], [0.0, 2.0]])[0]", "-1.0")
 def slogdet(input: Any, name: str | None = None) -> tuple[Any, Any]:
-    """The sign of each determinant and the logarithm of its absolute value.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.linalg.slogdet([[-2.0, 0.0], [0.0, 2.0]])[0]))
-    -1.0
-    """
+    """The sign of each determinant and the logarithm of its absolute value."""
     sign, logarithm = _sign_and_logarithm(input, name=name)
     return sign, logarithm
 
@@ -222,14 +156,9 @@ log_matrix_determinant = slogdet
 
 
 @operation("MatrixSetDiag")
+@example("tf.matrix_set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 9.0])[1]", "[3. 9.]")
 def matrix_set_diag(input: Any, diagonal: Any) -> Any:
-    """Matrices with other diagonals.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matrix_set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 9.0])[1]))
-    [3. 9.]
-    """
+    """Matrices with other diagonals."""
     return ops.diagonal_scatter(input, diagonal, 0, -2, -1)
 
 
@@ -264,18 +193,13 @@ def _raised(square: Any, ridge: Any) -> Any:
     return ops.add(square, _scaled_eye(square, ridge)) if ridge else square
 
 
+@example("tf.round(tf.matrix_solve_ls([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]]))", "[[1.]\n [2.]]")
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Any:
     """The solutions of least squares, or those of least norm, by the normal equations.
 
     With ``fast=False`` by the pseudo-inverse, also of a matrix without full rank and without ``l2_regularizer``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.round(tf.matrix_solve_ls([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]]))))
-    [[1.]
-     [2.]]
     """
     if not fast:
         return _least_norm(matrix, rhs, name=name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import float32
@@ -18,11 +20,12 @@ from twofold.static.define import (
     operation,
     whole,
 )
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.graph import operation_of as _operation_of
 from twofold.static.keys import GraphKeys
 from twofold.static.modes import at_once as _at_once
+from twofold.static.signatures import REQUIRED, defaults_of, takes, with_parameters
 
 
 class Reduction:
@@ -82,22 +85,53 @@ def _collected(made: Any, collection: str) -> Any:
     return made
 
 
-def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
-    """``losses * weights``, summed and divided by the number of weights that are not 0 (see ``Reduction``).
+_OPTIONS = {
+    "scope": None,
+    "loss_collection": GraphKeys.LOSSES,
+    "reduction": Reduction.SUM_BY_NONZERO_WEIGHTS,
+}
 
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.compute_weighted_loss([1.0, 3.0], weights=[1.0, 0.5])))
-    1.25
+
+def _loss(default: str, **own: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A loss made of a function of two tensors that gives its rows; ``own`` are further parameters of both.
+
+    ``default`` is the name of the scope.
     """
-    with name_scope(scope, "weighted_loss"):
-        return _finish(convert_to_tensor(losses), weights, loss_collection, reduction)
+
+    def decorate(rows: Callable[..., Any]) -> Callable[..., Any]:
+        def loss(weights: Any, scope: Any, loss_collection: str, reduction: str, **given: Any) -> Any:
+            with name_scope(scope, default):
+                return _finish(rows(**given), weights, loss_collection, reduction)
+
+        pair = list(defaults_of(rows))[:2]
+        return with_parameters(
+            loss, {**dict.fromkeys(pair, REQUIRED), "weights": 1.0, **own, **_OPTIONS}, rows
+        )
+
+    return decorate
+
+
+def _difference(type: str, **own: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A ``_loss`` of labels and predictions, as the operation whose body it decorates."""
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        declare = operation(type)(body)
+
+        @functools.wraps(body)
+        def rows(labels: Any, predictions: Any, **given: Any) -> Any:
+            return declare(*_pair(labels, predictions), **given)
+
+        return _loss(type, **own)(rows)
+
+    return decorate
+
+
+@example("tf.losses.compute_weighted_loss([1.0, 3.0], weights=[1.0, 0.5])", "1.25")
+@takes(**_OPTIONS)
+def compute_weighted_loss(losses: Any, weights: Any = 1.0, **options: Any) -> Any:
+    """``losses * weights``, summed and divided by the number of weights that are not 0 (see ``Reduction``)."""
+    with name_scope(options["scope"], "weighted_loss"):
+        return _finish(convert_to_tensor(losses), weights, options["loss_collection"], options["reduction"])
 
 
 @operation("SparseSoftmaxCrossEntropyLoss")
@@ -110,111 +144,45 @@ def _sparse_mean(labels: Any, logits: Any) -> Any:
     return ops.cross_entropy(flat, rows, reduction="mean")
 
 
-def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
-    """Cross entropy with class numbers; unweighted, the very operation that ``nn.CrossEntropyLoss`` is.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.sparse_softmax_cross_entropy([0], [[2.0, 0.0]])))
-    0.12692805
-    """
-    with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
+@example("tf.losses.sparse_softmax_cross_entropy([0], [[2.0, 0.0]])", "0.12692805")
+@takes(**_OPTIONS)
+def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, **options: Any) -> Any:
+    """Cross entropy with class numbers; unweighted, the very operation that ``nn.CrossEntropyLoss`` is."""
+    collection, reduction = options["loss_collection"], options["reduction"]
+    with name_scope(options["scope"], "sparse_softmax_cross_entropy_loss"):
         if _is_mean(weights, reduction):
-            return _collected(_sparse_mean(convert_to_tensor(labels), logits, name="value"), loss_collection)
+            return _collected(_sparse_mean(convert_to_tensor(labels), logits, name="value"), collection)
         rows = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        return _finish(rows, weights, loss_collection, reduction)
+        return _finish(rows, weights, collection, reduction)
 
 
-def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
-    """Cross entropy with rows of probabilities, through which no derivative flows.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.softmax_cross_entropy(tf.constant([[1.0, 0.0]]), tf.constant([[2.0, 0.0]]))))
-    0.12692805
-    """
-    with name_scope(scope, "softmax_cross_entropy_loss"):
-        scores = convert_to_tensor(logits)
-        labels = math.cast(convert_to_tensor(onehot_labels), scores.dtype)
-        if label_smoothing:
-            classes = math.cast(array.shape(scores)[-1], scores.dtype)
-            labels = math.add(math.multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
-        rows = nn.softmax_cross_entropy_with_logits(labels=labels, logits=scores)
-        return _finish(rows, weights, loss_collection, reduction)
+@_loss("softmax_cross_entropy_loss", label_smoothing=0)
+@example("tf.losses.softmax_cross_entropy([[1.0, 0.0]], [[2.0, 0.0]])", "0.12692805")
+def softmax_cross_entropy(onehot_labels: Any, logits: Any, label_smoothing: float) -> Any:
+    """Cross entropy with rows of probabilities, through which no derivative flows."""
+    scores = convert_to_tensor(logits)
+    labels = math.cast(convert_to_tensor(onehot_labels), scores.dtype)
+    if label_smoothing:
+        classes = math.cast(array.shape(scores)[-1], scores.dtype)
+        labels = math.add(math.multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
+    return nn.softmax_cross_entropy_with_logits(labels=labels, logits=scores)
 
 
-def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
-    """Cross entropy of each element with ``sigmoid(logits)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.sigmoid_cross_entropy(tf.constant([[1.0]]), tf.constant([[0.0]]))))
-    0.6931472
-    """
-    with name_scope(scope, "sigmoid_cross_entropy_loss"):
-        scores = convert_to_tensor(logits)
-        labels = math.cast(convert_to_tensor(multi_class_labels), scores.dtype)
-        if label_smoothing:
-            labels = math.add(math.multiply(labels, 1.0 - label_smoothing), 0.5 * label_smoothing)
-        rows = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores)
-        return _finish(rows, weights, loss_collection, reduction)
+@_loss("sigmoid_cross_entropy_loss", label_smoothing=0)
+@example("tf.losses.sigmoid_cross_entropy([[1.0]], [[0.0]])", "0.6931472")
+def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, label_smoothing: float) -> Any:
+    """Cross entropy of each element with ``sigmoid(logits)``."""
+    scores = convert_to_tensor(logits)
+    labels = math.cast(convert_to_tensor(multi_class_labels), scores.dtype)
+    if label_smoothing:
+        labels = math.add(math.multiply(labels, 1.0 - label_smoothing), 0.5 * label_smoothing)
+    return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores)
 
 
-def _difference_loss(name: str, function: Any, doc: str) -> Any:
-    body = operation(name)(function)
-
-    def loss(
-        labels: Any,
-        predictions: Any,
-        weights: Any = 1.0,
-        scope: Any = None,
-        loss_collection: str = GraphKeys.LOSSES,
-        reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-    ) -> Any:
-        with name_scope(scope, name):
-            return _finish(body(*_pair(labels, predictions)), weights, loss_collection, reduction)
-
-    loss.__name__ = loss.__qualname__ = name
-    loss.__doc__ = _declared(doc, name)
-    return loss
-
-
-def _square(labels: Any, predictions: Any) -> Any:
-    _need_equal(labels, predictions)
-    return ops.square(ops.subtract(predictions, labels))
-
-
-def _magnitude(labels: Any, predictions: Any) -> Any:
-    _need_equal(labels, predictions)
-    return ops.abs(ops.subtract(predictions, labels))
-
-
-def _hinge(labels: Any, predictions: Any) -> Any:
-    signs = ops.subtract(ops.multiply(labels, 2.0), 1.0)
-    return ops.relu(ops.subtract(1.0, ops.multiply(signs, predictions)))
+def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Both as float32, in which TensorFlow computes these losses whatever it is given."""
+    value = convert_to_tensor(predictions)
+    return math.cast(convert_to_tensor(labels), float32), math.cast(value, float32)
 
 
 def _need_equal(labels: Any, predictions: Any) -> None:
@@ -225,73 +193,46 @@ def _need_equal(labels: Any, predictions: Any) -> None:
         )
 
 
-mean_squared_error = _difference_loss("mean_squared_error", _square, "Mean of squared differences.")
-absolute_difference = _difference_loss(
-    "absolute_difference", _magnitude, "Mean of magnitudes of differences."
-)
-hinge_loss = _difference_loss("hinge_loss", _hinge, "max(0, 1 - y * prediction), y = 2 * label - 1.")
+@_difference("mean_squared_error")
+@example("tf.losses.mean_squared_error([1.0, 2.0], [1.0, 5.0])", "4.5")
+def mean_squared_error(labels: Any, predictions: Any) -> Any:
+    """Mean of squared differences."""
+    _need_equal(labels, predictions)
+    return ops.square(ops.subtract(predictions, labels))
 
 
-@operation("huber_loss")
-def _huber(labels: Any, predictions: Any, delta: Number) -> Any:
+@_difference("absolute_difference")
+@example("tf.losses.absolute_difference([1.0, 2.0], [1.0, 5.0])", "1.5")
+def absolute_difference(labels: Any, predictions: Any) -> Any:
+    """Mean of magnitudes of differences."""
+    _need_equal(labels, predictions)
+    return ops.abs(ops.subtract(predictions, labels))
+
+
+@_difference("hinge_loss")
+@example("tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5])", "1.0")
+def hinge_loss(labels: Any, predictions: Any) -> Any:
+    """max(0, 1 - y * prediction), y = 2 * label - 1."""
+    signs = ops.subtract(ops.multiply(labels, 2.0), 1.0)
+    return ops.relu(ops.subtract(1.0, ops.multiply(signs, predictions)))
+
+
+@_difference("huber_loss", delta=1.0)
+@example("tf.losses.huber_loss([0.0, 0.0], [0.5, 4.0])", "1.8125")
+def huber_loss(labels: Any, predictions: Any, delta: Number) -> Any:
+    """Half the squares of differences up to ``delta``, the magnitudes of larger ones."""
     _need_equal(labels, predictions)
     return ops.huber_loss(predictions, labels, reduction="none", delta=float(numbers(delta)))
 
 
-def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    delta: float = 1.0,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
-    """Half the squares of differences up to ``delta``, the magnitudes of larger ones.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.huber_loss([0.0, 0.0], [0.5, 4.0])))
-    1.8125
-    """
-    with name_scope(scope, "huber_loss"):
-        return _finish(_huber(*_pair(labels, predictions), delta), weights, loss_collection, reduction)
-
-
-def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Both as float32, in which TensorFlow computes these losses whatever it is given."""
-    value = convert_to_tensor(predictions)
-    return math.cast(convert_to_tensor(labels), float32), math.cast(value, float32)
-
-
-@operation("log_loss")
-def _log_loss(labels: Any, predictions: Any, epsilon: Any) -> Any:
+@_difference("log_loss", epsilon=1e-7)
+@example("tf.losses.log_loss([1.0, 0.0], [0.5, 0.5])", "0.69314694")
+def log_loss(labels: Any, predictions: Any, epsilon: Any) -> Any:
+    """Cross entropy of probabilities, ``epsilon`` away from the logarithm of zero."""
     _need_equal(labels, predictions)
     one = ops.multiply(labels, ops.log(ops.add(predictions, epsilon)))
     other = ops.log(ops.add(ops.subtract(1.0, predictions), epsilon))
     return ops.negative(ops.add(one, ops.multiply(ops.subtract(1.0, labels), other)))
-
-
-def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    epsilon: float = 1e-7,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
-    """Cross entropy of probabilities, ``epsilon`` away from the logarithm of zero.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.log_loss([1.0, 0.0], [0.5, 0.5])))
-    0.69314694
-    """
-    with name_scope(scope, "log_loss"):
-        return _finish(
-            _log_loss(*_pair(labels, predictions), float(epsilon)), weights, loss_collection, reduction
-        )
 
 
 @operation("cosine_distance")
@@ -300,86 +241,48 @@ def _cosine(labels: Any, predictions: Any, axis: Number) -> Any:
     return ops.subtract(1.0, ops.sum(ops.multiply(labels, predictions), whole(axis), True))
 
 
+@example("tf.losses.cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], 1)", "0.39999998")
+@takes(**_OPTIONS, dim=None)
 def cosine_distance(
-    labels: Any,
-    predictions: Any,
-    axis: int | None = None,
-    weights: Any = 1.0,
-    scope: Any = None,
-    loss_collection: str = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-    dim: int | None = None,
+    labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0, **options: Any
 ) -> Any:
-    """1 minus the products of vectors of norm 1 along ``axis``; raises ValueError without it.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], 1)))
-    0.39999998
-    """
-    place = dim if axis is None else axis
-    if place is None:
+    """1 minus the products of vectors of norm 1 along ``axis``; raises ValueError without it."""
+    along = options["dim"] if axis is None else axis
+    if along is None:
         raise ValueError("cosine_distance: axis is not given. Say along which axis the vectors lie.")
-    with name_scope(scope, "cosine_distance_loss"):
-        return _finish(_cosine(*_pair(labels, predictions), place), weights, loss_collection, reduction)
+    with name_scope(options["scope"], "cosine_distance_loss"):
+        rows = _cosine(*_pair(labels, predictions), along)
+        return _finish(rows, weights, options["loss_collection"], options["reduction"])
 
 
+@example("tf.losses.add_loss(tf.constant(2.0))", "tf.losses.get_total_loss()", "2.0")
 def add_loss(loss: Any, loss_collection: str = GraphKeys.LOSSES) -> None:
-    """Put a loss in the collection of losses.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     tf.losses.add_loss(tf.constant(2.0))
-    ...     print(session.run(tf.losses.get_total_loss()))
-    2.0
-    """
+    """Put a loss in the collection of losses."""
     get_default_graph().add_to_collection(loss_collection, loss)
 
 
+@example("tf.losses.add_loss(tf.constant(2.0))", "tf.losses.get_losses()", "[np.float32(2.0)]")
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses collected so far.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     tf.losses.add_loss(tf.constant(2.0))
-    ...     print(session.run(tf.losses.get_losses()))
-    [np.float32(2.0)]
-    """
+    """The losses collected so far."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
+@example("print(tf.losses.get_regularization_losses())", "[]")
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The penalties of variables.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.losses.get_regularization_losses())
-    []
-    """
+    """The penalties of variables."""
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
+@example("tf.losses.get_regularization_loss()", "0.0")
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
-    """The sum of the penalties.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.losses.get_regularization_loss()))
-    0.0
-    """
+    """The sum of the penalties."""
     found = get_regularization_losses(scope)
     return math.add_n(found, name=name) if found else convert_to_tensor(0.0)
 
 
+@example("tf.losses.add_loss(tf.constant(2.0))", "tf.losses.get_total_loss()", "2.0")
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
-    """The sum of all losses collected.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     tf.losses.add_loss(tf.constant(2.0))
-    ...     print(session.run(tf.losses.get_total_loss()))
-    2.0
-    """
+    """The sum of all losses collected."""
     return math.add_n(
         get_losses() + (get_regularization_losses() if add_regularization_losses else []), name=name
     )

@@ -6,6 +6,7 @@ Thin wrappers: each declares one operation whose body calls the operations of de
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod as _prod
 from typing import Any
 
 from twofold.dtypes import DType, bfloat16, complex64, complex128, float32, float64, int32, int64, string
@@ -24,7 +25,7 @@ from twofold.static.define import (
     operation,
     whole,
 )
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import described, example
 from twofold.static.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph import describe as _describe
 from twofold.static.graph import get_default_graph as _default_graph
@@ -90,40 +91,28 @@ logical_or = renamed("LogicalOr", "logical_or", "x y")
 logical_xor = renamed("LogicalXor", "logical_xor", "x y")
 
 
+@example(
+    'print(session.run(tf.add([1, 2], 3)), session.run(tf.add("Hello", [" you", " World"])))',
+    "[4 5] [b'Hello you' b'Hello World']",
+)
 def add(x: Any, y: Any, name: str | None = None) -> Any:
-    """Sum of two tensors; of strings, the first followed by the second.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.add([1, 2], 3)), session.run(tf.add("Hello", [" you", " World"])))
-    [4 5] [b'Hello you' b'Hello World']
-    """
+    """Sum of two tensors; of strings, the first followed by the second."""
     if any(_holds_strings(value) or getattr(value, "dtype", None) is string for value in (x, y)):
         return _string_join([x, y], name=name or "Add")
     return _add(x, y, name=name)
 
 
 @operation("SquaredDifference")
+@example("tf.squared_difference([1.0, 2.0], [4.0, 0.0])", "[9. 4.]")
 def squared_difference(x: Any, y: Any) -> Any:
-    """``(x - y)`` squared.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squared_difference([1.0, 2.0], [4.0, 0.0])))
-    [9. 4.]
-    """
+    """``(x - y)`` squared."""
     return ops.square(apply("subtract", *_check_same_dtype(x, y)))
 
 
 @operation("TrueDiv")
+@example("tf.divide([7, -7], [2, 2])", "[ 3.5 -3.5]")
 def truediv(x: Any, y: Any) -> Any:
-    """Quotient; int32 and int64 become float64 first.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.divide([7, -7], [2, 2])))
-    [ 3.5 -3.5]
-    """
+    """Quotient; int32 and int64 become float64 first."""
     values = []
     for value in _check_same_dtype(x, y):
         dtype = getattr(value, "dtype", None)
@@ -136,14 +125,9 @@ divide = truediv
 
 
 @operation("Div")
+@example("tf.div([7, -7], [2, 2])", "[ 3 -4]")
 def div(x: Any, y: Any) -> Any:
-    """Quotient; of integers rounded down, as Python 2 did.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.div([7, -7], [2, 2])))
-    [ 3 -4]
-    """
+    """Quotient; of integers rounded down, as Python 2 did."""
     dtypes = [getattr(value, "dtype", None) for value in _check_same_dtype(x, y)]
     whole = all(
         dtype.kind in "iu" if dtype is not None else isinstance(value, int)
@@ -153,92 +137,69 @@ def div(x: Any, y: Any) -> Any:
 
 
 @operation("DivNoNan")
+@example("tf.math.divide_no_nan([1.0, 2.0], [0.0, 4.0])", "[0.  0.5]")
 def divide_no_nan(x: Any, y: Any) -> Any:
-    """Quotient, 0 where ``y`` is 0.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.math.divide_no_nan([1.0, 2.0], [0.0, 4.0])))
-    [0.  0.5]
-    """
+    """Quotient, 0 where ``y`` is 0."""
     zero = ops.equal(y, 0)
     return ops.where(zero, 0.0, apply("divide", x, ops.where(zero, 1.0, y)))
 
 
-def _reduction(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+def _reduction(
+    type: str, function: str, doc: str, given: str, result: str, keeps_dtype: bool = False, **fixed: Any
+) -> Callable[..., Any]:
+    """A reduction by a public function with ``fixed`` arguments; its example is a call with those of ``given``."""
+
     def body(input_tensor: Any, axis: Number = None, keepdims: Number = None) -> Any:
         found = axis_of(axis)
         axes = tuple(range(input_tensor.ndim)) if found is None else found
-        return function(input_tensor, axes, bool(keepdims))
+        if type == "Mean" and input_tensor.dtype.kind in "iu":
+            return _whole_mean(input_tensor, axes, bool(keepdims))
+        made = getattr(ops, function)(input_tensor, axes, keepdim=bool(keepdims), **fixed)
+        return ops.cast(made, input_tensor.dtype) if keeps_dtype else made
 
-    body.__name__ = body.__qualname__ = "reduce_" + type.lower()
-    body.__doc__ = _declared(
-        f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1.", type
-    )
+    name = f"reduce_{type.lower()}"
+    text = f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1."
+    described(body, name, text, f"tf.math.{name}({given})", result)
     return operation(type, older={"reduction_indices": "axis", "keep_dims": "keepdims"})(body)
 
 
-def _whole_mean(x: Any, axis: Any, keepdims: bool) -> Any:
-    if x.dtype.kind in "iu":
-        count = 1
-        for place in (axis,) if isinstance(axis, int) else axis:
-            count *= index(x.shape[place])
-        return ops.cast(ops.floor_divide(ops.sum(x, axis, keepdims), max(count, 1)), x.dtype)
-    return ops.mean(x, axis, keepdims)
+def _whole_mean(x: Any, axes: Any, keepdims: bool) -> Any:
+    count = _prod(index(x.shape[axis]) for axis in ((axes,) if isinstance(axes, int) else axes))
+    return ops.cast(ops.floor_divide(ops.sum(x, axes, keepdims), max(count, 1)), x.dtype)
 
 
-def _same_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
-    def reduced(x: Any, axis: Any, keepdims: bool) -> Any:
-        made = function(x, axis, keepdims)
-        return made if made.dtype is x.dtype else ops.cast(made, x.dtype)
-
-    return reduced
-
-
-reduce_sum = _reduction("Sum", _same_dtype(lambda x, axis, keep: ops.sum(x, axis, keep)), "Sum.")
-reduce_mean = _reduction("Mean", _whole_mean, "Mean; of integers rounded down.")
-reduce_prod = _reduction(
-    "Prod", _same_dtype(lambda x, axis, keep: _each_axis(ops.prod, x, axis, keep)), "Product."
+reduce_sum = _reduction("Sum", "sum", "Sum.", "[[1, 2], [3, 4]], axis=1", "[3 7]", True)
+reduce_prod = _reduction("Prod", "prod", "Product.", "[[1, 2], [3, 4]], axis=0", "[3 8]", True)
+reduce_mean = _reduction(
+    "Mean", "mean", "Mean; of integers rounded down.", "[[1.0, 2.0], [3.0, 6.0]], axis=1", "[1.5 4.5]"
 )
-reduce_max = _reduction("Max", lambda x, axis, keep: ops.amax(x, axis, keep), "Largest element.")
-reduce_min = _reduction("Min", lambda x, axis, keep: ops.amin(x, axis, keep), "Smallest element.")
-reduce_all = _reduction("All", lambda x, axis, keep: ops.all(x, axis, keep), "Whether all elements are true.")
-reduce_any = _reduction("Any", lambda x, axis, keep: ops.any(x, axis, keep), "Whether an element is true.")
-reduce_logsumexp = _reduction(
-    "LogSumExp", lambda x, axis, keep: ops.logsumexp(x, axis, keep), "log(sum(exp(x)))."
+reduce_max = _reduction("Max", "amax", "Largest element.", "[[1, 5], [7, 4]], axis=1", "[5 7]")
+reduce_min = _reduction("Min", "amin", "Smallest element.", "[[1, 5], [7, 4]], axis=1", "[1 4]")
+reduce_all = _reduction(
+    "All", "all", "Whether all elements are true.", "[[True, True], [True, False]], axis=1", "[ True False]"
 )
-reduce_variance = _reduction(
-    "Variance", lambda x, axis, keep: ops.var(x, axis, keepdim=keep, correction=0), "Variance."
+reduce_any = _reduction(
+    "Any", "any", "Whether an element is true.", "[[True, False], [False, False]], axis=1", "[ True False]"
 )
-reduce_std = _reduction(
-    "Std", lambda x, axis, keep: ops.std(x, axis, keepdim=keep, correction=0), "Standard deviation."
-)
+reduce_logsumexp = _reduction("LogSumExp", "logsumexp", "log(sum(exp(x))).", "[1000.0, 1000.0]", "1000.6932")
+reduce_variance = _reduction("Variance", "var", "Variance.", "[1.0, 2.0, 3.0, 6.0]", "3.5", correction=0)
+reduce_std = _reduction("Std", "std", "Standard deviation.", "[1.0, 3.0]", "1.0", correction=0)
 
 
-def _each_axis(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
-    return function(x, axis, keepdims)
+def _extreme(type: str, adjective: str, result: str) -> Callable[..., Any]:
+    own = type.lower()
 
-
-def _extreme(type: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def body(input: Any, axis: Number = None, dimension: Number = None, output_type: Dtype = int64) -> Any:
-        place = dimension if axis is None else axis
-        return ops.cast(function(input, 0 if place is None else axis_of(place)), output_type)
+        along = dimension if axis is None else axis
+        return ops.cast(getattr(ops, own)(input, 0 if along is None else axis_of(along)), output_type)
 
-    body.__name__ = body.__qualname__ = type.lower()
-    body.__doc__ = _declared(doc, type)
+    text = f"Number of the {adjective} element along ``axis`` (0 unless given)."
+    described(body, own, text, f"tf.{own}([[1, 5], [7, 4]], axis=1)", result)
     return operation(type, name_at=2)(body)
 
 
-argmax = arg_max = _extreme(
-    "ArgMax",
-    lambda x, axis: ops.argmax(x, axis),
-    "Number of the largest element along ``axis`` (0 unless given).",
-)
-argmin = arg_min = _extreme(
-    "ArgMin",
-    lambda x, axis: ops.argmin(x, axis),
-    "Number of the smallest element along ``axis`` (0 unless given).",
-)
+argmax = arg_max = _extreme("ArgMax", "largest", "[1 0]")
+argmin = arg_min = _extreme("ArgMin", "smallest", "[0 1]")
 
 
 @operation("MatMul")
@@ -259,6 +220,7 @@ def _turned(matrix: Any, transpose: bool, adjoint: bool) -> Any:
     return ops.conj(matrix) if adjoint and matrix.dtype.kind == "c" else matrix
 
 
+@example("tf.matmul([[1.0, 2.0]], [[3.0, 4.0]], transpose_b=True)", "[[11.]]")
 def matmul(
     a: Any,
     b: Any,
@@ -273,49 +235,29 @@ def matmul(
     """Matrix product of the last two axes, after transposing either operand, and conjugating it for an adjoint.
 
     ``a_is_sparse`` and ``b_is_sparse`` change nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.matmul([[1.0, 2.0]], [[3.0, 4.0]], transpose_b=True)))
-    [[11.]]
     """
     return _matmul(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, name=name)
 
 
+@example("tf.batch_matmul([[[1.0, 2.0]]], [[[3.0], [4.0]]])", "[[[11.]]]")
 def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Any:
-    """``matmul`` under its older name.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.batch_matmul([[[1.0, 2.0]]], [[[3.0], [4.0]]])))
-    [[[11.]]]
-    """
+    """``matmul`` under its older name."""
     return matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, name=name)
 
 
 @operation("Tensordot")
+@example("tf.tensordot([[1.0, 2.0]], [[3.0], [4.0]], 1)", "[[11.]]")
 def tensordot(a: Any, b: Any, axes: Number) -> Any:
-    """Sum of products over ``axes``: a number of trailing and leading axes, or two lists of axes.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.tensordot([[1.0, 2.0]], [[3.0], [4.0]], 1)))
-    [[11.]]
-    """
+    """Sum of products over ``axes``: a number of trailing and leading axes, or two lists of axes."""
     found = numbers(axes)
     if isinstance(found, list) and isinstance(found[0], int):
         found = [[found[0]], [found[1]]]
     return ops.tensordot(a, b, found)
 
 
+@example('tf.einsum("ij,jk->ik", [[1.0, 2.0]], [[3.0], [4.0]])', "[[11.]]")
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
-    """Sums of products by Einstein's notation.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.einsum("ij,jk->ik", [[1.0, 2.0]], [[3.0], [4.0]])))
-    [[11.]]
-    """
+    """Sums of products by Einstein's notation."""
     return _einsum(list(inputs), equation, name=name)
 
 
@@ -325,28 +267,18 @@ def _einsum(inputs: Tensors, equation: Number) -> Any:
 
 
 @operation("AddN")
+@example("tf.add_n([tf.constant([1, 2]), tf.constant([10, 20])])", "[11 22]")
 def add_n(inputs: Tensors) -> Any:
-    """Sum of a list of tensors.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.add_n([tf.constant([1, 2]), tf.constant([10, 20])])))
-    [11 22]
-    """
+    """Sum of a list of tensors."""
     total, *rest = _check_same_dtype(*inputs)
     for value in rest:
         total = apply("add", total, value)
     return total
 
 
+@example("tf.accumulate_n([tf.constant([1, 2]), tf.constant([10, 20])])", "[11 22]")
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
-    """Sum of a list of tensors, which are checked to be of ``shape`` and ``tensor_dtype`` if these are given.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.accumulate_n([tf.constant([1, 2]), tf.constant([10, 20])])))
-    [11 22]
-    """
+    """Sum of a list of tensors, which are checked to be of ``shape`` and ``tensor_dtype`` if these are given."""
     for value in map(convert_to_tensor, inputs):
         if not value.get_shape().is_compatible_with(shape):
             raise ValueError(f"accumulate_n: {_describe(value)} is not of shape {shape}, at {here()}.")
@@ -356,26 +288,16 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
 
 
 @operation("ClipByValue")
+@example("tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0)", "[0.  0.5 1. ]")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """Elements limited to a range.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0)))
-    [0.  0.5 1. ]
-    """
+    """Elements limited to a range."""
     return ops.minimum(ops.maximum(t, clip_value_min), clip_value_max)
 
 
 @operation("ClipByNorm")
+@example("tf.clip_by_norm([3.0, 4.0], 1.0)", "[0.6 0.8]")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
-    """``t`` scaled down so that its norm is at most ``clip_norm``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.clip_by_norm([3.0, 4.0], 1.0)))
-    [0.6 0.8]
-    """
+    """``t`` scaled down so that its norm is at most ``clip_norm``."""
     found = axis_of(axes)
     norm = ops.sqrt(ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True))
     return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
@@ -390,27 +312,20 @@ def _global_norm(tensors: Tensors) -> Any:
     return ops.sqrt(total)
 
 
+@example("tf.global_norm([tf.constant([3.0]), tf.constant([4.0])])", "5.0")
 def global_norm(t_list: Any, name: str | None = None) -> Any:
-    """Norm of all tensors together; None counts for nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.global_norm([tf.constant([3.0]), tf.constant([4.0])])))
-    5.0
-    """
+    """Norm of all tensors together; None counts for nothing."""
     return _global_norm([value for value in t_list if value is not None], name=name)
 
 
+@example(
+    "tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)",
+    "([array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0))",
+)
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)))
-    ([array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0))
-    """
+    """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
     with _default_graph().name_scope(name or "clip_by_global_norm"):
         norm = global_norm(t_list) if use_norm is None else use_norm
         return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
@@ -422,47 +337,31 @@ def _scaled(t: Any, clip_norm: Any, norm: Any) -> Any:
     return apply("multiply", t, ops.cast(scale, t.dtype) if hasattr(scale, "dtype") else scale)
 
 
-def _cumulative(
-    type: str, function: Callable[..., Any], start: Callable[..., Any], doc: str
-) -> Callable[..., Any]:
-    @operation(type)
+def _cumulative(type: str, first: str, noun: str, result: str) -> Callable[..., Any]:
+    own = type.lower()
+
     def body(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
-        place = whole(axis)
-        value = ops.flip(x, place) if reverse else x
-        made = function(value, place)
-        size = value.shape[place]
+        along = whole(axis)
+        value = ops.flip(x, along) if reverse else x
+        made = getattr(ops, own)(value, along, dtype=x.dtype)
+        size = value.shape[along]
         if exclusive and size:
-            first, rest = ops.narrow(value, place, 0, 1), ops.narrow(made, place, 0, size - 1)
-            made = ops.cat([start(first), rest], place)
-        return ops.flip(made, place) if reverse else made
+            start, rest = ops.narrow(value, along, 0, 1), ops.narrow(made, along, 0, size - 1)
+            made = ops.cat([getattr(ops, first)(start), rest], along)
+        return ops.flip(made, along) if reverse else made
 
-    body.__doc__ = _declared(doc, type)
-    return body
+    text = f"Running {noun} along ``axis``; ``exclusive`` leaves out the element itself."
+    return operation(type)(described(body, own, text, f"tf.{own}([1, 2, 3, 4])", result))
 
 
-cumsum = _cumulative(
-    "Cumsum",
-    lambda x, axis: ops.cumsum(x, axis, dtype=x.dtype),
-    lambda x: ops.zeros_like(x),
-    "Running sums along ``axis``; ``exclusive`` leaves out the element itself.",
-)
-cumprod = _cumulative(
-    "Cumprod",
-    lambda x, axis: ops.cumprod(x, axis, dtype=x.dtype),
-    lambda x: ops.ones_like(x),
-    "Running products along ``axis``; ``exclusive`` leaves out the element itself.",
-)
+cumsum = _cumulative("Cumsum", "zeros_like", "sums", "[ 1  3  6 10]")
+cumprod = _cumulative("Cumprod", "ones_like", "products", "[ 1  2  6 24]")
 
 
 @operation("Cast")
+@example("tf.cast([1.9, -1.9], tf.int32)", "[ 1 -1]")
 def cast(x: Any, dtype: Dtype) -> Any:
-    """``x`` in another dtype; towards integers the fraction is cut off.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.cast([1.9, -1.9], tf.int32)))
-    [ 1 -1]
-    """
+    """``x`` in another dtype; towards integers the fraction is cut off."""
     return ops.cast(x, dtype)
 
 
@@ -473,15 +372,13 @@ def _cast_to(dtype: DType, title: str) -> Callable[..., Any]:
     def function(x: Any, name: str = title) -> Any:
         return cast(x, dtype, name)
 
-    function.__name__ = function.__qualname__ = own
-    function.__doc__ = f"""``x`` as {dtype.name}.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.{own}([1.0, 2.0]).dtype)
-    twofold.{dtype.name}
-    """
-    return function
+    return described(
+        function,
+        own,
+        f"``x`` as {dtype.name}.",
+        f"print(tf.{own}([1.0, 2.0]).dtype)",
+        f"twofold.{dtype.name}",
+    )
 
 
 to_float, to_double = _cast_to(float32, "ToFloat"), _cast_to(float64, "ToDouble")
@@ -491,14 +388,9 @@ to_bfloat16 = _cast_to(bfloat16, "ToBFloat16")
 
 
 @operation("LinSpace")
+@example("tf.linspace(0.0, 1.0, 5)", "[0.   0.25 0.5  0.75 1.  ]")
 def linspace(start: Number, stop: Number, num: Number) -> Any:
-    """``num`` evenly spaced numbers, both ends included.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.linspace(0.0, 1.0, 5)))
-    [0.   0.25 0.5  0.75 1.  ]
-    """
+    """``num`` evenly spaced numbers, both ends included."""
     return ops.linspace(float(numbers(start)), float(numbers(stop)), whole(num))
 
 
@@ -506,25 +398,15 @@ lin_space = linspace
 
 
 @operation("Trace")
+@example("tf.trace([[1.0, 2.0], [3.0, 4.0]])", "5.0")
 def trace(x: Any) -> Any:
-    """Sum of the diagonal of each matrix.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.trace([[1.0, 2.0], [3.0, 4.0]])))
-    5.0
-    """
+    """Sum of the diagonal of each matrix."""
     return ops.sum(ops.diagonal(x, 0, -2, -1), -1, dtype=x.dtype)
 
 
 @operation("Cross")
+@example("tf.cross([1, 0, 0], [0, 1, 0])", "[0 0 1]")
 def cross(a: Any, b: Any) -> Any:
-    """Cross product of vectors of three elements on the last axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.cross([1, 0, 0], [0, 1, 0])))
-    [0 0 1]
-    """
+    """Cross product of vectors of three elements on the last axis."""
     left = [ops.roll(value, shift, -1) for value in (a, b) for shift in (-1, -2)]
     return apply("subtract", apply("multiply", left[0], left[3]), apply("multiply", left[1], left[2]))

@@ -6,7 +6,7 @@ only reads it. What is gathered lies in local variables; ``tf.local_variables_in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import float32, int64
@@ -19,11 +19,12 @@ from twofold.static.define import (
     operation,
     whole,
 )
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import START_LOCAL, example, with_example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.scopes import variable_scope
 from twofold.static.selection import confusion_matrix
+from twofold.static.signatures import defaults_of, takes, with_parameters
 from twofold.static.variables import Variable, assign_add
 
 
@@ -64,36 +65,73 @@ def _spread(weights: Any, values: Any) -> Any:
     return weights
 
 
-def mean(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The (weighted) mean of all values.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.placeholder(tf.float32, [None])
-    ...     value, update = tf.metrics.mean(x)
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update, {x: [1.0, 2.0]}), session.run(update, {x: [6.0]}), session.run(value))
-    1.5 3.0 3.0
-    """
-    return _mean("mean", values, weights, metrics_collections, updates_collections, name)
+_COLLECTIONS = {"metrics_collections": None, "updates_collections": None, "name": None}
 
 
-def _mean(
-    kind: str, values: Any, weights: Any, metrics: Any, updates: Any, name: str | None
-) -> tuple[Any, Any]:
-    with variable_scope(name, kind):
-        given = convert_to_tensor(values)
-        scale = None if weights is None else convert_to_tensor(weights)
-        total, more = _gathered("total", _weighted_sum(given, scale))
-        count, many = _gathered("count", _weight(given, scale))
-        value = math.divide_no_nan(total.value(), count.value(), name="value")
-        return _collected(value, math.divide_no_nan(more, many, name="update_op"), metrics, updates)
+def _shown(function: Callable[..., Any], like: Callable[..., Any], example: Sequence[str], **own: Any) -> Any:
+    """``function`` with the parameters of ``like``, ``own`` and the collections; ``example``: a call, its result."""
+    if example:
+        call, result = example
+        setup = (f"value, update = tf.metrics.{call}", START_LOCAL)
+        like.__doc__ = with_example(like.__doc__ or "", *setup, "update", result)
+    return with_parameters(function, {**defaults_of(like), **own, **_COLLECTIONS}, like)
+
+
+def _metric(kind: str, *example: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A metric made of a function that gives a value and its update, in a scope named ``kind`` by default."""
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        def metric(
+            metrics_collections: Any, updates_collections: Any, name: str | None, **given: Any
+        ) -> tuple[Any, Any]:
+            with variable_scope(name, kind):
+                value, update = body(**given)
+            return _collected(value, update, metrics_collections, updates_collections)
+
+        return _shown(metric, body, example)
+
+    return decorate
+
+
+def _mean_of(
+    kind: str, *example: str, last: Callable[[Any], Any] = lambda value: value
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A metric that is ``last`` of the weighted mean of the values that a function gives."""
+
+    def decorate(values: Callable[..., Any]) -> Callable[..., Any]:
+        def metric(
+            weights: Any, metrics_collections: Any, updates_collections: Any, name: str | None, **given: Any
+        ) -> tuple[Any, Any]:
+            found = values(**given)
+            with variable_scope(name, kind):
+                value, update = _average(found, weights)
+            return _collected(last(value), last(update), metrics_collections, updates_collections)
+
+        return _shown(metric, values, example, weights=None)
+
+    return decorate
+
+
+def _average(values: Any, weights: Any) -> tuple[Any, Any]:
+    given = convert_to_tensor(values)
+    scale = None if weights is None else convert_to_tensor(weights)
+    total, more = _gathered("total", _weighted_sum(given, scale))
+    count, many = _gathered("count", _weight(given, scale))
+    value = math.divide_no_nan(total.value(), count.value(), name="value")
+    return value, math.divide_no_nan(more, many, name="update_op")
+
+
+@_mean_of("mean")
+@example(
+    "x = tf.placeholder(tf.float32, [None])",
+    "value, update = tf.metrics.mean(x)",
+    START_LOCAL,
+    "print(session.run(update, {x: [1.0, 2.0]}), session.run(update, {x: [6.0]}), session.run(value))",
+    "1.5 3.0 3.0",
+)
+def mean(values: Any) -> Any:
+    """The (weighted) mean of all values."""
+    return values
 
 
 def _flat(value: Any) -> Any:
@@ -110,114 +148,35 @@ def _same_shape(predictions: Any, labels: Any) -> tuple[Any, Any]:
     return one, two
 
 
-def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """How often predictions equal labels.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.accuracy([1, 2], [1, 3])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    0.5
-    """
+@_mean_of("accuracy", "accuracy([1, 2], [1, 3])", "0.5")
+def accuracy(labels: Any, predictions: Any) -> Any:
+    """How often predictions equal labels."""
     found, wanted = _same_shape(predictions, labels)
-    right = math.equal(math.cast(found, wanted.dtype), wanted)
-    return _mean("accuracy", right, weights, metrics_collections, updates_collections, name)
+    return math.equal(math.cast(found, wanted.dtype), wanted)
 
 
-def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The mean of absolute differences.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.mean_absolute_error([1.0, 2.0], [1.0, 5.0])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    1.5
-    """
-    found, wanted = _same_shape(predictions, labels)
-    error = math.abs(math.subtract(found, wanted))
-    return _mean("mean_absolute_error", error, weights, metrics_collections, updates_collections, name)
+@_mean_of("mean_absolute_error", "mean_absolute_error([1.0, 2.0], [1.0, 5.0])", "1.5")
+def mean_absolute_error(labels: Any, predictions: Any) -> Any:
+    """The mean of absolute differences."""
+    return math.abs(math.subtract(*_same_shape(predictions, labels)))
 
 
-def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The mean of squared differences.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.mean_squared_error([1.0, 2.0], [1.0, 5.0])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    4.5
-    """
-    found, wanted = _same_shape(predictions, labels)
-    error = math.squared_difference(found, wanted)
-    return _mean("mean_squared_error", error, weights, metrics_collections, updates_collections, name)
+@_mean_of("mean_squared_error", "mean_squared_error([1.0, 2.0], [1.0, 5.0])", "4.5")
+def mean_squared_error(labels: Any, predictions: Any) -> Any:
+    """The mean of squared differences."""
+    return math.squared_difference(*_same_shape(predictions, labels))
 
 
-def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The square root of ``mean_squared_error``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.root_mean_squared_error([1.0, 1.0], [4.0, 4.0])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    3.0
-    """
-    found, wanted = _same_shape(predictions, labels)
-    error = math.squared_difference(found, wanted)
-    value, update = _mean("root_mean_squared_error", error, weights, None, None, name)
-    return _collected(math.sqrt(value), math.sqrt(update), metrics_collections, updates_collections)
+@_mean_of("root_mean_squared_error", "root_mean_squared_error([1.0, 1.0], [4.0, 4.0])", "3.0", last=math.sqrt)
+def root_mean_squared_error(labels: Any, predictions: Any) -> Any:
+    """The square root of ``mean_squared_error``."""
+    return math.squared_difference(*_same_shape(predictions, labels))
 
 
-def percentage_below(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The share of values below a threshold.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.percentage_below([1.0, 5.0], 3.0)
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    0.5
-    """
-    below = math.less(values, threshold)
-    return _mean("percentage_below_threshold", below, weights, metrics_collections, updates_collections, name)
+@_mean_of("percentage_below_threshold", "percentage_below([1.0, 5.0], 3.0)", "0.5")
+def percentage_below(values: Any, threshold: Any) -> Any:
+    """The share of values below a threshold."""
+    return math.less(values, threshold)
 
 
 def _agreement(labels: Any, predictions: Any, weights: Any, truth: bool, found: bool) -> Any:
@@ -233,81 +192,48 @@ def _cases(guessed: Any, wanted: Any, found: Number, truth: Number) -> Any:
     return ops.logical_and(one, ops.not_equal(wanted, 0) if truth else ops.equal(wanted, 0))
 
 
-def _counter(kind: str, truth: bool, found: bool, words: str) -> Any:
-    def counter(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
-    ) -> tuple[Any, Any]:
-        with variable_scope(name, kind):
-            total, more = _gathered("count", _agreement(labels, predictions, weights, truth, found))
-            return _collected(total.value(), more, metrics_collections, updates_collections)
+def _counter(kind: str, truth: bool, found: bool, words: str, example: str) -> Callable[..., Any]:
+    def counter(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
+        total, more = _gathered("count", _agreement(labels, predictions, weights, truth, found))
+        return total.value(), more
 
     counter.__name__ = counter.__qualname__ = kind
-    counter.__doc__ = _declared(f"The weight of all {words}.", counter.__name__)
-    return counter
+    counter.__doc__ = f"The weight of all {words}."
+    return _metric(kind, kind + example, "1.0")(counter)
 
 
-true_positives = _counter("true_positives", True, True, "true predictions whose label is true")
-true_negatives = _counter("true_negatives", False, False, "false predictions whose label is false")
-false_positives = _counter("false_positives", False, True, "true predictions whose label is false")
-false_negatives = _counter("false_negatives", True, False, "false predictions whose label is true")
+true_positives = _counter(
+    "true_positives", True, True, "true predictions whose label is true", "([True, False], [True, True])"
+)
+true_negatives = _counter(
+    "true_negatives", False, False, "false predictions whose label is false", "([True, False], [True, False])"
+)
+false_positives = _counter(
+    "false_positives", False, True, "true predictions whose label is false", "([True, False], [True, True])"
+)
+false_negatives = _counter(
+    "false_negatives", True, False, "false predictions whose label is true", "([True, False], [False, True])"
+)
 
 
-def _share(
-    kind: str, labels: Any, predictions: Any, weights: Any, other: Any, metrics: Any, updates: Any, name: Any
-) -> tuple[Any, Any]:
+def _share(labels: Any, predictions: Any, weights: Any, other: Callable[..., Any]) -> tuple[Any, Any]:
     """True positives over their sum with the count ``other``."""
-    with variable_scope(name, kind):
-        right, more = true_positives(labels, predictions, weights)
-        wrong, also = other(labels, predictions, weights)
-        value = math.divide_no_nan(right, right + wrong, name="value")
-        return _collected(value, math.divide_no_nan(more, more + also, name="update_op"), metrics, updates)
+    right, more = true_positives(labels, predictions, weights)
+    wrong, also = other(labels, predictions, weights)
+    value = math.divide_no_nan(right, right + wrong, name="value")
+    return value, math.divide_no_nan(more, more + also, name="update_op")
 
 
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The share of true predictions whose label is true.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.precision([True, False], [True, True])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    0.5
-    """
-    places = metrics_collections, updates_collections
-    return _share("precision", labels, predictions, weights, false_positives, *places, name)
+@_metric("precision", "precision([True, False], [True, True])", "0.5")
+def precision(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
+    """The share of true predictions whose label is true."""
+    return _share(labels, predictions, weights, false_positives)
 
 
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The share of true labels whose prediction is true.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.recall([True, True], [True, False])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    0.5
-    """
-    places = metrics_collections, updates_collections
-    return _share("recall", labels, predictions, weights, false_negatives, *places, name)
+@_metric("recall", "recall([True, True], [True, False])", "0.5")
+def recall(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
+    """The share of true labels whose prediction is true."""
+    return _share(labels, predictions, weights, false_negatives)
 
 
 @operation("Sum", several=list)
@@ -336,38 +262,28 @@ def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: Number) -
     ]
 
 
+@example("value, update = tf.metrics.auc([True, False], [0.9, 0.1])", START_LOCAL, "tf.round(update)", "1.0")
+@takes(
+    metrics_collections=None, updates_collections=None, curve="ROC", name=None, summation_method="trapezoidal"
+)
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    curve: str = "ROC",
-    name: str | None = None,
-    summation_method: str = "trapezoidal",
+    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, **options: Any
 ) -> tuple[Any, Any]:
     """The area under the curve of true over false positive rates, by the trapezoidal rule.
 
     Only the ROC curve is offered; raises ValueError for another one.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.auc([True, False], [0.9, 0.1])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(tf.round(update)))
-    1.0
     """
-    if curve != "ROC" or summation_method != "trapezoidal":
-        raise ValueError(f"auc: curve {curve!r} with {summation_method!r} is not offered. Use 'ROC'.")
-    with variable_scope(name, "auc"):
+    curve, summation = options["curve"], options["summation_method"]
+    if curve != "ROC" or summation != "trapezoidal":
+        raise ValueError(f"auc: curve {curve!r} with {summation!r} is not offered. Use 'ROC'.")
+    with variable_scope(options["name"], "auc"):
         scale = None if weights is None else _flat(weights)
         found = _at_thresholds(_flat(labels), math.cast(_flat(predictions), float32), scale, num_thresholds)
         names = ("true_positives", "false_positives", "true_labels", "false_labels")
         pairs = [_gathered(key, part, [num_thresholds]) for key, part in zip(names, found)]
         value = _area(*[total.value() for total, _ in pairs], name="value")
         update = _area(*[more for _, more in pairs], name="update_op")
-        return _collected(value, update, metrics_collections, updates_collections)
+        return _collected(value, update, options["metrics_collections"], options["updates_collections"])
 
 
 @operation("AUC")
@@ -380,34 +296,20 @@ def _area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
     )
 
 
-def mean_iou(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """The mean over classes of intersection over union; ``update`` returns the confusion matrix.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     value, update = tf.metrics.mean_iou([0, 1], [0, 1], 2)
-    ...     session.run(tf.local_variables_initializer())
-    ...     session.run(update)
-    ...     print(session.run(value))
-    array([[1., 0.],
-           [0., 1.]], dtype=float32)
-    1.0
-    """
-    with variable_scope(name, "mean_iou"):
-        scale = None if weights is None else _flat(weights)
-        counts = confusion_matrix(_flat(labels), _flat(predictions), num_classes, float32, weights=scale)
-        total, more = _gathered("total_confusion_matrix", counts, [num_classes, num_classes])
-        return _collected(
-            _overlap(total.value(), name="mean_iou"), more, metrics_collections, updates_collections
-        )
+@_metric("mean_iou")
+@example(
+    "value, update = tf.metrics.mean_iou([0, 1], [0, 1], 2)",
+    START_LOCAL,
+    "session.run(update)",
+    "value",
+    "array([[1., 0.],\n       [0., 1.]], dtype=float32)\n1.0",
+)
+def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
+    """The mean over classes of intersection over union; ``update`` returns the confusion matrix."""
+    scale = None if weights is None else _flat(weights)
+    counts = confusion_matrix(_flat(labels), _flat(predictions), num_classes, float32, weights=scale)
+    total, more = _gathered("total_confusion_matrix", counts, [num_classes, num_classes])
+    return _overlap(total.value(), name="mean_iou"), more
 
 
 @operation("MeanIOU")

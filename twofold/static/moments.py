@@ -8,6 +8,7 @@ from twofold.ops.base import ops
 from twofold.static import array, filled, math
 from twofold.static.control import name_scope
 from twofold.static.define import Number, axis_of, convert_to_tensor, full_of, operation
+from twofold.static.docstrings import example
 
 
 @operation("Moments", several=list)
@@ -18,16 +19,14 @@ def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
     return [mean if keepdims else ops.mean(x, found, False), variance]
 
 
+@example(
+    "tf.nn.moments([[1.0, 2.0], [3.0, 6.0]], [0])",
+    "(array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))",
+)
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> Any:
-    """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.moments([[1.0, 2.0], [3.0, 6.0]], [0])))
-    (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
-    """
+    """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow."""
     return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
 
 
@@ -47,6 +46,11 @@ def _statistics(x: Any, axes: Number, shift: Any, keepdims: Number) -> Any:
     ]
 
 
+@example(
+    "count, total, squares, shift = tf.nn.sufficient_statistics([1.0, 3.0], [0])",
+    "[count, total, squares]",
+    "[np.float32(2.0), np.float32(4.0), np.float32(10.0)]",
+)
 def sufficient_statistics(
     x: Any,
     axes: Any,
@@ -55,14 +59,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """Count, sum and sum of squares over ``axes``, of ``x - shift``, and the shift.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     count, total, squares, shift = tf.nn.sufficient_statistics([1.0, 3.0], [0])
-    ...     print(session.run([count, total, squares]))
-    [np.float32(2.0), np.float32(4.0), np.float32(10.0)]
-    """
+    """Count, sum and sum of squares over ``axes``, of ``x - shift``, and the shift."""
     kept = bool(keep_dims if keepdims is None else keepdims)
     moved = None if shift is None else convert_to_tensor(shift)
     count, total, squares = _statistics(convert_to_tensor(x), axes, moved, kept, name=name)
@@ -79,6 +76,7 @@ def normalize_moments(
         return mean, convert_to_tensor(variance_ss) / counts - math.square(away)
 
 
+@example("tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 1.0])", "(np.float32(2.0), np.float32(1.0))")
 def weighted_moments(
     x: Any,
     axes: Any,
@@ -87,13 +85,7 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Weighted mean and variance over ``axes``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 1.0])))
-    (np.float32(2.0), np.float32(1.0))
-    """
+    """Weighted mean and variance over ``axes``."""
     kept = bool(keep_dims if keepdims is None else keepdims)
     with name_scope(name, "weighted_moments"):
         value = convert_to_tensor(x)

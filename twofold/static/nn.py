@@ -23,6 +23,7 @@ from twofold.static.define import (
     sizes,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.filled import top_k as top_k
 from twofold.static.math import log_sigmoid as log_sigmoid
 from twofold.static.math import sigmoid as sigmoid
@@ -86,14 +87,9 @@ swish = renamed("Swish", "silu", "features")
 
 
 @operation("ZeroFraction")
+@example("tf.nn.zero_fraction([0.0, 1.0, 0.0, 3.0])", "0.5")
 def zero_fraction(value: Any) -> Any:
-    """The share of elements that are zero.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.zero_fraction([0.0, 1.0, 0.0, 3.0])))
-    0.5
-    """
+    """The share of elements that are zero."""
     return ops.mean(ops.cast(ops.equal(value, 0), "float32"))
 
 
@@ -104,51 +100,30 @@ def quantized_relu_x(features: Any, max_value: Any) -> Any:
 
 
 @operation("LeakyRelu")
+@example("tf.nn.leaky_relu([-1.0, 2.0])", "[-0.2  2. ]")
 def leaky_relu(features: Any, alpha: Any = 0.2) -> Any:
-    """x, or ``alpha * x`` below 0.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.leaky_relu([-1.0, 2.0])))
-    [-0.2  2. ]
-    """
+    """x, or ``alpha * x`` below 0."""
     return ops.leaky_relu(features, alpha)
 
 
 @operation("CRelu")
+@example("tf.nn.crelu([-1.0, 2.0])", "[0. 2. 1. 0.]")
 def crelu(features: Any) -> Any:
-    """relu(x) beside relu(-x).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.crelu([-1.0, 2.0])))
-    [0. 2. 1. 0.]
-    """
+    """relu(x) beside relu(-x)."""
     return ops.concat([ops.relu(features), ops.relu(ops.negative(features))], -1)
 
 
 @operation("Softmax", older={"dim": "axis"})
+@example("tf.nn.softmax([[0.0, 0.0], [5.0, 5.0]])", "[[0.5 0.5]\n [0.5 0.5]]")
 def softmax(logits: Any, axis: Number = None) -> Any:
-    """exp(x) over the sum of exp(x) along ``axis`` (the last unless given).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.softmax([[0.0, 0.0], [5.0, 5.0]])))
-    [[0.5 0.5]
-     [0.5 0.5]]
-    """
+    """exp(x) over the sum of exp(x) along ``axis`` (the last unless given)."""
     return ops.softmax(logits, -1 if axis is None else axis_of(axis))
 
 
 @operation("LogSoftmax", older={"dim": "axis"})
+@example("tf.nn.log_softmax([0.0, 0.0])", "[-0.6931472 -0.6931472]")
 def log_softmax(logits: Any, axis: Number = None) -> Any:
-    """The logarithm of ``softmax``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.log_softmax([0.0, 0.0])))
-    [-0.6931472 -0.6931472]
-    """
+    """The logarithm of ``softmax``."""
     return ops.log_softmax(logits, -1 if axis is None else axis_of(axis))
 
 
@@ -157,6 +132,10 @@ def _soft_cross_entropy(labels: Any, logits: Any, axis: Number = -1) -> Any:
     return ops.softmax_cross_entropy_with_logits(ops.cast(labels, logits.dtype), logits, whole(axis))
 
 
+@example(
+    "tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
 def softmax_cross_entropy_with_logits_v2(
     _sentinel: Any = None,
     labels: Any = None,
@@ -165,19 +144,16 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: Any = None,
 ) -> Any:
-    """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])
-    ...     print(session.run(loss))
-    [0.12692805]
-    """
+    """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too."""
     _need_names(_sentinel, labels, logits)
     place = dim if axis is None else axis
     return _soft_cross_entropy(labels, logits, -1 if place is None else place, name=name)
 
 
+@example(
+    "tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
@@ -186,14 +162,7 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: Any = None,
 ) -> Any:
-    """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     loss = tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])
-    ...     print(session.run(loss))
-    [0.12692805]
-    """
+    """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``."""
     _need_names(_sentinel, labels, logits)
     return _soft_cross_entropy(math.stop_gradient(labels), logits, dim if axis is None else axis, name=name)
 
@@ -208,17 +177,14 @@ def _sparse_cross_entropy(labels: Any, logits: Any) -> Any:
     return ops.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
+@example(
+    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
-    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])
-    ...     print(session.run(loss))
-    [0.12692805]
-    """
+    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
     _need_names(_sentinel, labels, logits)
     return _sparse_cross_entropy(convert_to_tensor(labels), logits, name=name)
 
@@ -233,33 +199,27 @@ def _binary_cross_entropy(labels: Any, logits: Any) -> Any:
     return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
+@example(
+    "tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])",
+    "[0.6931472 0.       ]",
+)
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
-    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])
-    ...     print(session.run(loss))
-    [0.6931472 0.       ]
-    """
+    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
     _need_names(_sentinel, labels, logits)
     return _binary_cross_entropy(convert_to_tensor(labels), convert_to_tensor(logits), name=name)
 
 
 @operation("WeightedCrossEntropyWithLogits", older={"labels": "targets"})
+@example(
+    "tf.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0)",
+    "[1.3862944 0.6931472]",
+)
 def weighted_cross_entropy_with_logits(
     targets: Any = None, logits: Any = None, pos_weight: Any = None
 ) -> Any:
-    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     loss = tf.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0)
-    ...     print(session.run(loss))
-    [1.3862944 0.6931472]
-    """
+    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted."""
     weight = ops.add(ops.multiply(targets, pos_weight - 1.0), 1.0)
     soft = ops.softplus(ops.negative(logits))
     return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
@@ -278,29 +238,19 @@ def _poisson(targets: Any, log_input: Any, full: Number) -> Any:
     return ops.add(loss, ops.where(inside, 0.0, near))
 
 
+@example("tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])", "[1. 1.]")
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Any:
-    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])))
-    [1. 1.]
-    """
+    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``."""
     given = convert_to_tensor(log_input)
     return _poisson(convert_to_tensor(targets, given.dtype), given, compute_full_loss, name=name)
 
 
 @operation("L2Loss")
+@example("tf.nn.l2_loss([3.0, 4.0])", "12.5")
 def l2_loss(t: Any) -> Any:
-    """Half the sum of squares.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.l2_loss([3.0, 4.0])))
-    12.5
-    """
+    """Half the sum of squares."""
     return ops.multiply(ops.sum(ops.square(t)), 0.5)
 
 
@@ -315,15 +265,9 @@ def _bias_add(value: Any, bias: Any, first: Number) -> Any:
     return ops.add(value, ops.reshape(bias, (-1, *(1,) * (value.ndim - 2))) if first else bias)
 
 
+@example("tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0])", "[[11. 22.]\n [13. 24.]]")
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Any:
-    """``bias`` added to the channels: along the last axis or, with a ``data_format`` as "NCHW", the second.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0])))
-    [[11. 22.]
-     [13. 24.]]
-    """
+    """``bias`` added to the channels: along the last axis or, with a ``data_format`` as "NCHW", the second."""
     if data_format is not None and data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
         raise ValueError(f"bias_add: data_format {data_format!r}, at {here()}. Use 'NHWC' or 'NCHW'.")
     first = data_format is not None and data_format.startswith("NC")
@@ -337,6 +281,7 @@ def _dropped(value: Any, rate: Any, shape: Any, key: int, counter: Any) -> Any:
     return ops.where(kept, ops.divide(value, ops.subtract(1.0, rate)), 0.0)
 
 
+@example("tf.nn.dropout([1.0, 2.0], keep_prob=1.0)", "[1. 2.]")
 def dropout(
     x: Any,
     keep_prob: Any = None,
@@ -348,11 +293,6 @@ def dropout(
     """Each element kept with probability ``keep_prob`` and divided by it, else 0; drawn anew in every run.
 
     Raises ValueError unless exactly one of ``keep_prob`` and ``rate`` is given.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.dropout([1.0, 2.0], keep_prob=1.0)))
-    [1. 2.]
     """
     if (keep_prob is None) == (rate is None):
         raise ValueError("dropout: give exactly one of keep_prob and rate.")
@@ -367,16 +307,11 @@ def dropout(
 
 
 @operation("BatchNormalization", default="batchnorm")
+@example("tf.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, None, None, 0.0)", "[-1.  1.]")
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any
 ) -> Any:
-    """``scale * (x - mean) / sqrt(variance + epsilon) + offset``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, None, None, 0.0)))
-    [-1.  1.]
-    """
+    """``scale * (x - mean) / sqrt(variance + epsilon) + offset``."""
     factor = ops.rsqrt(ops.add(variance, variance_epsilon))
     factor = factor if scale is None else ops.multiply(factor, scale)
     shift = ops.multiply(ops.negative(mean), factor)
@@ -400,48 +335,28 @@ def batch_norm_with_global_normalization(
 
 
 @operation("L2Normalize", older={"dim": "axis"})
+@example("tf.nn.l2_normalize([3.0, 4.0], 0)", "[0.6 0.8]")
 def l2_normalize(x: Any, axis: Number = None, epsilon: Any = 1e-12) -> Any:
-    """``x`` over its norm along ``axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.l2_normalize([3.0, 4.0], 0)))
-    [0.6 0.8]
-    """
+    """``x`` over its norm along ``axis``."""
     total = ops.sum(ops.square(x), axis_of(axis), True)
     return ops.multiply(x, ops.rsqrt(ops.maximum(total, epsilon)))
 
 
 @operation("InTopK")
+@example("tf.nn.in_top_k([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]], [2, 0], 2)", "[ True False]")
 def in_top_k(predictions: Any, targets: Alone, k: Number) -> Any:
-    """Whether the score at each target is among the ``k`` largest of its row.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.in_top_k([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]], [2, 0], 2)))
-    [ True False]
-    """
+    """Whether the score at each target is among the ``k`` largest of its row."""
     wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
     return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))
 
 
+@example("tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [1.0]], [10.0])", "[[13.]]")
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """``matmul(x, weights) + biases``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [1.0]], [10.0])))
-    [[13.]]
-    """
+    """``matmul(x, weights) + biases``."""
     return bias_add(math.matmul(x, weights), biases, name=name or "xw_plus_b")
 
 
+@example("tf.nn.relu_layer([[1.0, 2.0]], [[1.0, -1.0], [1.0, -1.0]], [0.5, 0.5])", "[[3.5 0. ]]")
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """``relu(matmul(x, weights) + biases)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.nn.relu_layer([[1.0, 2.0]], [[1.0, -1.0], [1.0, -1.0]], [0.5, 0.5])))
-    [[3.5 0. ]]
-    """
+    """``relu(matmul(x, weights) + biases)``."""
     return relu(xw_plus_b(x, weights, biases), name=name or "relu_layer")

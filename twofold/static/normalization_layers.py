@@ -11,6 +11,7 @@ from twofold.runtime.tracing import here
 from twofold.static import array, initializers, math, nn
 from twofold.static.control import cond
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
@@ -20,6 +21,7 @@ from twofold.static.scopes import get_variable, variable_scope
 from twofold.static.variables import update
 
 
+@example("print(tf.layers.batch_normalization(tf.zeros([2, 3]), training=True).shape)", "(2, 3)")
 def batch_normalization(
     inputs: Any,
     axis: Any = -1,
@@ -50,11 +52,6 @@ def batch_normalization(
 
     The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step. Over
     images (``fused``: for four axes unless False) the moving variance is the unbiased one, as TensorFlow's is.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.layers.batch_normalization(tf.zeros([2, 3]), training=True).shape)
-    (2, 3)
     """
     refuse(
         "batch_normalization",

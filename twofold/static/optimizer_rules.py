@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.ops.base import ops
+from twofold.static.docstrings import example
 from twofold.static.graph import Operation
 from twofold.static.optimizer import Optimizer
 from twofold.static.variables import Variable
@@ -18,18 +19,16 @@ def _adadelta(p: Any, v: Any, d: Any, g: Any, lr: Any, rho: Any, epsilon: Any) -
     return [ops.subtract(p, ops.multiply(change, lr)), square, moved]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.AdadeltaOptimizer(1.0).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w < 1.0",
+    "True",
+)
 class AdadeltaOptimizer(Optimizer):
-    """Steps in the ratio of the root mean squares of earlier changes and gradients (Zeiler 2012).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.AdadeltaOptimizer(1.0).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w < 1.0))
-    True
-    """
+    """Steps in the ratio of the root mean squares of earlier changes and gradients (Zeiler 2012)."""
 
     def __init__(
         self,
@@ -60,18 +59,16 @@ def _proximal(p: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
     return [_shrunk(ops.subtract(p, ops.multiply(g, lr)), lr, l1, l2)]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.ProximalGradientDescentOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "0.5",
+)
 class ProximalGradientDescentOptimizer(Optimizer):
-    """Gradient descent that shrinks by penalties of absolute values and squares (Duchi, Singer 2009).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.ProximalGradientDescentOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    0.5
-    """
+    """Gradient descent that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
 
     def __init__(
         self,
@@ -100,18 +97,16 @@ def _proximal_adagrad(p: Any, v: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list
     return [_shrunk(ops.subtract(p, ops.multiply(g, rate)), rate, l1, l2), square]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.ProximalAdagradOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w < 1.0",
+    "True",
+)
 class ProximalAdagradOptimizer(Optimizer):
-    """Adagrad that shrinks by penalties of absolute values and squares (Duchi, Singer 2009).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.ProximalAdagradOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w < 1.0))
-    True
-    """
+    """Adagrad that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
 
     def __init__(
         self,
@@ -151,19 +146,18 @@ def _ftrl(p: Any, v: Any, z: Any, g: Any, lr: Any, power: Any, l1: Any, l2: Any,
     return [ops.where(ops.greater(size, 0.0), found, 0.0), square, linear]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.FtrlOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w < 1.0",
+    "True",
+)
 class FtrlOptimizer(Optimizer):
     """Follow the regularised leader, with rates for each coordinate (McMahan et al. 2013).
 
     ``accum_name`` and ``linear_name`` name what is kept beside each variable.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.FtrlOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w < 1.0))
-    True
     """
 
     def __init__(

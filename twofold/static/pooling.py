@@ -20,9 +20,12 @@ from twofold.static.define import (
     operation,
     whole,
 )
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import described, example
 from twofold.static.flow import failed
 from twofold.static.math import cast
+
+_LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+_DATA = {1: "signals", 2: "images", 3: "volumes"}
 
 
 def _spans(
@@ -80,7 +83,7 @@ def _same(name: str, padding: Any) -> bool:
 
 def channels_first(name: str, data_format: Any, count: int) -> bool:
     """Whether a format of ``count`` spatial axes has the channels before them; raises ValueError for no format."""
-    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count]
+    last = _LAST[count]
     known = {last: False, "NC" + last[1:-1]: True, "channels_last": False, "channels_first": True}
     if data_format not in known:
         raise ValueError(
@@ -103,41 +106,51 @@ def _window(name: str, given: Any, count: int, first: bool, what: str) -> list[i
     return each
 
 
-def _function(name: str, pool: Callable[..., Any], count: int, format: str, doc: str) -> Callable[..., Any]:
+def _windows(name: str, first: bool, count: int, **given: Any) -> list[list[int]]:
+    """The sizes, by the names of parameters, of the pooled axes."""
+    return [_window(name, value, count, first, what) for what, value in given.items()]
+
+
+def _text(pool: Callable[..., Any], count: int) -> str:
+    if pool is _max_pool:
+        return f"The largest element of each window of {_DATA[count]}."
+    return f"The mean over each window of {_DATA[count]}, without padding."
+
+
+def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Callable[..., Any]:
+    """``tf.nn``'s function of pooling; ``given`` are arguments for its example."""
+    count = 3 if own.endswith("3d") else 2
+    type = own.removesuffix("3d").title().replace("_", "") + ("3D" if count == 3 else "")
+
     def made(
         value: Any = None,
         ksize: Any = None,
         strides: Any = None,
         padding: Any = None,
-        data_format: str = format,
+        data_format: str = _LAST[count],
         name: str | None = None,
         input: Any = None,
     ) -> Any:
         first = channels_first(own, data_format, count)
-        sizes = [
-            _window(own, given, count, first, what)
-            for given, what in ((ksize, "ksize"), (strides, "strides"))
-        ]
+        sizes = _windows(own, first, count, ksize=ksize, strides=strides)
         tensor = value if input is None else input
         return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
 
-    own = made.__name__ = made.__qualname__ = name
-    type = {"max_pool": "MaxPool", "avg_pool": "AvgPool"}[name.removesuffix("3d")] + (
-        "3D" if count == 3 else ""
-    )
-    made.__doc__ = _declared(doc, name)
-    return made
+    shown = f'tf.squeeze(tf.nn.{own}({given}, "VALID"))'
+    return described(made, own, _text(pool, count), shown, result)
 
 
-max_pool = _function("max_pool", _max_pool, 2, "NHWC", "The largest element of each window of images.")
-avg_pool = _function(
-    "avg_pool", _avg_pool, 2, "NHWC", "The mean over each window of images, without padding."
-)
-max_pool3d = _function("max_pool3d", _max_pool, 3, "NDHWC", "The largest element of each window of volumes.")
-avg_pool3d = _function("avg_pool3d", _avg_pool, 3, "NDHWC", "The mean over each window of volumes.")
+_PAIRS = "[[[[1.0], [3.0], [4.0], [2.0]]]], [1, 1, 2, 1], [1, 1, 2, 1]"
+_VOLUMES = "[[[[[1.0], [3.0], [4.0], [2.0]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 2, 1]"
+max_pool = _function("max_pool", _max_pool, _PAIRS, "[3. 4.]")
+avg_pool = _function("avg_pool", _avg_pool, _PAIRS, "[2. 3.]")
+max_pool3d = _function("max_pool3d", _max_pool, _VOLUMES, "[3. 4.]")
+avg_pool3d = _function("avg_pool3d", _avg_pool, _VOLUMES, "[2. 3.]")
 
 
-def _layer(name: str, pool: Callable[..., Any], count: int, doc: str) -> Callable[..., Any]:
+def _layer(own: str, pool: Callable[..., Any], count: int, value: str, result: str) -> Callable[..., Any]:
+    """``tf.layers``' function of pooling over windows of ``count`` axes."""
+
     def made(
         inputs: Any,
         pool_size: Any,
@@ -147,36 +160,29 @@ def _layer(name: str, pool: Callable[..., Any], count: int, doc: str) -> Callabl
         name: str | None = None,
     ) -> Any:
         first = channels_first(own, data_format, count)
-        sizes = [
-            _window(own, given, count, first, what)
-            for given, what in ((pool_size, "pool_size"), (strides, "strides"))
-        ]
+        sizes = _windows(own, first, count, pool_size=pool_size, strides=strides)
         return pool(inputs, *sizes, _same(own, padding), first, name=name or own)
 
-    own = made.__name__ = made.__qualname__ = name
-    made.__doc__ = _declared(doc, name)
-    return made
+    shown = f"tf.squeeze(tf.layers.{own}({value}, 2, 2))"
+    return described(made, own, _text(pool, count), shown, result)
 
 
-max_pooling1d = _layer("max_pooling1d", _max_pool, 1, "The largest element of each window of signals.")
-max_pooling2d = _layer("max_pooling2d", _max_pool, 2, "The largest element of each window of images.")
-max_pooling3d = _layer("max_pooling3d", _max_pool, 3, "The largest element of each window of volumes.")
-average_pooling1d = _layer("average_pooling1d", _avg_pool, 1, "The mean over each window of signals.")
-average_pooling2d = _layer("average_pooling2d", _avg_pool, 2, "The mean over each window of images.")
-average_pooling3d = _layer("average_pooling3d", _avg_pool, 3, "The mean over each window of volumes.")
+_SIGNAL, _IMAGE = "[[[1.0], [3.0], [4.0], [2.0]]]", "[[[[1.0], [3.0]], [[4.0], [2.0]]]]"
+_VOLUME = "[[[[[1.0], [3.0]], [[4.0], [2.0]]], [[[1.0], [3.0]], [[4.0], [2.0]]]]]"
+max_pooling1d = _layer("max_pooling1d", _max_pool, 1, _SIGNAL, "[3. 4.]")
+max_pooling2d = _layer("max_pooling2d", _max_pool, 2, _IMAGE, "4.0")
+max_pooling3d = _layer("max_pooling3d", _max_pool, 3, _VOLUME, "4.0")
+average_pooling1d = _layer("average_pooling1d", _avg_pool, 1, _SIGNAL, "[2. 3.]")
+average_pooling2d = _layer("average_pooling2d", _avg_pool, 2, _IMAGE, "2.5")
+average_pooling3d = _layer("average_pooling3d", _avg_pool, 3, _VOLUME, "2.5")
 
 
 @operation("LRN", default="LRN")
+@example("print(tf.nn.local_response_normalization(tf.zeros([1, 4, 4, 3])).shape)", "(1, 4, 4, 3)")
 def local_response_normalization(
     input: Any, depth_radius: Number = 5, bias: Any = 1.0, alpha: Any = 1.0, beta: Any = 0.5
 ) -> Any:
-    """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.nn.local_response_normalization(tf.zeros([1, 4, 4, 3])).shape)
-    (1, 4, 4, 3)
-    """
+    """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``."""
     size = 2 * whole(depth_radius) + 1
     value = ops.movedim(input, -1, 1)
     made = apply("local_response_norm", value, ops.multiply(alpha, float(size)), beta, bias, attrs=(size,))
@@ -219,7 +225,7 @@ def pool(
         list(window_shape),
         list(strides or [1] * count),
         padding,
-        data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count],
+        data_format or _LAST[count],
         name=name,
     )
 

@@ -24,6 +24,7 @@ from twofold.static.define import (
     convert_to_tensor,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Operation, Tensor, get_default_graph, need_session
 from twofold.static.layer_options import refuse
@@ -36,6 +37,12 @@ RUNNERS = "queue_runners"
 _PATIENCE = 0.05  # seconds between looks at Ctrl-C and at coordinators
 
 
+@example(
+    "queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]])",
+    "session.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))",
+    "print(session.run(queue.dequeue()), session.run(queue.size()))",
+    "1.0 2",
+)
 class FIFOQueue:
     """Up to ``capacity`` elements, which leave in the order they came.
 
@@ -43,13 +50,6 @@ class FIFOQueue:
 
     A run that puts elements into a full queue, or takes some from an empty one, waits for other threads. After
     ``close`` the first raises CancelledError, the second OutOfRangeError.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]])
-    ...     session.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))
-    ...     print(session.run(queue.dequeue()), session.run(queue.size()))
-    1.0 2
     """
 
     def __init__(
@@ -204,16 +204,14 @@ class FIFOQueue:
         return taken
 
 
+@example(
+    "queue = tf.RandomShuffleQueue(4, 1, [tf.int32], shapes=[[]], seed=0)",
+    "session.run(queue.enqueue_many([[1, 2, 3]]))",
+    "print(session.run(queue.dequeue()) in (1, 2, 3), session.run(queue.size()))",
+    "True 2",
+)
 class RandomShuffleQueue(FIFOQueue):
-    """Elements leave in random order; while the queue is open, ``min_after_dequeue`` of them stay.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     queue = tf.RandomShuffleQueue(4, 1, [tf.int32], shapes=[[]], seed=0)
-    ...     session.run(queue.enqueue_many([[1, 2, 3]]))
-    ...     print(session.run(queue.dequeue()) in (1, 2, 3), session.run(queue.size()))
-    True 2
-    """
+    """Elements leave in random order; while the queue is open, ``min_after_dequeue`` of them stay."""
 
     def __init__(
         self,

@@ -13,21 +13,20 @@ from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
 from twofold.ops.random.gamma_variates import draw_log_gamma
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, sizes
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 
 _MASK = 0x7FFFFFFFFFFFFFFF
 
 
+@example(
+    "tf.set_random_seed(5)",
+    "x = tf.random_uniform([3])",
+    "print((session.run(x) != session.run(x)).all())",
+    "True",
+)
 def set_random_seed(seed: int) -> None:
-    """Set the seed of the default graph, so that each session draws the same numbers in each program.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     tf.set_random_seed(5)
-    ...     x = tf.random_uniform([3])
-    ...     print((session.run(x) != session.run(x)).all())
-    True
-    """
+    """Set the seed of the default graph, so that each session draws the same numbers in each program."""
     get_default_graph().seed = int(seed)
 
 
@@ -65,6 +64,7 @@ def _random(
     return define(type, _draw, (), keywords, label or type, frozenset({"shape"}), True).outputs[0]
 
 
+@example("print(tf.random_normal([2, 3]).shape)", "(2, 3)")
 def random_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -73,16 +73,11 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers from the normal distribution with this mean and standard deviation.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.random_normal([2, 3]).shape)
-    (2, 3)
-    """
+    """Numbers from the normal distribution with this mean and standard deviation."""
     return _random("random_normal", "random_normal", shape, dtype, mean, stddev, seed, name)
 
 
+@example("x = tf.random_uniform([100], 2.0, 3.0)", "tf.reduce_all((x >= 2.0) & (x < 3.0))", "True")
 def random_uniform(
     shape: Any,
     minval: Any = 0,
@@ -91,14 +86,7 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers drawn evenly from [minval, maxval); for an integer dtype ``maxval`` must be given.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.random_uniform([100], 2.0, 3.0)
-    ...     print(session.run(tf.reduce_all((x >= 2.0) & (x < 3.0))))
-    True
-    """
+    """Numbers drawn evenly from [minval, maxval); for an integer dtype ``maxval`` must be given."""
     wanted = as_dtype(dtype)
     if wanted.kind != "f":
         if maxval is None:
@@ -118,6 +106,7 @@ def random_uniform(
     return _random("random_uniform", "random_uniform", shape, wanted, low, high, seed, name)
 
 
+@example("tf.reduce_all(tf.abs(tf.truncated_normal([100])) <= 2.0)", "True")
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -126,13 +115,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normal numbers none of which is further than two standard deviations from the mean.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.reduce_all(tf.abs(tf.truncated_normal([100])) <= 2.0)))
-    True
-    """
+    """Normal numbers none of which is further than two standard deviations from the mean."""
     keywords = {
         "shape": shape,
         "dtype": as_dtype(dtype),
@@ -148,14 +131,9 @@ def _shuffled(value: Any, key: int, counter: Any) -> Any:
     return ops.index_select(value, 0, distributions.draw_permutation(key, counter, int(value.shape[0])))
 
 
+@example("tf.sort(tf.random_shuffle([3, 1, 2]))", "[1 2 3]")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """``value`` with its first axis in random order.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.sort(tf.random_shuffle([3, 1, 2]))))
-    [1 2 3]
-    """
+    """``value`` with its first axis in random order."""
     return define(
         "RandomShuffle",
         _shuffled,
@@ -171,6 +149,7 @@ def _chosen(logits: Any, count: Any, dtype: Any, key: int, counter: Any) -> Any:
     return ops.cast(distributions.draw_choice(weights, key, counter, int(count), True), dtype)
 
 
+@example("print(tf.multinomial([[0.0, 0.0]], 5).shape)", "(1, 5)")
 def multinomial(
     logits: Any,
     num_samples: Any,
@@ -178,13 +157,7 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = "int64",
 ) -> Any:
-    """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.multinomial([[0.0, 0.0]], 5).shape)
-    (1, 5)
-    """
+    """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities."""
     keywords = {
         "logits": convert_to_tensor(logits),
         "count": num_samples,

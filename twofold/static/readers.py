@@ -14,6 +14,7 @@ from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import tensor_type
 from twofold.static.datasets import OutOfRangeError
 from twofold.static.define import array_of, as_dtype, convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, get_default_graph
 from twofold.static.host_calls import in_python
@@ -114,6 +115,7 @@ class TextLineReader:
                     yield f"{path}:{number}", line.rstrip("\r\n")
 
 
+@example('print(*session.run(tf.decode_csv(tf.constant("1,a,2.5"), [[0], [""], [0.0]])))', "1 b'a' 2.5")
 def decode_csv(
     records: Any,
     record_defaults: Sequence[Any],
@@ -137,11 +139,6 @@ def decode_csv(
     Raises:
         ValueError: in a run, for too few or too many fields, an empty one without a default, and a string where a
             number is expected.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(*session.run(tf.decode_csv(tf.constant("1,a,2.5"), [[0], [""], [0.0]])))
-    1 b'a' 2.5
     """
     defaults = [_default(value) for value in record_defaults]
     lines = as_string_tensor("decode_csv", records)

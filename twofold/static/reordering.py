@@ -23,6 +23,7 @@ from twofold.static.define import (
     sizes,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.layer_options import refuse
 from twofold.static.positions import indexed
 
@@ -38,6 +39,7 @@ def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Number, batch_axis
     return ops.take_along_dim(input, turned, time)
 
 
+@example("tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], 1)", "[[2 1 3]\n [6 5 4]]")
 def reverse_sequence(
     input: Any,
     seq_lengths: Any,
@@ -47,14 +49,7 @@ def reverse_sequence(
     seq_dim: Any = None,
     batch_dim: Any = None,
 ) -> Any:
-    """The first ``seq_lengths[k]`` steps of sequence ``k`` in the opposite order; the other steps stay.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], 1)))
-    [[2 1 3]
-     [6 5 4]]
-    """
+    """The first ``seq_lengths[k]`` steps of sequence ``k`` in the opposite order; the other steps stay."""
     time = seq_dim if seq_axis is None else seq_axis
     batch = batch_dim if batch_axis is None else batch_axis
     if time is None:
@@ -75,14 +70,9 @@ def _with_last(data_format: Any, change: Callable[[Any], Any], images: Any) -> A
 
 
 @operation("SpaceToDepth")
+@example("tf.squeeze(tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2))", "[1 2 3 4]")
 def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
-    """Blocks of ``block_size`` by ``block_size`` pixels as channels.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2))))
-    [1 2 3 4]
-    """
+    """Blocks of ``block_size`` by ``block_size`` pixels as channels."""
     size = whole(block_size)
 
     def change(images: Any) -> Any:
@@ -97,15 +87,9 @@ def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC")
 
 
 @operation("DepthToSpace")
+@example("tf.squeeze(tf.depth_to_space([[[[1, 2, 3, 4]]]], 2))", "[[1 2]\n [3 4]]")
 def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
-    """Channels as blocks of ``block_size`` by ``block_size`` pixels.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.squeeze(tf.depth_to_space([[[[1, 2, 3, 4]]]], 2))))
-    [[1 2]
-     [3 4]]
-    """
+    """Channels as blocks of ``block_size`` by ``block_size`` pixels."""
     size = whole(block_size)
 
     def change(images: Any) -> Any:
@@ -122,14 +106,11 @@ def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC")
 
 
 @operation("SpaceToBatchND")
+@example(
+    "print(tf.space_to_batch_nd(tf.zeros([1, 4, 4, 3]), [2, 2], [[0, 0], [0, 0]]).shape)", "(4, 2, 2, 3)"
+)
 def space_to_batch_nd(input: Any, block_shape: Number, paddings: Number) -> Any:
-    """Every ``block_shape``-th element of the axes after the first, padded, in batches of their own.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.space_to_batch_nd(tf.zeros([1, 4, 4, 3]), [2, 2], [[0, 0], [0, 0]]).shape)
-    (4, 2, 2, 3)
-    """
+    """Every ``block_shape``-th element of the axes after the first, padded, in batches of their own."""
     block, pads = sizes(block_shape), [[int(n) for n in pair] for pair in numbers(paddings)]
     count, rest = len(block), tuple(input.shape[len(block) + 1 :])
     flat = [n for pair in reversed(pads) for n in pair]
@@ -146,14 +127,11 @@ def space_to_batch_nd(input: Any, block_shape: Number, paddings: Number) -> Any:
 
 
 @operation("BatchToSpaceND")
+@example(
+    "print(tf.batch_to_space_nd(tf.zeros([4, 2, 2, 3]), [2, 2], [[0, 0], [0, 0]]).shape)", "(1, 4, 4, 3)"
+)
 def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
-    """The inverse of ``space_to_batch_nd``: batches interleaved, then cropped.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.batch_to_space_nd(tf.zeros([4, 2, 2, 3]), [2, 2], [[0, 0], [0, 0]]).shape)
-    (1, 4, 4, 3)
-    """
+    """The inverse of ``space_to_batch_nd``: batches interleaved, then cropped."""
     block, cut = sizes(block_shape), [[int(n) for n in pair] for pair in numbers(crops)]
     count, rest = len(block), tuple(input.shape[len(block) + 1 :])
     space, total = input.shape[1 : count + 1], int(numpy.prod(block))
@@ -169,43 +147,28 @@ def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
     return made
 
 
+@example("print(tf.space_to_batch(tf.zeros([1, 4, 4, 3]), [[0, 0], [0, 0]], 2).shape)", "(4, 2, 2, 3)")
 def space_to_batch(
     input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Any:
-    """``space_to_batch_nd`` with one block size for height and width.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.space_to_batch(tf.zeros([1, 4, 4, 3]), [[0, 0], [0, 0]], 2).shape)
-    (4, 2, 2, 3)
-    """
+    """``space_to_batch_nd`` with one block size for height and width."""
     block = block_size if block_shape is None else block_shape
     return space_to_batch_nd(input, [block, block] if isinstance(block, int) else block, paddings, name=name)
 
 
+@example("print(tf.batch_to_space(tf.zeros([4, 2, 2, 3]), [[0, 0], [0, 0]], 2).shape)", "(1, 4, 4, 3)")
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Any:
-    """``batch_to_space_nd`` with one block size for height and width.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.batch_to_space(tf.zeros([4, 2, 2, 3]), [[0, 0], [0, 0]], 2).shape)
-    (1, 4, 4, 3)
-    """
+    """``batch_to_space_nd`` with one block size for height and width."""
     block = block_size if block_shape is None else block_shape
     return batch_to_space_nd(input, [block, block] if isinstance(block, int) else block, crops, name=name)
 
 
 @operation("Roll")
+@example("tf.roll([1, 2, 3, 4], 1, 0)", "[4 1 2 3]")
 def roll(input: Any, shift: Number, axis: Number) -> Any:
-    """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.roll([1, 2, 3, 4], 1, 0)))
-    [4 1 2 3]
-    """
+    """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning."""
     step, place = numbers(shift), axis_of(axis)
     return ops.roll(input, step if isinstance(step, int) else tuple(step), place)
 
@@ -226,17 +189,13 @@ def _descends(direction: str) -> bool:
     return direction == "DESCENDING"
 
 
+@example("tf.sort([3, 1, 2])", "[1 2 3]")
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
-    """Elements in order along ``axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.sort([3, 1, 2])))
-    [1 2 3]
-    """
+    """Elements in order along ``axis``."""
     return _sort(values, axis, _descends(direction), name=name or "sort")
 
 
+@example("tf.argsort([3, 1, 2])", "[1 2 0]")
 def argsort(
     values: Any,
     axis: Any = -1,
@@ -244,13 +203,7 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The places (int32) of the elements in order along ``axis``; equal elements keep theirs.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.argsort([3, 1, 2])))
-    [1 2 0]
-    """
+    """The places (int32) of the elements in order along ``axis``; equal elements keep theirs."""
     return _argsort(values, axis, _descends(direction), name=name or "argsort")
 
 
@@ -259,6 +212,7 @@ def _searchsorted(sorted_sequence: Any, values: Any, right: Number, dtype: Any) 
     return ops.cast(ops.searchsorted(sorted_sequence, values, right=bool(right)), dtype)
 
 
+@example("tf.searchsorted([1.0, 2.0, 3.0], [2.0, 9.0])", "[1 3]")
 def searchsorted(
     sorted_sequence: Any,
     values: Any,
@@ -266,27 +220,16 @@ def searchsorted(
     out_type: Any = int32,
     name: str | None = None,
 ) -> Any:
-    """Where ``values`` belong in the last axis of ``sorted_sequence``; before equal ones if ``side`` is left.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.searchsorted([1.0, 2.0, 3.0], [2.0, 9.0])))
-    [1 3]
-    """
+    """Where ``values`` belong in the last axis of ``sorted_sequence``; before equal ones if ``side`` is left."""
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is {side!r}. Use 'left' or 'right'.")
     return _searchsorted(sorted_sequence, values, side == "right", as_dtype(out_type), name=name)
 
 
 @operation("InvertPermutation")
+@example("tf.invert_permutation([2, 0, 1])", "[1 2 0]")
 def invert_permutation(x: Any) -> Any:
-    """``y`` with ``y[x[k]] = k``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.invert_permutation([2, 0, 1])))
-    [1 2 0]
-    """
+    """``y`` with ``y[x[k]] = k``."""
     return ops.cast(ops.sort(x, -1, False, True)[1], x.dtype)
 
 
@@ -295,29 +238,19 @@ def _meshgrid(values: Tensors, indexing: Number) -> Any:
     return list(ops.meshgrid(*[ops.reshape(value, (-1,)) for value in values], indexing=indexing))
 
 
+@example(
+    "tf.meshgrid([1, 2], [3, 4])",
+    "[array([[1, 2],\n       [1, 2]], dtype=int32), array([[3, 3],\n       [4, 4]], dtype=int32)]",
+)
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
-    """The coordinates of a grid, one tensor for each axis; with ``"xy"`` the first two axes are swapped.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.meshgrid([1, 2], [3, 4])))
-    [array([[1, 2],
-           [1, 2]], dtype=int32), array([[3, 3],
-           [4, 4]], dtype=int32)]
-    """
+    """The coordinates of a grid, one tensor for each axis; with ``"xy"`` the first two axes are swapped."""
     return _meshgrid([convert_to_tensor(value) for value in args], indexing, name=name or "meshgrid")
 
 
 @operation("BatchGather")
+@example("tf.batch_gather([[1, 2], [3, 4]], [[1], [0]])", "[[2]\n [3]]")
 def batch_gather(params: Any, indices: Alone) -> Any:
-    """For each batch, the slices of ``params`` along the last axis of ``indices`` by number.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.batch_gather([[1, 2], [3, 4]], [[1], [0]])))
-    [[2]
-     [3]]
-    """
+    """For each batch, the slices of ``params`` along the last axis of ``indices`` by number."""
     last = indices.ndim - 1
     rest = params.shape[last + 1 :]
     places = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
@@ -325,15 +258,9 @@ def batch_gather(params: Any, indices: Alone) -> Any:
 
 
 @operation("UnravelIndex")
+@example("tf.unravel_index([5, 0], [2, 3])", "[[1 0]\n [2 0]]")
 def unravel_index(indices: Any, dims: Number) -> Any:
-    """The coordinates, along a new first axis, of flat places in an array of shape ``dims``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.unravel_index([5, 0], [2, 3])))
-    [[1 0]
-     [2 0]]
-    """
+    """The coordinates, along a new first axis, of flat places in an array of shape ``dims``."""
     found = ops.unravel_index(ops.cast(indices, int64), sizes(dims))
     return ops.cast(ops.stack(list(found), 0), indices.dtype)
 
@@ -360,6 +287,7 @@ def _strided_slice(input_: Any, begin: Number, end: Number, strides: Number, mas
     return indexed(input_, tuple(key))
 
 
+@example("tf.strided_slice([1, 2, 3, 4], [0], [4], [2])", "[1 3]")
 def strided_slice(
     input_: Any,
     begin: Any,
@@ -376,11 +304,6 @@ def strided_slice(
     """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
 
     Raises ArgumentError for ``var``: slices of variables are not assigned to.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.strided_slice([1, 2, 3, 4], [0], [4], [2])))
-    [1 3]
     """
     refuse("strided_slice", var=var)
     masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]

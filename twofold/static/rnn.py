@@ -14,11 +14,19 @@ from twofold.ops.base import ops
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static import array, filled, math, reordering
 from twofold.static.define import convert_to_tensor, operation
+from twofold.static.docstrings import example
 from twofold.static.flow import failed, repeat
 from twofold.static.graph import describe
 from twofold.static.scopes import variable_scope
 
 
+@example(
+    "x = tf.placeholder(tf.float32, [None, None, 3])",
+    "outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), x, dtype=tf.float32)",
+    "session.run(tf.global_variables_initializer())",
+    "print(session.run(tf.shape(outputs), {x: [[[0.0, 1.0, 2.0]] * 5] * 2}))",
+    "[2 5 4]",
+)
 def dynamic_rnn(
     cell: Any,
     inputs: Any,
@@ -35,14 +43,6 @@ def dynamic_rnn(
     With ``time_major`` the first two axes of inputs and outputs are (time, batch). ``sequence_length`` holds one
     length for each sequence. Without ``initial_state`` the state of ``dtype`` begins with zeros. The number of
     steps may be unknown. ``parallel_iterations`` and ``swap_memory`` change nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.placeholder(tf.float32, [None, None, 3])
-    ...     outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), x, dtype=tf.float32)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(tf.shape(outputs), {x: [[[0.0, 1.0, 2.0]] * 5] * 2}))
-    [2 5 4]
     """
     with variable_scope(scope or "rnn"):
         given, names, structure = flatten(inputs, "inputs")

@@ -9,6 +9,7 @@ from typing import Any
 from twofold.dtypes import float32
 from twofold.ops.base import ops
 from twofold.static.define import as_tensor, convert_to_tensor, define
+from twofold.static.docstrings import example
 
 
 def _scheduled(type: str, body: Callable[..., Any], step: Any, name: str | None, **given: Any) -> Any:
@@ -31,6 +32,7 @@ def _exponential(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool)
     return ops.multiply(ops.pow(factor, _power(step, steps, staircase)), rate)
 
 
+@example("tf.train.exponential_decay(1.0, tf.constant(2), 1, 0.5)", "0.25")
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -39,13 +41,7 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` the exponent is whole.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.exponential_decay(1.0, tf.constant(2), 1, 0.5)))
-    0.25
-    """
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` the exponent is whole."""
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
     return _scheduled("ExponentialDecay", _exponential, global_step, name, **given)
 
@@ -54,6 +50,7 @@ def _natural(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool) -> 
     return ops.multiply(ops.exp(ops.negative(ops.multiply(_power(step, steps, staircase), factor))), rate)
 
 
+@example("tf.train.natural_exp_decay(1.0, tf.constant(2), 1, 0.5)", "0.36787945")
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -62,13 +59,7 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.natural_exp_decay(1.0, tf.constant(2), 1, 0.5)))
-    0.36787945
-    """
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
     return _scheduled("ExponentialDecay", _natural, global_step, name, **given)
 
@@ -78,6 +69,7 @@ def _inverse(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool) -> 
     return ops.multiply(ops.reciprocal(slower), rate)
 
 
+@example("tf.train.inverse_time_decay(1.0, tf.constant(2), 1, 0.5)", "0.5")
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -86,13 +78,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.inverse_time_decay(1.0, tf.constant(2), 1, 0.5)))
-    0.5
-    """
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
     given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
     return _scheduled("InverseTimeDecay", _inverse, global_step, name, **given)
 
@@ -108,6 +94,7 @@ def _polynomial(step: Any, rate: Any, steps: Any, end: Any, power: Any, cycle: b
     return ops.add(ops.multiply(left, rate - end), end)
 
 
+@example("tf.train.polynomial_decay(0.5, tf.constant(5), 10, 0.1)", "0.3")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -117,26 +104,14 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Any:
-    """From ``learning_rate`` to ``end_learning_rate`` within ``decay_steps``; ``cycle`` begins anew each time.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     rate = tf.train.polynomial_decay(0.5, tf.constant(5), 10, 0.1)
-    ...     print(session.run(rate))
-    0.3
-    """
+    """From ``learning_rate`` to ``end_learning_rate`` within ``decay_steps``; ``cycle`` begins anew each time."""
     given = {"rate": learning_rate, "steps": decay_steps, "end": end_learning_rate, "power": power}
     return _scheduled("PolynomialDecay", _polynomial, global_step, name, cycle=cycle, **given)
 
 
+@example("tf.train.piecewise_constant(tf.constant(5), [3, 9], [1.0, 0.5, 0.1])", "0.5")
 def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Any:
-    """``values[k]`` up to and including ``boundaries[k]``, the last value after all; raises ValueError for counts.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.piecewise_constant(tf.constant(5), [3, 9], [1.0, 0.5, 0.1])))
-    0.5
-    """
+    """``values[k]`` up to and including ``boundaries[k]``, the last value after all; raises ValueError for counts."""
     if len(values) != len(boundaries) + 1:
         raise ValueError(
             f"piecewise_constant: {len(values)} values for {len(boundaries)} boundaries. Give one value more."
@@ -165,16 +140,11 @@ def _cosine(step: Any, rate: Any, steps: Any, alpha: float) -> Any:
     return ops.multiply(ops.add(ops.multiply(part, 1 - alpha), alpha), rate)
 
 
+@example("tf.train.cosine_decay(1.0, tf.constant(5), 10)", "0.49999997")
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
 ) -> Any:
-    """Half a cosine from ``learning_rate`` down to ``alpha`` times it (Loshchilov, Hutter 2017).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.cosine_decay(1.0, tf.constant(5), 10)))
-    0.49999997
-    """
+    """Half a cosine from ``learning_rate`` down to ``alpha`` times it (Loshchilov, Hutter 2017)."""
     given = {"rate": learning_rate, "steps": decay_steps, "alpha": alpha}
     return _scheduled("CosineDecay", _cosine, global_step, name, **given)
 
@@ -193,6 +163,7 @@ def _restarted(step: Any, rate: Any, first: Any, longer: float, lower: float, al
     return ops.multiply(ops.add(ops.multiply(level, 1 - alpha), alpha), rate)
 
 
+@example("tf.train.cosine_decay_restarts(1.0, tf.constant(10), 10)", "1.0")
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -202,13 +173,7 @@ def cosine_decay_restarts(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Any:
-    """``cosine_decay`` again and again, each ``t_mul`` times as long and ``m_mul`` times as high as the one before.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.cosine_decay_restarts(1.0, tf.constant(10), 10)))
-    1.0
-    """
+    """``cosine_decay`` again and again, each ``t_mul`` times as long and ``m_mul`` times as high as the one before."""
     given = {"rate": learning_rate, "first": first_decay_steps, "longer": t_mul, "lower": m_mul}
     return _scheduled("SGDRDecay", _restarted, global_step, name, alpha=alpha, **given)
 
@@ -219,6 +184,7 @@ def _linear_cosine(step: Any, rate: Any, steps: Any, periods: float, alpha: floa
     return ops.multiply(ops.add(ops.multiply(ops.add(ops.subtract(1.0, part), alpha), wave), beta), rate)
 
 
+@example("tf.train.linear_cosine_decay(1.0, tf.constant(0), 10)", "1.001")
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -228,12 +194,6 @@ def linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Any:
-    """A line down to zero times a cosine of ``num_periods`` periods (Bello et al. 2017).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.train.linear_cosine_decay(1.0, tf.constant(0), 10)))
-    1.001
-    """
+    """A line down to zero times a cosine of ``num_periods`` periods (Bello et al. 2017)."""
     given = {"rate": learning_rate, "steps": decay_steps, "periods": num_periods}
     return _scheduled("LinearCosineDecay", _linear_cosine, global_step, name, alpha=alpha, beta=beta, **given)

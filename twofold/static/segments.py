@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold.dtypes import DType, int64
 from twofold.ops.base import ops
 from twofold.static.define import (
+    Alone,
     Number,
     convert_to_tensor,
     full_of,
@@ -16,7 +17,7 @@ from twofold.static.define import (
     sizes,
     whole,
 )
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import described, example
 from twofold.static.positions import count_up_to, scattered
 
 
@@ -62,46 +63,38 @@ def _over_root(data: Any, ids: Any, count: int) -> Any:
     return ops.divide(_added(data, ids, count), ops.sqrt(number))
 
 
-_COMBINATIONS: dict[str, Callable[[Any, Any, int], Any]] = {
-    "sum": _added,
-    "prod": _reduced("prod", lambda dtype: 1),
-    "max": _reduced("amax", lambda dtype: limits_of(dtype)[0]),
-    "min": _reduced("amin", lambda dtype: limits_of(dtype)[1]),
-    "mean": _averaged,
-    "sqrt_n": _over_root,
-}
-_WORDS = {
-    "sum": "sums",
-    "prod": "products",
-    "max": "largest elements",
-    "min": "smallest elements",
-    "mean": "means",
-    "sqrt_n": "sums over the square root of their number",
+class _Combination(NamedTuple):
+    combine: Callable[[Any, Any, int], Any]
+    noun: str
+
+
+_COMBINATIONS = {
+    "sum": _Combination(_added, "sums"),
+    "prod": _Combination(_reduced("prod", lambda dtype: 1), "products"),
+    "max": _Combination(_reduced("amax", lambda dtype: limits_of(dtype)[0]), "largest elements"),
+    "min": _Combination(_reduced("amin", lambda dtype: limits_of(dtype)[1]), "smallest elements"),
+    "mean": _Combination(_averaged, "means"),
+    "sqrt_n": _Combination(_over_root, "sums over the square root of their number"),
 }
 
 
-def _unsorted(how: str) -> Callable[..., Any]:
-    combine = _COMBINATIONS[how]
-    title = how.title().replace("_", "")
+def _unsorted(how: str, data: str, result: str) -> Callable[..., Any]:
+    combine, noun = _COMBINATIONS[how]
 
-    @operation(f"UnsortedSegment{title}")
-    def body(data: Any, segment_ids: Any, num_segments: Number) -> Any:
+    @operation(f"UnsortedSegment{how.title().replace('_', '')}")
+    def body(data: Alone, segment_ids: Alone, num_segments: Number) -> Any:
         return combine(data, segment_ids, whole(num_segments))
 
-    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-        return body(convert_to_tensor(data), convert_to_tensor(segment_ids), num_segments, name=name)
-
-    function.__name__ = function.__qualname__ = f"unsorted_segment_{how}"
-    function.__doc__ = _declared(
-        f"The {_WORDS[how]} of the slices of ``data`` that have one number in ``segment_ids``; "
-        "those with negative numbers are left out.",
-        function.__name__,
+    name = f"unsorted_segment_{how}"
+    text = (
+        f"The {noun} of the slices of ``data`` that have one number in ``segment_ids``; "
+        "those with negative numbers are left out."
     )
-    return function
+    return described(body, name, text, f"tf.{name}({data}, [1, 0, 1], 2)", result)
 
 
-def _sorted(how: str) -> Callable[..., Any]:
-    combine = _COMBINATIONS[how]
+def _sorted(how: str, data: str, result: str) -> Callable[..., Any]:
+    combine, noun = _COMBINATIONS[how]
 
     @operation(f"Segment{how.title()}")
     def body(data: Any, segment_ids: Any, size: Number) -> Any:
@@ -113,60 +106,55 @@ def _sorted(how: str) -> Callable[..., Any]:
         ids = convert_to_tensor(segment_ids)
         return body(convert_to_tensor(data), ids, count_up_to([ids]), name=name)
 
-    function.__name__ = function.__qualname__ = f"segment_{how}"
-    function.__doc__ = _declared(
-        f"The {_WORDS[how]} of the slices of ``data`` with the numbers 0, 1, ... in ``segment_ids``, "
-        "which are sorted.",
-        function.__name__,
-    )
-    return function
+    name = f"segment_{how}"
+    text = f"The {noun} of the slices of ``data`` with the numbers 0, 1, ... in ``segment_ids``, which are sorted."
+    return described(function, name, text, f"tf.{name}({data}, [0, 0, 1])", result)
 
 
-segment_sum, segment_prod, segment_mean = _sorted("sum"), _sorted("prod"), _sorted("mean")
-segment_max, segment_min = _sorted("max"), _sorted("min")
-unsorted_segment_sum, unsorted_segment_prod = _unsorted("sum"), _unsorted("prod")
-unsorted_segment_max, unsorted_segment_min = _unsorted("max"), _unsorted("min")
-unsorted_segment_mean, unsorted_segment_sqrt_n = _unsorted("mean"), _unsorted("sqrt_n")
+segment_sum = _sorted("sum", "[1, 2, 4]", "[3 4]")
+segment_prod = _sorted("prod", "[3, 2, 4]", "[6 4]")
+segment_mean = _sorted("mean", "[1.0, 2.0, 4.0]", "[1.5 4. ]")
+segment_max = _sorted("max", "[1, 2, 4]", "[2 4]")
+segment_min = _sorted("min", "[1, 2, 4]", "[1 4]")
+unsorted_segment_sum = _unsorted("sum", "[1, 2, 4]", "[2 5]")
+unsorted_segment_prod = _unsorted("prod", "[3, 2, 4]", "[ 2 12]")
+unsorted_segment_mean = _unsorted("mean", "[1.0, 2.0, 4.0]", "[2. 2.5]")
+unsorted_segment_max = _unsorted("max", "[1, 2, 4]", "[2 4]")
+unsorted_segment_min = _unsorted("min", "[1, 2, 4]", "[2 1]")
+unsorted_segment_sqrt_n = _unsorted("sqrt_n", "[1.0, 2.0, 4.0]", "[2. 3.535534]")
 
 
 @operation("ScatterNd")
+@example("tf.scatter_nd([[2], [0]], [10, 20], [4])", "[20  0 10  0]")
 def scatter_nd(indices: Any, updates: Any, shape: Number) -> Any:
-    """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.scatter_nd([[2], [0]], [10, 20], [4])))
-    [20  0 10  0]
-    """
+    """Zeros of ``shape`` with the slices of ``updates`` added at the positions ``indices``."""
     wanted = sizes(shape)
     return scattered(full_of(0, wanted, updates.dtype, updates), indices, updates, "add")
 
 
-def _tensor_scatter(how: str, type: str, words: str) -> Callable[..., Any]:
-    @operation(type)
-    def body(tensor: Any, indices: Any, updates: Any) -> Any:
+def _tensor_scatter(name: str, how: str, words: str, result: str) -> Callable[..., Any]:
+    @operation(name.title().replace("_", ""))
+    def body(tensor: Any, indices: Alone, updates: Any) -> Any:
         return scattered(tensor, indices, updates, how)
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
         data = convert_to_tensor(tensor)
-        return body(data, convert_to_tensor(indices), convert_to_tensor(updates, data.dtype), name=name)
+        return body(data, indices, convert_to_tensor(updates, data.dtype), name=name)
 
-    function.__name__ = function.__qualname__ = type
     text = f"``tensor`` with the slices of ``updates`` {words} the positions ``indices``."
-    function.__doc__ = _declared(text, f"tensor_scatter_{how.replace('set', 'update')}")
-    return function
+    return described(function, name, text, f"tf.{name}([1, 2, 3], [[2], [0]], [10, 20])", result)
 
 
-tensor_scatter_update = _tensor_scatter("set", "TensorScatterUpdate", "put at")
-tensor_scatter_add = _tensor_scatter("add", "TensorScatterAdd", "added at")
-tensor_scatter_sub = _tensor_scatter("sub", "TensorScatterSub", "subtracted at")
+tensor_scatter_update = _tensor_scatter("tensor_scatter_update", "set", "put at", "[20 2 10]")
+tensor_scatter_add = _tensor_scatter("tensor_scatter_add", "add", "added at", "[21 2 13]")
+tensor_scatter_sub = _tensor_scatter("tensor_scatter_sub", "sub", "subtracted at", "[-19 2 -7]")
 
 
-def _sparse(how: str, type: str) -> Callable[..., Any]:
-    combine = _COMBINATIONS[how]
+def _sparse(how: str, ids: str, result: str) -> Callable[..., Any]:
+    combine, noun = _COMBINATIONS[how]
 
-    @operation(type)
-    def body(data: Any, indices: Any, segment_ids: Any, size: Number) -> Any:
+    @operation(f"SparseSegment{how.title().replace('_', '')}")
+    def body(data: Any, indices: Alone, segment_ids: Any, size: Number) -> Any:
         rows = ops.index_select(data, 0, ops.cast(ops.reshape(indices, (-1,)), int64))
         return combine(rows, segment_ids, whole(size))
 
@@ -175,14 +163,13 @@ def _sparse(how: str, type: str) -> Callable[..., Any]:
     ) -> Any:
         ids = convert_to_tensor(segment_ids)
         count = count_up_to([ids]) if num_segments is None else num_segments
-        return body(convert_to_tensor(data), convert_to_tensor(indices), ids, count, name=name)
+        return body(convert_to_tensor(data), indices, ids, count, name=name)
 
-    function.__name__ = function.__qualname__ = f"sparse_segment_{how}"
-    text = f"The {_WORDS[how]} of the slices of ``data`` at ``indices`` by segment."
-    function.__doc__ = _declared(text, function.__name__)
-    return function
+    name = f"sparse_segment_{how}"
+    text = f"The {noun} of the slices of ``data`` at ``indices`` by segment."
+    return described(function, name, text, f"tf.{name}([1.0, 2.0, 4.0], {ids})", result)
 
 
-sparse_segment_sum = _sparse("sum", "SparseSegmentSum")
-sparse_segment_mean = _sparse("mean", "SparseSegmentMean")
-sparse_segment_sqrt_n = _sparse("sqrt_n", "SparseSegmentSqrtN")
+sparse_segment_sum = _sparse("sum", "[0, 2], [0, 0]", "[5.]")
+sparse_segment_mean = _sparse("mean", "[0, 2], [0, 0]", "[2.5]")
+sparse_segment_sqrt_n = _sparse("sqrt_n", "[0, 1], [0, 1]", "[1. 2.]")

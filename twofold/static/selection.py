@@ -29,21 +29,18 @@ from twofold.static.define import (
     operation,
     whole,
 )
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import describe
 from twofold.static.host_calls import in_python
 from twofold.static.positions import count_up_to
 
 
+@example("tf.where([True, False], [1, 2], [10, 20])", "[ 1 20]")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Elements of ``x`` where ``condition`` is true, of ``y`` elsewhere; a vector condition chooses rows.
 
     Without ``x`` and ``y`` the coordinates (int64) of the true elements, a row for each.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.where([True, False], [1, 2], [10, 20])))
-    [ 1 20]
     """
     if (x is None) != (y is None):
         raise ValueError("where: give both x and y, or neither.")
@@ -53,30 +50,18 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 select = where
 
 
+@example("tf.where([[False, True], [True, False]])", "[[0 1]\n [1 0]]")
 def _true_places(condition: Any, name: str | None = None) -> Any:
-    """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.where([[False, True], [True, False]])))
-    [[0 1]
-     [1 0]]
-    """
+    """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each."""
     tensor = convert_to_tensor(condition)
     rank = None if tensor.type_.shape == UNKNOWN_RANK else tensor.type_.ndim
     (places,) = in_python("Where", numpy.argwhere, [tensor], [(int64, (None, rank))], name)
     return places
 
 
+@example("x = tf.constant([1.0, 2.0, 3.0])", "tf.boolean_mask(x, x > 1.5)", "[2. 3.]")
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Any:
-    """The slices of ``tensor`` where ``mask`` is true; the axes of the mask, from ``axis`` on, become one.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant([1.0, 2.0, 3.0])
-    ...     print(session.run(tf.boolean_mask(x, x > 1.5)))
-    [2. 3.]
-    """
+    """The slices of ``tensor`` where ``mask`` is true; the axes of the mask, from ``axis`` on, become one."""
     data, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
     if chosen.type_.shape == UNKNOWN_RANK or not chosen.type_.ndim:
         what = f"mask is {describe(chosen)}"
@@ -107,14 +92,12 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
     return values[order], places[inverse.reshape(-1)], counts[order]
 
 
+@example(
+    "tf.unique_with_counts([3, 1, 3])",
+    "(array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32), array([2, 1], dtype=int32))",
+)
 def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any, Any]:
-    """The different elements of a vector in the order they are first seen, where each belongs, and how often.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.unique_with_counts([3, 1, 3])))
-    (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32), array([2, 1], dtype=int32))
-    """
+    """The different elements of a vector in the order they are first seen, where each belongs, and how often."""
     tensor, kind = convert_to_tensor(x), as_dtype(out_idx)
 
     def function(values: Any) -> list[Any]:
@@ -127,26 +110,16 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
     return found, places, counts
 
 
+@example("tf.unique([3, 1, 3])", "(array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32))")
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any]:
-    """The different elements of a vector in the order they are first seen, and where each element belongs.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.unique([3, 1, 3])))
-    (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32))
-    """
+    """The different elements of a vector in the order they are first seen, and where each element belongs."""
     found, places, _ = unique_with_counts(x, out_idx, name or "Unique")
     return found, places
 
 
+@example("tf.setdiff1d([1, 2, 3, 4], [2, 4])", "(array([1, 3], dtype=int32), array([0, 2], dtype=int32))")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Any, Any]:
-    """The elements of vector ``x`` that ``y`` does not hold, in order, and their places.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.setdiff1d([1, 2, 3, 4], [2, 4])))
-    (array([1, 3], dtype=int32), array([0, 2], dtype=int32))
-    """
+    """The elements of vector ``x`` that ``y`` does not hold, in order, and their places."""
     tensor, kind = convert_to_tensor(x), as_dtype(index_dtype)
 
     def function(values: Any, others: Any) -> list[Any]:
@@ -159,14 +132,12 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
     return found, places
 
 
+@example(
+    "tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2)",
+    "[array([10, 30], dtype=int32), array([20], dtype=int32)]",
+)
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Any]:
-    """The slices of ``data`` whose number in ``partitions`` is 0, 1, ..., a tensor for each number.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2)))
-    [array([10, 30], dtype=int32), array([20], dtype=int32)]
-    """
+    """The slices of ``data`` whose number in ``partitions`` is 0, 1, ..., a tensor for each number."""
     values, parts = convert_to_tensor(data), convert_to_tensor(partitions)
     count = parts.type_.ndim
     flat, kinds = _merged(values, 0, count), reshape(parts, [-1])
@@ -191,36 +162,27 @@ def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
     return ops.index_copy(base, 0, ops.concat(flat, 0), ops.concat(rows, 0))
 
 
+@example("tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])", "[10 20 30]")
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
-    """The slices of the tensors ``data`` at the places ``indices``; of equal places the last one counts.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])))
-    [10 20 30]
-    """
+    """The slices of the tensors ``data`` at the places ``indices``; of equal places the last one counts."""
     places = [convert_to_tensor(part) for part in indices]
     values = [convert_to_tensor(part) for part in data]
     return _stitched(places, values, count_up_to(places), values[0].dtype, name=name)
 
 
 @operation("CountNonzero", name_at=4, older={"keep_dims": "keepdims"})
+@example("tf.count_nonzero([[0, 2], [3, 4]], axis=0)", "[1 2]")
 def count_nonzero(
     input_tensor: Alone, axis: Number = None, keepdims: Number = None, dtype: Dtype = int64
 ) -> Any:
-    """How many elements are not zero along ``axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.count_nonzero([[0, 2], [3, 4]], axis=0)))
-    [1 2]
-    """
+    """How many elements are not zero along ``axis``."""
     found = numbers(axis)
     axes = tuple(range(input_tensor.ndim)) if found is None else found
     counted = ops.sum(ops.cast(ops.not_equal(input_tensor, 0), int64), axes, bool(keepdims))
     return ops.cast(counted, dtype)
 
 
+@example("tf.confusion_matrix([0, 1, 1], [0, 1, 0])", "[[1 0]\n [1 1]]")
 def confusion_matrix(
     labels: Any,
     predictions: Any,
@@ -229,14 +191,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Any:
-    """How often (or with which total weight) label ``i`` was predicted as ``j``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.confusion_matrix([0, 1, 1], [0, 1, 0])))
-    [[1 0]
-     [1 1]]
-    """
+    """How often (or with which total weight) label ``i`` was predicted as ``j``."""
     given = [convert_to_tensor(labels), convert_to_tensor(predictions)]
     count = count_up_to(given) if num_classes is None else num_classes
     weight = 1 if weights is None else convert_to_tensor(weights)
@@ -253,6 +208,7 @@ def _confusion(labels: Any, predictions: Any, weights: Any, count: Number, dtype
     return ops.reshape(found, (size, size))
 
 
+@example("tf.bincount([0, 2, 2])", "[1 0 2]")
 def bincount(
     arr: Any,
     weights: Any = None,
@@ -261,13 +217,7 @@ def bincount(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Any:
-    """How often (or with which total weight) each number from 0 to the largest is in ``arr``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.bincount([0, 2, 2])))
-    [1 0 2]
-    """
+    """How often (or with which total weight) each number from 0 to the largest is in ``arr``."""
     given = convert_to_tensor(arr)
     limits = {"minlength": minlength, "maxlength": maxlength}
     kind = as_dtype(dtype) if weights is None else convert_to_tensor(weights).dtype
@@ -302,16 +252,11 @@ def _bincount(x: Any, weights: Any, size: Number, dtype: Any) -> Any:
     return ops.narrow(found, 0, 0, length)
 
 
+@example("tf.histogram_fixed_width([0.0, 1.0, 1.5, 4.0], [0.0, 4.0], nbins=2)", "[3 1]")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: int = 100, dtype: Any = int32, name: str | None = None
 ) -> Any:
-    """How many values are in each of ``nbins`` equal parts of a range; those outside are in the first or last.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.histogram_fixed_width([0.0, 1.0, 1.5, 4.0], [0.0, 4.0], nbins=2)))
-    [3 1]
-    """
+    """How many values are in each of ``nbins`` equal parts of a range; those outside are in the first or last."""
     low, high = convert_to_tensor(value_range)[0], convert_to_tensor(value_range)[1]
     return _histogram(convert_to_tensor(values), low, high, nbins, as_dtype(dtype), name=name)
 

@@ -27,6 +27,7 @@ from twofold.static.define import (
     operation,
     sizes,
 )
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, need_session
 from twofold.static.host_calls import in_python
@@ -36,30 +37,22 @@ from twofold.static.string_functions import as_string_tensor, strings
 from twofold.static.variables import is_nested
 
 
+@example("print(tf.SparseTensorValue([[0, 1]], [5.0], [2, 2]).dense_shape)", "[2, 2]")
 class SparseTensorValue(NamedTuple):
-    """A sparse tensor of arrays: what is fed for, and fetched from, one of a graph.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.SparseTensorValue([[0, 1]], [5.0], [2, 2]).dense_shape)
-    [2, 2]
-    """
+    """A sparse tensor of arrays: what is fed for, and fetched from, one of a graph."""
 
     indices: Any
     values: Any
     dense_shape: Any
 
 
+@example(
+    "x = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 6.0], [2, 3])",
+    "tf.sparse_tensor_to_dense(x)",
+    "[[0. 5. 0.]\n [0. 0. 6.]]",
+)
 class SparseTensor:
-    """A sparse tensor of a graph: ``indices`` [count, rank] and ``dense_shape`` [rank] of int64, ``values`` [count].
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 6.0], [2, 3])
-    ...     print(session.run(tf.sparse_tensor_to_dense(x)))
-    [[0. 5. 0.]
-     [0. 0. 6.]]
-    """
+    """A sparse tensor of a graph: ``indices`` [count, rank] and ``dense_shape`` [rank] of int64, ``values`` [count]."""
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self.indices = _int64(indices)
@@ -158,17 +151,14 @@ def _at(sparse: SparseTensor, dense: Any) -> Any:
     return array.gather_nd(tensor + filled.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
 
 
+@example(
+    "x = tf.sparse_placeholder(tf.float32, [2, 2])",
+    "fed = tf.SparseTensorValue([[0, 1]], [5.0], [2, 2])",
+    "print(session.run(tf.sparse_tensor_to_dense(x), {x: fed}))",
+    "[[0. 5.]\n [0. 0.]]",
+)
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.sparse_placeholder(tf.float32, [2, 2])
-    ...     fed = tf.SparseTensorValue([[0, 1]], [5.0], [2, 2])
-    ...     print(session.run(tf.sparse_tensor_to_dense(x), {x: fed}))
-    [[0. 5.]
-     [0. 0.]]
-    """
+    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``."""
     label = name or "sparse_placeholder"
     rank = None if shape is None else len(list(shape))
     known = shape is not None and all(size is not None for size in shape)
@@ -207,6 +197,7 @@ def _ordered(indices: Any, shape: Any, validate: bool) -> Any:
 _SHAPE = frozenset({"shape"})
 
 
+@example("tf.sparse_to_dense([0, 2], [4], 7)", "[7 0 7 0]")
 def sparse_to_dense(
     sparse_indices: Any,
     output_shape: Any,
@@ -218,11 +209,6 @@ def sparse_to_dense(
     """A dense tensor with values (or one for all) at coordinates, ``default_value`` elsewhere.
 
     With ``validate_indices`` a run raises InvalidArgumentError for coordinates out of order or repeated.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.sparse_to_dense([0, 2], [4], 7)))
-    [7 0 7 0]
     """
     values = convert_to_tensor(sparse_values)
     default = convert_to_tensor(default_value, values.dtype)
@@ -231,19 +217,15 @@ def sparse_to_dense(
         return _dense(places, values, default, output_shape, name=name)
 
 
+@example(
+    "x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])", "tf.sparse_tensor_to_dense(x)", "[[0. 5.]\n [0. 0.]]"
+)
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = 0, validate_indices: bool = True, name: str | None = None
 ) -> Any:
     """A sparse tensor as a dense one, with ``default_value`` where it has no element.
 
     With ``validate_indices`` a run raises InvalidArgumentError for coordinates out of order or repeated.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
-    ...     print(session.run(tf.sparse_tensor_to_dense(x)))
-    [[0. 5.]
-     [0. 0.]]
     """
     given = SparseTensor.from_value(sp_input)
     default = convert_to_tensor(default_value, given.dtype)
@@ -265,34 +247,27 @@ def _product(indices: Any, values: Any, dense: Any, shape: Number, adjoint: Numb
     return ops.index_add(base, 0, ops.select(indices, 1, rows), parts)
 
 
+@example(
+    "x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])",
+    "tf.sparse_tensor_dense_matmul(x, [[1.0], [2.0]])",
+    "[[10.]\n [ 0.]]",
+)
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Any:
-    """The product of a sparse and a dense matrix.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
-    ...     print(session.run(tf.sparse_tensor_dense_matmul(x, [[1.0], [2.0]])))
-    [[10.]
-     [ 0.]]
-    """
+    """The product of a sparse and a dense matrix."""
     given = SparseTensor.from_value(sp_a)
     dense = convert_to_tensor(b, given.dtype)
     return _product(given.indices, given.values, dense, given.dense_shape, adjoint_a, adjoint_b, name=name)
 
 
+@example(
+    "x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 6.0], [2, 2])", "tf.sparse_reduce_sum(x, 0)", "[ 0. 11.]"
+)
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: bool | None = None, keep_dims: bool | None = None
 ) -> Any:
-    """The sum of a sparse tensor along axes, dense.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 6.0], [2, 2])
-    ...     print(session.run(tf.sparse_reduce_sum(x, 0)))
-    [ 0. 11.]
-    """
+    """The sum of a sparse tensor along axes, dense."""
     given = SparseTensor.from_value(sp_input)
     whole = bool(keep_dims if keepdims is None else keepdims)
     return _sum(given.indices, given.values, given.dense_shape, axis, whole)
@@ -313,15 +288,9 @@ def _sum(indices: Any, values: Any, shape: Number, axis: Number, keepdims: Numbe
     return ops.reshape(total, shown)
 
 
+@example("x = tf.SparseTensor([[1, 0], [0, 1]], [5, 6], [2, 2])", "tf.sparse_reorder(x).values", "[6 5]")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in row-major order.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[1, 0], [0, 1]], [5, 6], [2, 2])
-    ...     print(session.run(tf.sparse_reorder(x).values))
-    [6 5]
-    """
+    """The same elements in row-major order."""
     given = SparseTensor.from_value(sp_input)
     order = _order(given.indices, given.dense_shape, name=name)
     made = SparseTensor(
@@ -347,30 +316,21 @@ def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
     return [ops.stack(list(places), 1), numpy.array(new, numpy.int64)]
 
 
+@example(
+    "x = tf.SparseTensor([[0, 1], [1, 1]], [5, 6], [2, 2])",
+    "tf.sparse_reshape(x, [4]).indices",
+    "[[1]\n [3]]",
+)
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in the same order in another shape.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1], [1, 1]], [5, 6], [2, 2])
-    ...     print(session.run(tf.sparse_reshape(x, [4]).indices))
-    [[1]
-     [3]]
-    """
+    """The same elements in the same order in another shape."""
     given = SparseTensor.from_value(sp_input)
     indices, sizes_ = _reshaped(given.indices, given.dense_shape, shape, name=name)
     return SparseTensor(indices, given.values, sizes_)
 
 
+@example("x = tf.SparseTensor([[0, 1]], [5], [2, 2])", "tf.sparse_transpose(x).indices", "[[1 0]]")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """The axes in the order ``perm`` (None: reversed).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1]], [5], [2, 2])
-    ...     print(session.run(tf.sparse_transpose(x).indices))
-    [[1 0]]
-    """
+    """The axes in the order ``perm`` (None: reversed)."""
     given = SparseTensor.from_value(sp_input)
     order = list(range(given.rank))[::-1] if perm is None else [int(k) for k in numbers(perm)]
     with name_scope(name, "SparseTranspose"):
@@ -379,15 +339,13 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         return sparse_reorder(SparseTensor(places, given.values, shape))
 
 
+@example(
+    "x = tf.SparseTensor([[0, 1], [1, 1]], [5, 6], [2, 2])",
+    "tf.sparse_retain(x, [False, True]).values",
+    "[6]",
+)
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """The elements whose entry in ``to_retain`` is true.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.SparseTensor([[0, 1], [1, 1]], [5, 6], [2, 2])
-    ...     print(session.run(tf.sparse_retain(x, [False, True]).values))
-    [6]
-    """
+    """The elements whose entry in ``to_retain`` is true."""
     given = SparseTensor.from_value(sp_input)
     (kept,) = in_python("Where", numpy.flatnonzero, [to_retain], [(int64, (None,))], None)
     return SparseTensor(
@@ -413,16 +371,15 @@ def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
     return found
 
 
+@example(
+    "a, b = tf.SparseTensor([[0, 0], [0, 1]], [1, 2], [1, 2]), tf.SparseTensor([[0, 0]], [1], [1, 1])",
+    "tf.edit_distance(a, b, normalize=False)",
+    "[1.]",
+)
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Any:
     """The edit distance of sequences along the last axis of sparse tensors, over the length of the truth.
 
     No derivative passes through it.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     a, b = tf.SparseTensor([[0, 0], [0, 1]], [1, 2], [1, 2]), tf.SparseTensor([[0, 0]], [1], [1, 1])
-    ...     print(session.run(tf.edit_distance(a, b, normalize=False)))
-    [1.]
     """
     one, two = SparseTensor.from_value(hypothesis), SparseTensor.from_value(truth)
 

@@ -22,6 +22,7 @@ from twofold.static.define import (
     operation,
     sizes,
 )
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.renamed import renamed
 from twofold.static.scopes import VariableScope, variable_scope
@@ -40,74 +41,44 @@ angle = renamed("Angle", "angle", "input")
 
 
 @operation("Polygamma")
+@example("tf.polygamma(1.0, [1.0, 2.0])", "[1.644934   0.64493406]")
 def polygamma(a: Number, x: Any) -> Any:
-    """The derivative number ``a`` of ``digamma``; ``a`` is one whole number.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.polygamma(1.0, [1.0, 2.0])))
-    [1.644934   0.64493406]
-    """
+    """The derivative number ``a`` of ``digamma``; ``a`` is one whole number."""
     return ops.polygamma(int(axis_of(a)), x)
 
 
 @operation("Real")
+@example("tf.real([1 + 2j])", "[1.]")
 def real(input: Any) -> Any:
-    """The real part; real numbers as they are.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.real([1 + 2j])))
-    [1.]
-    """
+    """The real part; real numbers as they are."""
     return ops.real(input) if input.dtype.kind == "c" else input
 
 
 @operation("Imag")
+@example("tf.imag([1 + 2j])", "[2.]")
 def imag(input: Any) -> Any:
-    """The imaginary part; zeros for real numbers.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.imag([1 + 2j])))
-    [2.]
-    """
+    """The imaginary part; zeros for real numbers."""
     return ops.imag(input) if input.dtype.kind == "c" else ops.full_like(input, 0)
 
 
 @operation("Complex")
+@example("tf.complex([1.0, 2.0], [0.0, -3.0])", "[1.+0.j 2.-3.j]")
 def complex(real: Any, imag: Any) -> Any:
-    """Complex numbers of real and imaginary parts.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.complex([1.0, 2.0], [0.0, -3.0])))
-    [1.+0.j 2.-3.j]
-    """
+    """Complex numbers of real and imaginary parts."""
     return ops.complex(real, imag)
 
 
 @operation("Bitcast")
+@example("tf.bitcast([1.0], tf.int32)", "[1065353216]")
 def bitcast(input: Any, type: Dtype) -> Any:
-    """The same bits read as another dtype of the same size.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.bitcast([1.0], tf.int32)))
-    [1065353216]
-    """
+    """The same bits read as another dtype of the same size."""
     return ops.bitcast(input, type)
 
 
 @operation("SaturateCast", default="saturate_cast")
+@example("tf.saturate_cast([-1.0, 300.0], tf.uint8)", "[  0 255]")
 def saturate_cast(value: Alone, dtype: Dtype) -> Any:
-    """``value`` in another dtype, limited to what that can hold.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.saturate_cast([-1.0, 300.0], tf.uint8)))
-    [  0 255]
-    """
+    """``value`` in another dtype, limited to what that can hold."""
     low, high = limits_of(dtype)
     first, last = limits_of(value.dtype)
     # the largest float that is not above a limit that it cannot hold itself
@@ -118,38 +89,23 @@ def saturate_cast(value: Alone, dtype: Dtype) -> Any:
     return ops.cast(ops.clamp(value, max(low, first), min(high, last)), dtype)
 
 
+@example("tf.scalar_mul(3.0, [1.0, 2.0])", "[3. 6.]")
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """``scalar * x``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.scalar_mul(3.0, [1.0, 2.0])))
-    [3. 6.]
-    """
+    """``scalar * x``."""
     return math.multiply(scalar, x, name=name)
 
 
 @operation("Lbeta")
+@example("tf.lbeta([1.0, 1.0, 1.0])", "-0.6931472")
 def lbeta(x: Any) -> Any:
-    """The logarithm of the absolute value of the beta function of the last axis.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.lbeta([1.0, 1.0, 1.0])))
-    -0.6931472
-    """
+    """The logarithm of the absolute value of the beta function of the last axis."""
     return ops.subtract(ops.sum(ops.lgamma(x), -1), ops.lgamma(ops.sum(x, -1)))
 
 
 @operation("CumulativeLogsumexp")
+@example("tf.cumulative_logsumexp([0.0, 0.0])", "[0.        0.6931472]")
 def cumulative_logsumexp(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
-    """The logarithms of cumulative sums of exponentials along ``axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.cumulative_logsumexp([0.0, 0.0])))
-    [0.        0.6931472]
-    """
+    """The logarithms of cumulative sums of exponentials along ``axis``."""
     place = int(axis_of(axis)) % x.ndim
     given = ops.flip(x, (place,)) if reverse else x
     made = ops.logcumsumexp(given, place)
@@ -160,49 +116,31 @@ def cumulative_logsumexp(x: Any, axis: Number = 0, exclusive: Number = False, re
     return ops.flip(made, (place,)) if reverse else made
 
 
+@example(
+    "tf.shape_n([tf.zeros([2, 3]), tf.zeros([4])])", "[array([2, 3], dtype=int32), array([4], dtype=int32)]"
+)
 def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
-    """The shapes of several tensors.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.shape_n([tf.zeros([2, 3]), tf.zeros([4])])))
-    [array([2, 3], dtype=int32), array([4], dtype=int32)]
-    """
+    """The shapes of several tensors."""
     return [array.shape(value, name, out_type) for value in input]
 
 
+@example("tf.identity_n([tf.constant(1), tf.constant(2)])", "[np.int32(1), np.int32(2)]")
 def identity_n(input: Any, name: str | None = None) -> list[Any]:
-    """The tensors themselves, under new names.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.identity_n([tf.constant(1), tf.constant(2)])))
-    [np.int32(1), np.int32(2)]
-    """
+    """The tensors themselves, under new names."""
     return [array.identity(value, name=name or "IdentityN") for value in input]
 
 
+@example('tf.verify_tensor_all_finite([1.0, 2.0], "not finite")', "[1. 2.]")
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
-    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.verify_tensor_all_finite([1.0, 2.0], "not finite")))
-    [1. 2.]
-    """
+    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity."""
     tensor = convert_to_tensor(t)
     with control_dependencies([Assert(math.reduce_all(math.is_finite(tensor)), [msg])]):
         return array.identity(tensor, name=name or "VerifyFinite")
 
 
+@example('tf.check_numerics([1.0, 2.0], "not finite")', "[1. 2.]")
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
-    """``tensor``; a run raises InvalidArgumentError where it holds NaN or infinity.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.check_numerics([1.0, 2.0], "not finite")))
-    [1. 2.]
-    """
+    """``tensor``; a run raises InvalidArgumentError where it holds NaN or infinity."""
     return verify_tensor_all_finite(tensor, message, name or "CheckNumerics")
 
 
@@ -241,14 +179,9 @@ def add_check_numerics_ops() -> Any:
     return group(*checks)
 
 
+@example("print(tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])))", "(2, 3)")
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape of an element-wise result; raises ValueError for shapes that do not broadcast.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])))
-    (2, 3)
-    """
+    """The shape of an element-wise result; raises ValueError for shapes that do not broadcast."""
     one, two = list(reversed(TensorShape(shape_x).as_list())), list(reversed(TensorShape(shape_y).as_list()))
     found: list[int | None] = []
     for k in range(max(len(one), len(two))):
@@ -261,17 +194,19 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @operation("BroadcastArgs")
+@example("tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([3]))", "[2 3]")
 def broadcast_dynamic_shape(shape_x: Number, shape_y: Number) -> Any:
-    """``broadcast_static_shape`` of shapes that are known when the graph runs.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([3]))))
-    [2 3]
-    """
+    """``broadcast_static_shape`` of shapes that are known when the graph runs."""
     return numpy.array(numpy.broadcast_shapes(sizes(shape_x), sizes(shape_y)), numpy.int32)
 
 
+@example(
+    'scaled = tf.make_template("scaled", lambda x: x * tf.get_variable("w", initializer=2.0))',
+    "y = scaled(1.0) + scaled(3.0)",
+    "session.run(tf.global_variables_initializer())",
+    "y",
+    "8.0",
+)
 def make_template(
     name_: str,
     func_: Any,
@@ -284,14 +219,6 @@ def make_template(
 
     The scope gets its name, ``name_`` made unique or exactly ``unique_name_``, at the first call; with
     ``create_scope_now_`` at once. ``custom_getter_`` is called as that of ``variable_scope``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     scaled = tf.make_template("scaled", lambda x: x * tf.get_variable("w", initializer=2.0))
-    ...     y = scaled(1.0) + scaled(3.0)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(y))
-    8.0
     """
     scopes: list[VariableScope] = []
     called = False

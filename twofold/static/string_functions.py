@@ -11,6 +11,7 @@ import numpy
 from twofold.dtypes import DType, float32, float64, int32, int64, string
 from twofold.errors import ArgumentError, DTypeError
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor
 from twofold.static.host_calls import in_python
@@ -53,6 +54,7 @@ def _each(function: Callable[..., Any], result: DType) -> Callable[..., Any]:
     return mapped
 
 
+@example('tf.string_join(["a", tf.constant(["b", "c"])], separator="-")', "[b'a-b' b'a-c']")
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Any:
     """The strings of ``inputs``, element by element, joined with ``separator`` between them.
 
@@ -60,11 +62,6 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
         inputs: ``tf.string`` tensors or strings of one shape; scalars go with every element.
         separator: what stands between two strings.
         name: the name of the operation.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.string_join(["a", tf.constant(["b", "c"])], separator="-")))
-    [b'a-b' b'a-c']
     """
     tensors = [as_string_tensor("string_join", value) for value in inputs]
     between = separator.encode()
@@ -72,6 +69,7 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     return in_python("StringJoin", join, tensors, [(string, known_sizes(*tensors))], name)[0]
 
 
+@example("tf.as_string([1.5, 2.25], precision=1)", "[b'1.5' b'2.2']")
 def as_string(
     input: Any,
     precision: int = -1,
@@ -91,11 +89,6 @@ def as_string(
         width: the least number of characters (-1: as many as needed).
         fill: ``"0"``, ``" "``, ``"+"``, ``"-"`` or nothing: the flag of the format.
         name: the name of the operation.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.as_string([1.5, 2.25], precision=1)))
-    [b'1.5' b'2.2']
     """
     tensor = convert_to_tensor(input)
     if scientific and shortest:
@@ -114,6 +107,7 @@ def as_string(
     return in_python("AsString", _each(write, string), [tensor], [(string, known_sizes(tensor))], name)[0]
 
 
+@example('tf.string_to_number(["1.5", "-2"])', "[ 1.5 -2. ]")
 def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | None = None) -> Any:
     """The number that each string spells; a run raises InvalidArgumentError for any other string.
 
@@ -121,11 +115,6 @@ def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | No
         string_tensor: a ``tf.string`` tensor.
         out_type: float32, float64, int32 or int64.
         name: the name of the operation.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.string_to_number(["1.5", "-2"])))
-    [ 1.5 -2. ]
     """
     tensor, dtype = as_string_tensor("string_to_number", string_tensor), as_dtype(out_type)
     if dtype not in (float32, float64, int32, int64):
@@ -142,14 +131,9 @@ def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | No
     return found[0]
 
 
+@example('tf.strings.length(["one", "three"])', "[3 5]")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Any:
-    """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.strings.length(["one", "three"])))
-    [3 5]
-    """
+    """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
     tensor = as_string_tensor("string_length", input)
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise failed("string_length", ArgumentError(f"unit is {unit!r}", "Give 'BYTE' or 'UTF8_CHAR'."))
@@ -157,14 +141,9 @@ def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> An
     return in_python("StringLength", _each(count, int32), [tensor], [(int32, known_sizes(tensor))], name)[0]
 
 
+@example('tf.substr(["hello", "world"], 1, 3)', "[b'ell' b'orl']")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Any:
-    """``len`` bytes of each string from ``pos`` on; a negative ``pos`` counts from the end.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.substr(["hello", "world"], 1, 3)))
-    [b'ell' b'orl']
-    """
+    """``len`` bytes of each string from ``pos`` on; a negative ``pos`` counts from the end."""
     tensor = as_string_tensor("substr", input)
 
     def cut(text: bytes, start: int, count: int) -> bytes:
@@ -180,6 +159,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Any:
     return in_python("Substr", _each(cut, string), given, [(string, known_sizes(*given))], name)[0]
 
 
+@example('tf.decode_raw(tf.constant(b"abc"), tf.uint8)', "[97 98 99]")
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
     """The bytes of strings as numbers: one more axis, whose size is the length over the size of a number.
 
@@ -188,11 +168,6 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
         out_type: the dtype of the numbers.
         little_endian: the order of the bytes of a number.
         name: the name of the operation.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.decode_raw(tf.constant(b"abc"), tf.uint8)))
-    [97 98 99]
     """
     tensor, dtype = as_string_tensor("decode_raw", input_bytes), as_dtype(out_type)
     order = dtype.numpy.newbyteorder("<" if little_endian else ">")

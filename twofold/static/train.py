@@ -13,6 +13,7 @@ from twofold.static import modes
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
+from twofold.static.docstrings import example
 from twofold.static.graph import Operation, get_default_graph
 from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.keys import GraphKeys
@@ -56,18 +57,16 @@ def _descended(p: Any, g: Any, lr: Any) -> list[Any]:
     return [apply("sgd_parameter", p, g, lr)]
 
 
+@example(
+    "w = tf.Variable(3.0)",
+    "step = tf.train.GradientDescentOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "1.5",
+)
 class GradientDescentOptimizer(Optimizer):
-    """``variable - learning_rate * gradient``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(3.0)
-    ...     step = tf.train.GradientDescentOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    1.5
-    """
+    """``variable - learning_rate * gradient``."""
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
@@ -87,18 +86,16 @@ def _with_nesterov(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
     return [apply("sgd_parameter", p, apply("nesterov_direction", g, new, momentum), lr), new]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.MomentumOptimizer(0.25, 0.9).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "0.5",
+)
 class MomentumOptimizer(Optimizer):
-    """``accumulated = momentum * accumulated + gradient; variable -= learning_rate * accumulated``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.MomentumOptimizer(0.25, 0.9).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    0.5
-    """
+    """``accumulated = momentum * accumulated + gradient; variable -= learning_rate * accumulated``."""
 
     def __init__(
         self,
@@ -154,20 +151,19 @@ def _correction(beta: Any, step: Any) -> Any:
 _ADAM = {"tensorflow": _adam("adam_parameter_late_epsilon"), "pytorch": _adam("adam_parameter")}
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.AdamOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "0.75",
+)
 class AdamOptimizer(Optimizer):
     """Adam (Kingma, Ba 2015).
 
     ``formulation`` is this library's own: ``"tensorflow"`` (the default) adds epsilon to the uncorrected root
     ("epsilon hat"), ``"pytorch"`` computes exactly what the define-by-run ``optim.Adam`` does.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.AdamOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    0.75
     """
 
     def __init__(
@@ -237,18 +233,16 @@ def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
     return [apply("adagrad_parameter", p, g, square, lr, 0.0), square]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.AdagradOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "0.7530676",
+)
 class AdagradOptimizer(Optimizer):
-    """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.AdagradOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    0.7530676
-    """
+    """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
 
     def __init__(
         self,
@@ -289,18 +283,16 @@ def _rmsprop_centered(
     return [ops.subtract(p, moved), square, moved, centre]
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.train.RMSPropOptimizer(0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "0.561471",
+)
 class RMSPropOptimizer(Optimizer):
-    """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.train.RMSPropOptimizer(0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    0.561471
-    """
+    """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``."""
 
     def __init__(
         self,
@@ -340,14 +332,9 @@ class RMSPropOptimizer(Optimizer):
         )
 
 
+@example("print(tf.train.create_global_step().name)", "global_step:0")
 def create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps; raises ValueError if there is one.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.train.create_global_step().name)
-    global_step:0
-    """
+    """The variable that counts steps; raises ValueError if there is one."""
     found = graph or get_default_graph()
     if found.get_collection(GraphKeys.GLOBAL_STEP):
         raise ValueError('"global_step" already exists.')
@@ -357,57 +344,42 @@ def create_global_step(graph: Any = None) -> Variable:
     return made
 
 
+@example("print(tf.train.get_global_step())", "None")
 def get_global_step(graph: Any = None) -> Variable | None:
-    """The variable that counts steps, or None.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.train.get_global_step())
-    None
-    """
+    """The variable that counts steps, or None."""
     found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
     return found[0] if found else None
 
 
+@example("print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())", "True")
 def get_or_create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())
-    True
-    """
+    """The variable that counts steps."""
     return get_global_step(graph) or create_global_step(graph)
 
 
+@example(
+    "step = tf.train.create_global_step()",
+    "session.run(tf.global_variables_initializer())",
+    "print(tf.train.global_step(session, step))",
+    "0",
+)
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The number of steps so far.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     step = tf.train.create_global_step()
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(tf.train.global_step(session, step))
-    0
-    """
+    """The number of steps so far."""
     return int(sess.run(global_step_tensor))
 
 
+@example(
+    "v = tf.Variable(1.0)",
+    "average = tf.train.ExponentialMovingAverage(0.5)",
+    "update = average.apply([v])",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(tf.assign(v, 3.0))",
+    "session.run(update)",
+    "average.average(v)",
+    "np.float32(3.0)\n2.0",
+)
 class ExponentialMovingAverage:
-    """Running averages of variables, kept in variables of their own.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(1.0)
-    ...     average = tf.train.ExponentialMovingAverage(0.5)
-    ...     update = average.apply([v])
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(tf.assign(v, 3.0))
-    ...     session.run(update)
-    ...     print(session.run(average.average(v)))
-    np.float32(3.0)
-    2.0
-    """
+    """Running averages of variables, kept in variables of their own."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 from twofold.dtypes import int64
 from twofold.ops.base import ops
 from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import declared as _declared
+from twofold.static.docstrings import START, described
 from twofold.static.positions import scattered
 from twofold.static.variables import update, variable_of
 
@@ -43,31 +43,37 @@ def _positions(how: str) -> Callable[[Any, Any, Any], Any]:
     return lambda state, indices, updates: scattered(state, indices, updates, how)
 
 
-def _rows(name: str, type: str, body: Callable[[Any, Any, Any], Any], words: str) -> Callable[..., Any]:
+def _rows(
+    name: str, body: Callable[[Any, Any, Any], Any], words: str, update_with: str, result: str
+) -> Callable[..., Any]:
+    type = name.title().replace("_", "")
+
     def function(
         ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
     ) -> Any:
         variable = variable_of(ref)
         values = convert_to_tensor(updates, variable.dtype)
-        places = convert_to_tensor(indices)
-        return update(type, [variable], body, [places, values], {}, name).outputs[0]
+        given = [convert_to_tensor(indices), values]
+        return update(type, [variable], body, given, {}, name).outputs[0]
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _declared(f"{words} a variable at ``indices``; the result is the new value.", name)
-    return function
+    text = f"{words} a variable at ``indices``; the result is the new value."
+    shown = f"tf.{name}(v, {'[[0]]' if '_nd_' in name else '[0]'}, [{update_with}])"
+    return described(function, name, text, "v = tf.Variable([1.0, 2.0])", START, shown, result)
 
 
-scatter_update = _rows("scatter_update", "ScatterUpdate", _put, "Put ``updates`` in the rows of")
-scatter_add = _rows("scatter_add", "ScatterAdd", _add, "Add ``updates`` to the rows of")
-scatter_sub = _rows("scatter_sub", "ScatterSub", _sub, "Subtract ``updates`` from the rows of")
-scatter_mul = _rows("scatter_mul", "ScatterMul", _reduced("prod"), "Multiply by ``updates`` the rows of")
-scatter_div = _rows("scatter_div", "ScatterDiv", _div, "Divide by ``updates`` the rows of")
+scatter_update = _rows("scatter_update", _put, "Put ``updates`` in the rows of", "10.0", "[10. 2.]")
+scatter_add = _rows("scatter_add", _add, "Add ``updates`` to the rows of", "10.0", "[11. 2.]")
+scatter_sub = _rows("scatter_sub", _sub, "Subtract ``updates`` from the rows of", "10.0", "[-9. 2.]")
+scatter_mul = _rows(
+    "scatter_mul", _reduced("prod"), "Multiply by ``updates`` the rows of", "10.0", "[10. 2.]"
+)
+scatter_div = _rows("scatter_div", _div, "Divide by ``updates`` the rows of", "4.0", "[0.25 2. ]")
 scatter_min = _rows(
-    "scatter_min", "ScatterMin", _reduced("amin"), "Keep the smaller of ``updates`` and the rows of"
+    "scatter_min", _reduced("amin"), "Keep the smaller of ``updates`` and the rows of", "-1.0", "[-1. 2.]"
 )
 scatter_max = _rows(
-    "scatter_max", "ScatterMax", _reduced("amax"), "Keep the larger of ``updates`` and the rows of"
+    "scatter_max", _reduced("amax"), "Keep the larger of ``updates`` and the rows of", "10.0", "[10. 2.]"
 )
-scatter_nd_update = _rows("scatter_nd_update", "ScatterNdUpdate", _positions("set"), "Put ``updates`` in")
-scatter_nd_add = _rows("scatter_nd_add", "ScatterNdAdd", _positions("add"), "Add ``updates`` to")
-scatter_nd_sub = _rows("scatter_nd_sub", "ScatterNdSub", _positions("sub"), "Subtract ``updates`` from")
+scatter_nd_update = _rows("scatter_nd_update", _positions("set"), "Put ``updates`` in", "10.0", "[10. 2.]")
+scatter_nd_add = _rows("scatter_nd_add", _positions("add"), "Add ``updates`` to", "10.0", "[11. 2.]")
+scatter_nd_sub = _rows("scatter_nd_sub", _positions("sub"), "Subtract ``updates`` from", "10.0", "[-9. 2.]")

@@ -17,6 +17,7 @@ from twofold.runtime.tracing import here
 from twofold.static.at_once import compute, leaf
 from twofold.static.config import warn_once
 from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define
+from twofold.static.docstrings import example
 from twofold.static.graph import (
     Operation,
     Tensor,
@@ -57,6 +58,12 @@ def resource_variables_enabled() -> bool:
     return resources.default
 
 
+@example(
+    'count = tf.Variable(1.0, name="count")',
+    "session.run(tf.global_variables_initializer())",
+    "print(count.name, session.run(count.assign_add(2.0)))",
+    "count:0 3.0",
+)
 class Variable:
     """A tensor whose value a session keeps; made by ``initializer`` and changed by ``assign`` and its kin.
 
@@ -65,13 +72,6 @@ class Variable:
     ``validate_shape=False`` they may be, and values of any shape be assigned. ``shape`` says less of the sizes than the
     initial value does. ``use_resource`` fixes what a fetch sees (see ``Session.run``). ``caching_device``,
     ``synchronization`` and ``aggregation`` are about several machines and change nothing on one.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     count = tf.Variable(1.0, name="count")
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(count.name, session.run(count.assign_add(2.0)))
-    count:0 3.0
     """
 
     def __init__(
@@ -429,6 +429,7 @@ def _subtracted(state: Any, delta: Any) -> Any:
     return apply("subtract", state, delta)
 
 
+@example("v = tf.Variable(1)", "session.run(tf.global_variables_initializer())", "tf.assign(v, 5)", "5")
 def assign(
     ref: Any,
     value: Any,
@@ -440,41 +441,20 @@ def assign(
 
     Raises GraphError where the types differ, in a run InvalidArgumentError where the shapes turn out to. With
     ``validate_shape=False`` the value may have any shape, and the variable has it from then on.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(1)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(tf.assign(v, 5)))
-    5
     """
     validated = True if validate_shape is None else validate_shape
     return _update("Assign", variable_of(ref), _assigned, value, name, False, validated).outputs[0]
 
 
+@example("v = tf.Variable(1)", "session.run(tf.global_variables_initializer())", "tf.assign_add(v, 5)", "6")
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
-    """Add ``value`` to a variable; several such in one run add up. The result is the new value.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(1)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(tf.assign_add(v, 5)))
-    6
-    """
+    """Add ``value`` to a variable; several such in one run add up. The result is the new value."""
     return _update("AssignAdd", variable_of(ref), _added, value, name, True).outputs[0]
 
 
+@example("v = tf.Variable(1)", "session.run(tf.global_variables_initializer())", "tf.assign_sub(v, 5)", "-4")
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
-    """Subtract ``value`` from a variable; the result is the new value.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(1)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(tf.assign_sub(v, 5)))
-    -4
-    """
+    """Subtract ``value`` from a variable; the result is the new value."""
     return _update("AssignSub", variable_of(ref), _subtracted, value, name, True).outputs[0]
 
 
@@ -493,54 +473,36 @@ def variable_of(ref: Any) -> Variable:
     )
 
 
+@example("v = tf.Variable(7)", "session.run(tf.variables_initializer([v]))", "v", "7")
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that initialises the variables given.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(7)
-    ...     session.run(tf.variables_initializer([v]))
-    ...     print(session.run(v))
-    7
-    """
+    """An operation that initialises the variables given."""
     graph = var_list[0].graph if var_list else get_default_graph()
     made = graph.add("NoOp", name, (), ())
     made.control_inputs = tuple(variable.initializer for variable in var_list)
     return made
 
 
+@example(
+    'v = tf.Variable(7, name="v")', "print([variable.name for variable in tf.global_variables()])", "['v:0']"
+)
 def global_variables() -> list[Variable]:
-    """All variables of the default graph that are not local.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(7, name="v")
-    ...     print([variable.name for variable in tf.global_variables()])
-    ['v:0']
-    """
+    """All variables of the default graph that are not local."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
 
 
+@example("print(tf.local_variables())", "[]")
 def local_variables() -> list[Variable]:
-    """The local variables of the default graph, such as counters of metrics.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.local_variables())
-    []
-    """
+    """The local variables of the default graph, such as counters of metrics."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES)
 
 
+@example(
+    'v, w = tf.Variable(7.0, name="v"), tf.Variable(1.0, trainable=False)',
+    "print([variable.name for variable in tf.trainable_variables()])",
+    "['v:0']",
+)
 def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that optimisers change.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v, w = tf.Variable(7.0, name="v"), tf.Variable(1.0, trainable=False)
-    ...     print([variable.name for variable in tf.trainable_variables()])
-    ['v:0']
-    """
+    """The variables that optimisers change."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -554,29 +516,20 @@ def moving_average_variables(scope: str | None = None) -> list[Variable]:
     return get_default_graph().get_collection("moving_average_variables", scope)
 
 
+@example("v = tf.Variable(7)", "session.run(tf.global_variables_initializer())", "v", "7")
 def global_variables_initializer() -> Operation:
-    """An operation that initialises all global variables declared so far.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(7)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(v))
-    7
-    """
+    """An operation that initialises all global variables declared so far."""
     return variables_initializer(global_variables())
 
 
+@example(
+    "accuracy, update = tf.metrics.accuracy([1, 2], [1, 3])",
+    "session.run(tf.local_variables_initializer())",
+    "update",
+    "0.5",
+)
 def local_variables_initializer() -> Operation:
-    """An operation that initialises all local variables declared so far.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     accuracy, update = tf.metrics.accuracy([1, 2], [1, 3])
-    ...     session.run(tf.local_variables_initializer())
-    ...     print(session.run(update))
-    0.5
-    """
+    """An operation that initialises all local variables declared so far."""
     return variables_initializer(local_variables())
 
 
@@ -586,13 +539,7 @@ initialize_variables = variables_initializer
 initialize_local_variables = local_variables_initializer
 
 
+@example("v = tf.Variable(7)", "print(tf.is_variable_initialized(v))", "False")
 def is_variable_initialized(variable: Variable, session: Any = None) -> bool:
-    """Whether the variable has a value in ``session`` or the default session (TensorFlow: a tensor).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(7)
-    ...     print(tf.is_variable_initialized(v))
-    False
-    """
+    """Whether the variable has a value in ``session`` or the default session (TensorFlow: a tensor)."""
     return variable in (session or need_session("is_variable_initialized"))._state

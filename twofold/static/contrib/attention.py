@@ -11,6 +11,7 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static import array, filled, initializers, math, nn, selection
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.layers import dense
 from twofold.static.rnn_cell import RNNCell, snake_case
 from twofold.static.scopes import get_variable, get_variable_scope, variable_scope
@@ -220,14 +221,9 @@ class AttentionWrapper(RNNCell):
         return (attention if self._output_attention else output), made
 
 
+@example("tf.contrib.seq2seq.tile_batch(tf.constant([1, 2]), 3)", "[1 1 1 2 2 2]")
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Each row of a nested structure of batches ``multiplier`` times in a row.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.contrib.seq2seq.tile_batch(tf.constant([1, 2]), 3)))
-    [1 1 1 2 2 2]
-    """
+    """Each row of a nested structure of batches ``multiplier`` times in a row."""
     values, _, structure = flatten(t, "t")
     return unflatten(structure, [_tiled(convert_to_tensor(one), multiplier, name) for one in values])
 

@@ -9,6 +9,7 @@ import numpy
 from twofold.dtypes import int32
 from twofold.static import array, filled, math, selection
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.flow import scan
 from twofold.static.scopes import get_variable, variable_scope
 
@@ -69,18 +70,16 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
     return selection.where(zero, filled.zeros_like(found), found)
 
 
+@example(
+    "scores, tags = tf.zeros([1, 3, 2]), tf.zeros([1, 3], tf.int32)",
+    "found, _ = tf.contrib.crf.crf_log_likelihood(scores, tags, [3], tf.zeros([2, 2]))",
+    "print(session.run(found).round(4))",
+    "[-2.0794]",
+)
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Any, Any]:
-    """The logarithms of the probabilities of tags, and the transitions, which are a variable if not given.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     scores, tags = tf.zeros([1, 3, 2]), tf.zeros([1, 3], tf.int32)
-    ...     found, _ = tf.contrib.crf.crf_log_likelihood(scores, tags, [3], tf.zeros([2, 2]))
-    ...     print(session.run(found).round(4))
-    [-2.0794]
-    """
+    """The logarithms of the probabilities of tags, and the transitions, which are a variable if not given."""
     tensor = convert_to_tensor(inputs)
     if transition_params is None:
         count = tensor.type_.shape[2]

@@ -9,6 +9,7 @@ from twofold.dtypes import int32
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static import array, filled, math, random, selection
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.embeddings import embedding_lookup
 from twofold.static.flow import while_loop
 from twofold.static.scopes import variable_scope
@@ -209,6 +210,15 @@ def _row(ended: Any, before: Any, after: Any) -> Any:
     return selection.where(ended, before, after)
 
 
+@example(
+    "helper = tf.contrib.seq2seq.TrainingHelper(tf.ones([2, 5, 3]), [5, 2])",
+    "cell = tf.nn.rnn_cell.GRUCell(4)",
+    "decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))",
+    "outputs, state, lengths = tf.contrib.seq2seq.dynamic_decode(decoder)",
+    "session.run(tf.global_variables_initializer())",
+    "print(session.run(tf.shape(outputs.rnn_output)), session.run(lengths))",
+    "[2 5 4] [5 2]",
+)
 def dynamic_decode(
     decoder: Any,
     output_time_major: bool = False,
@@ -222,16 +232,6 @@ def dynamic_decode(
 
     With ``impute_finished`` sequences that have ended put out zeros and keep their state. ``parallel_iterations`` and
     ``swap_memory`` change nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     helper = tf.contrib.seq2seq.TrainingHelper(tf.ones([2, 5, 3]), [5, 2])
-    ...     cell = tf.nn.rnn_cell.GRUCell(4)
-    ...     decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
-    ...     outputs, state, lengths = tf.contrib.seq2seq.dynamic_decode(decoder)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(tf.shape(outputs.rnn_output)), session.run(lengths))
-    [2 5 4] [5 2]
     """
     with variable_scope(scope, "decoder") as own:
         finished, inputs, state = decoder.initialize()

@@ -5,7 +5,7 @@ Their variables are ``weights`` and ``biases``, and are in the collection of mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,6 +31,7 @@ from twofold.static.convolution_layers import conv2d_transpose as _conv2d_transp
 from twofold.static.convolution_layers import conv3d as _conv3d
 from twofold.static.convolution_layers import separable_conv2d as _separable_conv2d
 from twofold.static.define import convert_to_tensor, operation
+from twofold.static.docstrings import described, example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layers import dense
@@ -38,6 +39,7 @@ from twofold.static.layers import dropout as _dropout
 from twofold.static.layers import flatten as _flatten
 from twofold.static.pooling import average_pooling2d, max_pooling2d
 from twofold.static.scopes import VariableScope, get_variable, get_variable_scope, variable_scope
+from twofold.static.signatures import takes
 
 relu = nn.relu
 relu6 = nn.relu6
@@ -131,61 +133,61 @@ def _weights(scope: Any, default: str, reuse: Any, collections: Any) -> Iterator
         yield made
 
 
-def _first(given: Any) -> Any:
-    """The initializer of weights: the one given, the scope's, or Glorot's."""
-    return given or get_variable_scope().initializer or xavier_initializer()
+_OPTIONS = {
+    "activation_fn": nn.relu,
+    "normalizer_fn": None,
+    "normalizer_params": None,
+    "weights_initializer": None,
+    "weights_regularizer": None,
+    "biases_initializer": initializers.zeros_initializer,
+    "biases_regularizer": None,
+    "reuse": None,
+    "variables_collections": None,
+    "outputs_collections": None,
+    "trainable": True,
+    "scope": None,
+}
 
 
-def _finished(
-    made: Any, activation_fn: Any, normalizer_fn: Any, normalizer_params: Any, collections: Any
+def _layer(
+    default: str,
+    layer: Callable[..., Any],
+    options: dict[str, Any],
+    kernels: Sequence[str] = ("kernel",),
+    **own: Any,
 ) -> Any:
-    """A layer's result, normalised, through its activation, in its collections."""
-    if normalizer_fn is not None:
-        made = normalizer_fn(made, **(normalizer_params or {}))
-    return collected(made if activation_fn is None else activation_fn(made), collections)
+    """A layer of ``tf.layers`` with its own arguments and these ``options``: normalised, activated, collected."""
+    normalize, activate = options["normalizer_fn"], options["activation_fn"]
+    with _weights(options["scope"], default, options["reuse"], options["variables_collections"]) as here:
+        first = options["weights_initializer"] or get_variable_scope().initializer or xavier_initializer()
+        made = layer(
+            **own,
+            **{f"{kernel}_initializer": first for kernel in kernels},
+            **{f"{kernel}_regularizer": options["weights_regularizer"] for kernel in kernels},
+            use_bias=normalize is None and options["biases_initializer"] is not None,
+            bias_initializer=options["biases_initializer"],
+            bias_regularizer=options["biases_regularizer"],
+            trainable=options["trainable"],
+            name=here,
+        )
+        if normalize is not None:
+            made = normalize(made, **(options["normalizer_params"] or {}))
+        return collected(made if activate is None else activate(made), options["outputs_collections"])
 
 
 @add_arg_scope
-def fully_connected(
-    inputs: Any,
-    num_outputs: int,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.zeros_initializer,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Any:
+@example(
+    "y = tf.contrib.layers.fully_connected(tf.zeros([2, 3]), 4)",
+    "print(y.shape, [variable.name for variable in tf.model_variables()])",
+    "(2, 4) ['fully_connected/weights:0', 'fully_connected/biases:0']",
+)
+@takes(**_OPTIONS)
+def fully_connected(inputs: Any, num_outputs: int, **options: Any) -> Any:
     """``tf.layers.dense`` with relu and Glorot's initializer by default; with ``normalizer_fn`` without a bias.
 
     ``variables_collections`` is a list for all variables, or a dict with lists for "weights" and "biases".
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     y = tf.contrib.layers.fully_connected(tf.zeros([2, 3]), 4)
-    ...     print(y.shape, [variable.name for variable in tf.model_variables()])
-    (2, 4) ['fully_connected/weights:0', 'fully_connected/biases:0']
     """
-    with _weights(scope, "fully_connected", reuse, variables_collections) as here:
-        made = dense(
-            inputs,
-            num_outputs,
-            None,
-            normalizer_fn is None and biases_initializer is not None,
-            _first(weights_initializer),
-            biases_initializer,
-            weights_regularizer,
-            biases_regularizer,
-            trainable=trainable,
-            name=here,
-        )
-        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+    return _layer("fully_connected", dense, options, inputs=inputs, units=num_outputs)
 
 
 def _channels(data_format: str | None) -> str:
@@ -196,6 +198,12 @@ _CONVOLUTIONS = {3: _conv1d, 4: _conv2d, 5: _conv3d}
 
 
 @add_arg_scope
+@example(
+    "y = tf.contrib.layers.conv2d(tf.zeros([2, 8, 8, 3]), 4, [3, 3], stride=2)",
+    "print(y.shape, [variable.name for variable in tf.model_variables()])",
+    "(2, 4, 4, 4) ['Conv/weights:0', 'Conv/biases:0']",
+)
+@takes(**_OPTIONS)
 def convolution(
     inputs: Any,
     num_outputs: int,
@@ -204,53 +212,32 @@ def convolution(
     padding: str = "SAME",
     data_format: str | None = None,
     rate: Any = 1,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.zeros_initializer,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
+    **options: Any,
 ) -> Any:
-    """Convolution over all axes but batch and channels; see ``fully_connected`` for the other arguments.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     y = tf.contrib.layers.conv2d(tf.zeros([2, 8, 8, 3]), 4, [3, 3], stride=2)
-    ...     print(y.shape, [variable.name for variable in tf.model_variables()])
-    (2, 4, 4, 4) ['Conv/weights:0', 'Conv/biases:0']
-    """
+    """Convolution over all axes but batch and channels; see ``fully_connected`` for the other arguments."""
     tensor = convert_to_tensor(inputs)
-    with _weights(scope, "Conv", reuse, variables_collections) as here:
-        made = _CONVOLUTIONS[tensor.type_.ndim](
-            tensor,
-            num_outputs,
-            kernel_size,
-            stride,
-            padding,
-            _channels(data_format),
-            rate,
-            None,
-            normalizer_fn is None and biases_initializer is not None,
-            _first(weights_initializer),
-            biases_initializer,
-            weights_regularizer,
-            biases_regularizer,
-            trainable=trainable,
-            name=here,
-        )
-        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+    layer, given = (
+        _CONVOLUTIONS[tensor.type_.ndim],
+        _window(tensor, num_outputs, kernel_size, stride, padding),
+    )
+    return _layer("Conv", layer, options, **given, data_format=_channels(data_format), dilation_rate=rate)
+
+
+def _window(inputs: Any, filters: int, kernel_size: Any, strides: Any, padding: str) -> dict[str, Any]:
+    return {
+        "inputs": inputs,
+        "filters": filters,
+        "kernel_size": kernel_size,
+        "strides": strides,
+        "padding": padding,
+    }
 
 
 conv1d = conv2d = conv3d = convolution2d = convolution1d = convolution3d = convolution
 
 
 @add_arg_scope
+@takes(**_OPTIONS)
 def conv2d_transpose(
     inputs: Any,
     num_outputs: int,
@@ -258,44 +245,18 @@ def conv2d_transpose(
     stride: Any = 1,
     padding: str = "SAME",
     data_format: str = "NHWC",
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.zeros_initializer,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
+    **options: Any,
 ) -> Any:
     """Transposed convolution; see ``convolution``."""
-    with _weights(scope, "Conv2d_transpose", reuse, variables_collections) as here:
-        made = _conv2d_transpose(
-            inputs,
-            num_outputs,
-            kernel_size,
-            stride,
-            padding,
-            _channels(data_format),
-            None,
-            normalizer_fn is None and biases_initializer is not None,
-            _first(weights_initializer),
-            biases_initializer,
-            weights_regularizer,
-            biases_regularizer,
-            trainable=trainable,
-            name=here,
-        )
-        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+    given = _window(inputs, num_outputs, kernel_size, stride, padding)
+    return _layer("Conv2d_transpose", _conv2d_transpose, options, **given, data_format=_channels(data_format))
 
 
 convolution2d_transpose = conv2d_transpose
 
 
 @add_arg_scope
+@takes(**_OPTIONS)
 def separable_conv2d(
     inputs: Any,
     num_outputs: int,
@@ -305,76 +266,39 @@ def separable_conv2d(
     padding: str = "SAME",
     data_format: str = "NHWC",
     rate: Any = 1,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.zeros_initializer,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
+    **options: Any,
 ) -> Any:
     """Each channel convolved on its own, then mixed; see ``convolution``."""
-    with _weights(scope, "SeparableConv2d", reuse, variables_collections) as here:
-        first = _first(weights_initializer)
-        made = _separable_conv2d(
-            inputs,
-            num_outputs,
-            kernel_size,
-            stride,
-            padding,
-            _channels(data_format),
-            rate,
-            depth_multiplier,
-            None,
-            normalizer_fn is None and biases_initializer is not None,
-            first,
-            first,
-            biases_initializer,
-            weights_regularizer,
-            weights_regularizer,
-            biases_regularizer,
-            trainable=trainable,
-            name=here,
-        )
-        return _finished(made, activation_fn, normalizer_fn, normalizer_params, outputs_collections)
+    given = _window(inputs, num_outputs, kernel_size, stride, padding)
+    given |= {
+        "data_format": _channels(data_format),
+        "dilation_rate": rate,
+        "depth_multiplier": depth_multiplier,
+    }
+    return _layer("SeparableConv2d", _separable_conv2d, options, ("depthwise", "pointwise"), **given)
 
 
 separable_convolution2d = separable_conv2d
 
 
-@add_arg_scope
-def max_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
-    padding: str = "VALID",
-    data_format: str = "NHWC",
-    outputs_collections: Any = None,
-    scope: Any = None,
-) -> Any:
-    """The largest number of each window."""
-    made = max_pooling2d(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
-    return collected(made, outputs_collections)
+def _pool2d(name: str, text: str, pool: Callable[..., Any]) -> Callable[..., Any]:
+    def layer(
+        inputs: Any,
+        kernel_size: Any,
+        stride: Any = 2,
+        padding: str = "VALID",
+        data_format: str = "NHWC",
+        outputs_collections: Any = None,
+        scope: Any = None,
+    ) -> Any:
+        made = pool(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
+        return collected(made, outputs_collections)
+
+    return add_arg_scope(described(layer, name, text))
 
 
-@add_arg_scope
-def avg_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
-    padding: str = "VALID",
-    data_format: str = "NHWC",
-    outputs_collections: Any = None,
-    scope: Any = None,
-) -> Any:
-    """The mean of each window."""
-    made = average_pooling2d(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
-    return collected(made, outputs_collections)
+max_pool2d = _pool2d("max_pool2d", "The largest number of each window.", max_pooling2d)
+avg_pool2d = _pool2d("avg_pool2d", "The mean of each window.", average_pooling2d)
 
 
 @add_arg_scope

@@ -11,6 +11,7 @@ from twofold.static.contrib.seq2seq_losses import sequence_loss_by_example as se
 from twofold.static.contrib.seq2seq_losses import sequence_loss_of_lists as sequence_loss
 from twofold.static.control import cond
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.embeddings import embedding_lookup
 from twofold.static.projected_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
 from twofold.static.rnn import static_rnn
@@ -19,6 +20,13 @@ from twofold.static.scopes import get_variable, get_variable_scope, variable_sco
 Loop = Callable[[Any, int], Any]
 
 
+@example(
+    "cell = tf.nn.rnn_cell.GRUCell(4)",
+    "steps = [tf.zeros([2, 3])] * 5",
+    "outputs, state = tf.contrib.legacy_seq2seq.rnn_decoder(steps, cell.zero_state(2, tf.float32), cell)",
+    "print(len(outputs), state.shape)",
+    "5 (2, 4)",
+)
 def rnn_decoder(
     decoder_inputs: Sequence[Any],
     initial_state: Any,
@@ -26,16 +34,7 @@ def rnn_decoder(
     loop_function: Loop | None = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Outputs and last state of ``cell``; ``loop_function(output, step)`` gives the inputs after the first step.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     cell = tf.nn.rnn_cell.GRUCell(4)
-    ...     steps = [tf.zeros([2, 3])] * 5
-    ...     outputs, state = tf.contrib.legacy_seq2seq.rnn_decoder(steps, cell.zero_state(2, tf.float32), cell)
-    ...     print(len(outputs), state.shape)
-    5 (2, 4)
-    """
+    """Outputs and last state of ``cell``; ``loop_function(output, step)`` gives the inputs after the first step."""
     with variable_scope(scope or "rnn_decoder"):
         state, outputs, before = initial_state, [], None
         for number, given in enumerate(decoder_inputs):

@@ -12,6 +12,7 @@ from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.scopes import collected, layer_scope
 from twofold.static.control import control_dependencies
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
@@ -21,6 +22,12 @@ from twofold.static.scopes import get_variable
 
 
 @add_arg_scope
+@example(
+    "y = tf.contrib.layers.batch_norm(tf.constant([[1.0], [3.0]]), updates_collections=None)",
+    "session.run(tf.global_variables_initializer())",
+    "print(session.run(y).round(2).tolist(), [variable.name for variable in tf.model_variables()])",
+    "[[-1.0], [1.0]] ['BatchNorm/beta:0', 'BatchNorm/moving_mean:0', 'BatchNorm/moving_variance:0']",
+)
 def batch_norm(
     inputs: Any,
     decay: float = 0.999,
@@ -49,13 +56,6 @@ def batch_norm(
     """Normalised by the batch in training, otherwise by moving averages.
 
     The updates of the averages are in ``updates_collections``; with None they are made before the result.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     y = tf.contrib.layers.batch_norm(tf.constant([[1.0], [3.0]]), updates_collections=None)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(y).round(2).tolist(), [variable.name for variable in tf.model_variables()])
-    [[-1.0], [1.0]] ['BatchNorm/beta:0', 'BatchNorm/moving_mean:0', 'BatchNorm/moving_variance:0']
     """
     refuse(
         "batch_norm",
@@ -109,6 +109,12 @@ def _standard(tensor: Any, axes: Sequence[int], epsilon: float) -> Any:
 
 
 @add_arg_scope
+@example(
+    "y = tf.contrib.layers.layer_norm(tf.constant([[1.0, 3.0], [2.0, 6.0]]))",
+    "session.run(tf.global_variables_initializer())",
+    "print(session.run(y).round(3).tolist())",
+    "[[-1.0, 1.0], [-1.0, 1.0]]",
+)
 def layer_norm(
     inputs: Any,
     center: bool = True,
@@ -122,15 +128,7 @@ def layer_norm(
     begin_params_axis: int = -1,
     scope: Any = None,
 ) -> Any:
-    """Each sample normalised over the axes from ``begin_norm_axis`` on; parameters have those of ``begin_params_axis``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     y = tf.contrib.layers.layer_norm(tf.constant([[1.0, 3.0], [2.0, 6.0]]))
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(y).round(3).tolist())
-    [[-1.0, 1.0], [-1.0, 1.0]]
-    """
+    """Each sample normalised over axes from ``begin_norm_axis`` on; parameters have those of ``begin_params_axis``."""
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim
     begin = begin_norm_axis % ndim

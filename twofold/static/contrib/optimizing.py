@@ -10,6 +10,7 @@ from twofold.runtime.tracing import here
 from twofold.static import array, math, random, summary, train
 from twofold.static.control import control_dependencies
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.scopes import variable_scope
@@ -61,6 +62,13 @@ def _clipped(pairs: list[Any], clip: Any) -> list[Any]:
     return list(zip(math.clip_by_global_norm(list(gradients), clip)[0], variables, strict=True))
 
 
+@example(
+    "w = tf.Variable(3.0)",
+    'step = tf.contrib.layers.optimize_loss(tf.square(w), None, 0.5, "SGD", clip_gradients=2.0)',
+    "session.run(tf.global_variables_initializer())",
+    "print(session.run(step), session.run(w))",
+    "9.0 2.0",
+)
 def optimize_loss(
     loss: Any,
     global_step: Any,
@@ -83,14 +91,6 @@ def optimize_loss(
     ``clip_gradients`` is the largest norm of all gradients together, or a function of pairs of gradient and
     variable; ``gradient_multipliers`` has factors by variable or name. ``update_ops`` (default: the collection)
     run before.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(3.0)
-    ...     step = tf.contrib.layers.optimize_loss(tf.square(w), None, 0.5, "SGD", clip_gradients=2.0)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(step), session.run(w))
-    9.0 2.0
     """
     graph = get_default_graph()
     with variable_scope(name, "OptimizeLoss"):

@@ -10,6 +10,7 @@ from twofold.runtime.tracing import here
 from twofold.static import array, math, nn
 from twofold.static.control import name_scope
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 
 _LITTLE = 1e-12
 
@@ -26,6 +27,11 @@ def _count(weights: Any, axis: Any = None) -> Any:
     return math.maximum(found, 1.0)
 
 
+@example(
+    "loss = tf.contrib.seq2seq.sequence_loss(tf.zeros([2, 3, 4]), tf.zeros([2, 3], tf.int32), tf.ones([2, 3]))",
+    "print(session.run(loss).round(4))",
+    "1.3863",
+)
 def sequence_loss(
     logits: Any,
     targets: Any,
@@ -41,12 +47,6 @@ def sequence_loss(
 
     Averaged over steps, over the batch, or both: weighted sums over sums of weights. ``sum_over_...`` in their place
     divide by the number of weights that are not 0. Without either an axis stays.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     loss = tf.contrib.seq2seq.sequence_loss(tf.zeros([2, 3, 4]), tf.zeros([2, 3], tf.int32), tf.ones([2, 3]))
-    ...     print(session.run(loss).round(4))
-    1.3863
     """
     scores, labels, scale = (convert_to_tensor(one) for one in (logits, targets, weights))
     _check(scores, labels, scale)

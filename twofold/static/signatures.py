@@ -1,0 +1,59 @@
+"""Functions whose parameters are data: names in TensorFlow's order, with their defaults."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+REQUIRED: Any = inspect.Parameter.empty
+"""In place of a default: the parameter must be given."""
+
+
+def with_parameters(
+    function: Callable[..., Any], parameters: Mapping[str, Any], like: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """A function of ``parameters``, names and defaults in order, that calls ``function`` by name with all of them.
+
+    Its name and docstring are those of ``like``, or of ``function``.
+
+    >>> import inspect
+    >>> import twofold.static as tf
+    >>> list(inspect.signature(tf.losses.huber_loss).parameters)[:4]
+    ['labels', 'predictions', 'weights', 'delta']
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    public = inspect.Signature(
+        [
+            inspect.Parameter(name, kind, default=default, annotation=Any)
+            for name, default in parameters.items()
+        ],
+        return_annotation=Any,
+    )
+
+    @functools.wraps(like or function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        given = public.bind(*args, **kwargs)
+        given.apply_defaults()
+        return function(**given.arguments)
+
+    named.__signature__ = public  # type: ignore[attr-defined]
+    return named
+
+
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters of a function that have names, with their defaults."""
+    found = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in found if one.kind is one.POSITIONAL_OR_KEYWORD}
+
+
+def takes(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that puts names and defaults in place of a function's ``**options``, behind its own parameters.
+
+    >>> import inspect
+    >>> import twofold.static as tf
+    >>> list(inspect.signature(tf.layers.dense).parameters)[:4]
+    ['inputs', 'units', 'activation', 'use_bias']
+    """
+    return lambda body: with_parameters(body, {**defaults_of(body), **options})
