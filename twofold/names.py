@@ -49,9 +49,9 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static": {
         "twofold.static": (
-            "array by_run checks contrib coordination ctc datasets distributions errors examples filled "
-            "graph_util image initializers layers linalg logs losses math metrics nn random reordering "
-            "rnn_cell sampling segments selection sparse special summary train variable_rows logging=logs"
+            "array checks contrib coordination ctc datasets distributions errors examples filled graph_util "
+            "image initializers layers linalg logs losses math metrics nn random reordering rnn_cell "
+            "sampling segments selection sparse special summary train variable_rows logging=logs"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -59,8 +59,8 @@ NAMES: dict[str, dict[str, str]] = {
             "gather_nd one_hot reverse reverse_v2 sequence_mask"
         ),
         "twofold.static.checks": (
-            "assert_equal assert_none_equal assert_less assert_less_equal assert_greater "
-            "assert_greater_equal assert_positive assert_negative assert_non_negative assert_non_positive "
+            "assert_equal assert_less assert_less_equal assert_greater assert_greater_equal "
+            "assert_none_equal assert_positive assert_negative assert_non_negative assert_non_positive "
             "assert_near assert_rank assert_rank_at_least assert_scalar assert_type assert_integer"
         ),
         "twofold.static.config": (

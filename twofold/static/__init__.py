@@ -38,7 +38,7 @@ from twofold.dtypes import (
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
 from twofold.lazy import attach as _attach
-from twofold.static import by_run, install
+from twofold.static import install
 from twofold.static.define import as_dtype, constant, convert_to_tensor
 from twofold.static.graph import (
     Graph,
@@ -57,7 +57,6 @@ from twofold.tracebacks import prepared as _prepared
 if TYPE_CHECKING:
     from twofold.static import (
         array,
-        by_run,
         checks,
         contrib,
         coordination,
