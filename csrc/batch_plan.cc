@@ -154,7 +154,7 @@ class BatchPlanner {
   }
 
   Role role_of(uint32_t i, const Ref* refs) {
-    const Movement* movement = signature_of(i)->movement.get();
+    const std::optional<Movement>& movement = signature_of(i)->traits->movement;
     if (!movement) return Role::kCall;
     if (movement->joins) return Role::kJoin;
     const uint32_t shown = movement->operands[0];
@@ -200,7 +200,7 @@ class BatchPlanner {
       resolve(refs, count);
       by_->depth[i] = 0;
       if (by_->role[i] == Role::kPart) {
-        by_->base[i] = base_of(refs[signature_of(i)->movement->operands[0]]);
+        by_->base[i] = base_of(refs[signature_of(i)->traits->movement->operands[0]]);
         if (by_->base[i] >= 0) by_->depth[i] = by_->depth[static_cast<size_t>(by_->base[i])];
       } else if (by_->body[i]) {
         give_body_key(i, refs, count, shares);
@@ -443,7 +443,7 @@ class BatchPlanner {
 
   void find_part(uint32_t i) {
     const Entry& entry = trace_.entries[i];
-    const Movement& movement = *entry.signature->movement;
+    const Movement& movement = *entry.signature->traits->movement;
     const Ref* refs = plan_->refs.data() + entry.first_ref;
     const Ref source = refs[movement.operands[0]];
     plan_->home[i] = source >= 0 ? plan_->home[static_cast<size_t>(source)] : source;

@@ -200,7 +200,7 @@ class BatchRun {
 
   void join_operands(uint32_t entry, Joined& made) const {
     const Entry& call = canonical_.trace.entries[entry];
-    for (uint32_t operand : call.signature->movement->operands) {
+    for (uint32_t operand : call.signature->traits->movement->operands) {
       const Ref ref = plan_.refs[call.first_ref + operand];
       if (ref >= 0 && plan_.merged[static_cast<size_t>(ref)]) join_operands(static_cast<uint32_t>(ref), made);
       else made.add(row(ref), static_cast<size_t>(call.signature->inputs[operand]->nbytes));

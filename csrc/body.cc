@@ -105,7 +105,7 @@ class BodyFinder {
     const Signature* s = entry.signature;
     if (s->output->nbytes > kLargestRow || entry.count == 0 || entry.count > 8 || (s->program && s->program->has_host)) return false;
     const Ref* refs = refs_.data() + entry.first_ref;
-    if (const Movement* movement = s->movement.get()) {
+    if (const std::optional<Movement>& movement = s->traits->movement) {
       return movement->number < 0 || is_shared(refs[movement->number], s->inputs[static_cast<size_t>(movement->number)]);
     }
     for (uint32_t k = 0; k < entry.count; ++k) {
@@ -161,7 +161,7 @@ class BodyFinder {
   // Adds the call of a body that entries are; false where they are none, or operands alone were added.
   bool make(uint32_t first, uint32_t end, FoundBodies& found) {
     size_t computing = 0;
-    for (uint32_t i = first; i < end && computing < kFewestCalls; ++i) computing += trace_.entries[i].signature->movement == nullptr;
+    for (uint32_t i = first; i < end && computing < kFewestCalls; ++i) computing += !trace_.entries[i].signature->traits->movement;
     if (computing < kFewestCalls) return false;
     Digest digest;
     codes_.clear();

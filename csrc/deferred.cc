@@ -42,9 +42,9 @@ class Plan {
         if (!*found) return true;
       }
     } else {
-      int worth = should_defer(entry.signature);
-      if (worth < 0) return false;
-      *found = worth == 1;
+      const Traits* traits = traits_of(entry.signature);
+      if (!traits) return false;
+      *found = traits->defers;
     }
     if (*found) calls_.push_back(index);
     return true;

@@ -260,9 +260,9 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, std::vecto
   if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
   if (batching && !plan && !stands_alone_) {
     for (const Entry& entry : canonical.trace.entries) {
-      const int moves = moves_only(entry.signature);
-      if (moves < 0) return note_interrupted_compile(interrupts), false;
-      if (!moves && !program_of(entry.signature)) return run_unfused(inputs, spare, outputs, provenance, interrupts);  // which says why
+      const Traits* traits = traits_of(entry.signature);
+      if (!traits) return note_interrupted_compile(interrupts), false;
+      if (!traits->movement && !program_of(entry.signature)) return run_unfused(inputs, spare, outputs, provenance, interrupts);  // which says why
     }
     if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;

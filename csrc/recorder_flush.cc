@@ -229,9 +229,9 @@ bool Recorder::plan_checks(CachedTrace& cached) const {
   for (size_t i = trace.entries.size(); i-- > 0;) {
     const Entry& e = trace.entries[i];
     if (!computed[i]) {
-      int checks = checks_values(e.signature);
-      if (checks < 0) return false;
-      if (!checks) continue;
+      const Traits* traits = traits_of(e.signature);
+      if (!traits) return false;
+      if (!traits->checks) continue;
       cached.outputs.push_back(static_cast<Ref>(i));
     }
     const Ref* in = trace.inputs(e);
@@ -244,8 +244,9 @@ bool Recorder::plan_checks(CachedTrace& cached) const {
 
 int Recorder::has_checks() const {
   for (uint32_t i = 0; i < position_; ++i) {
-    int checks = checks_values(entry(i).signature);
-    if (checks) return checks;
+    const Traits* traits = traits_of(entry(i).signature);
+    if (!traits) return -1;
+    if (traits->checks) return 1;
   }
   return 0;
 }

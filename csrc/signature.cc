@@ -414,12 +414,6 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   return s;
 }
 
-namespace {
-
-bool has_graph(const Signature* s) { return s->graph || s->plan; }
-
-}  // namespace
-
 PyObject* graph_of(Signature* s) {
   if (s->graph) return s->graph;
   Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
@@ -436,72 +430,40 @@ PyObject* graph_of(Signature* s) {
   return s->graph;
 }
 
-int should_defer(Signature* signature) {
-  if (signature->should_defer < 0) {
-    signature->should_defer = 0;
-    PyObject* graph = has_graph(signature) && hooks.should_defer ? graph_of(signature) : nullptr;
-    if (PyErr_Occurred()) return -1;
-    if (graph) {
-      Owned found(PyObject_CallOneArg(hooks.should_defer, graph));
-      int truth = found ? PyObject_IsTrue(found.object) : -1;
-      if (truth < 0) return -1;
-      signature->should_defer = static_cast<int8_t>(truth);
-    }
+bool Traits::read(PyObject* defers_, PyObject* checks_, PyObject* moved) {
+  const int deferring = PyObject_IsTrue(defers_), checking = PyObject_IsTrue(checks_);
+  if (deferring < 0 || checking < 0) return false;
+  defers = deferring;
+  checks = checking;
+  if (moved == Py_None) return true;
+  PyObject* operands;
+  int joins;
+  Movement made;
+  long long offset, step;
+  if (!PyArg_ParseTuple(moved, "O!piLL", &PyTuple_Type, &operands, &joins, &made.number, &offset, &step)) return false;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(operands); ++k) {
+    made.operands.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(operands, k))));
   }
-  return signature->should_defer;
-}
-
-int checks_values(Signature* signature) {
-  if (signature->checks_values < 0) {
-    signature->checks_values = 0;
-    PyObject* graph = has_graph(signature) && hooks.checks_values ? graph_of(signature) : nullptr;
-    if (PyErr_Occurred()) return -1;
-    if (graph) {
-      Owned found(PyObject_CallOneArg(hooks.checks_values, graph));
-      int truth = found ? PyObject_IsTrue(found.object) : -1;
-      if (truth < 0) return -1;
-      signature->checks_values = static_cast<int8_t>(truth);
-    }
-  }
-  return signature->checks_values;
-}
-
-bool Movement::read(PyObject* tuple) {
-  PyObject* numbers;
-  int joined;
-  long long bytes, each;
-  if (!PyArg_ParseTuple(tuple, "O!pLiL", &PyTuple_Type, &numbers, &joined, &bytes, &number, &each)) return false;
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(numbers); ++k) {
-    operands.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(numbers, k))));
-  }
-  joins = joined != 0;
-  offset = bytes;
-  step = each;
+  made.joins = joins != 0;
+  made.offset = offset;
+  made.step = step;
+  movement = std::move(made);
   return !PyErr_Occurred();
 }
 
-int moves_only(Signature* signature) {
-  if (signature->moves < 0) {
-    signature->moves = 0;
-    const bool kept = signature->graph;
-    PyObject* graph = has_graph(signature) && hooks.movement_of ? graph_of(signature) : nullptr;
-    if (graph) {
-      // a plan for symbolic sizes has the program, so that nothing else asks for the graph of each size
-      const Owned held(kept ? nullptr : std::exchange(signature->graph, nullptr));
-      if (held) charge_signatures(-static_cast<int64_t>(kGraph));
-      const Owned found(PyObject_CallOneArg(hooks.movement_of, graph));
-      auto made = std::make_unique<Movement>();
-      if (!found || (found.object != Py_None && !made->read(found.object))) {
-        signature->moves = -1;
-        return -1;
+const Traits* traits_of(Signature* signature) {
+  if (!signature->traits) {
+    auto made = std::make_unique<Traits>();
+    if (hooks.traits_of && signature->graph) {
+      const Owned found(PyObject_CallOneArg(hooks.traits_of, signature->graph));
+      PyObject *defers, *checks, *movement;
+      if (!found || !PyArg_ParseTuple(found.object, "OOO", &defers, &checks, &movement) || !made->read(defers, checks, movement)) {
+        return nullptr;
       }
-      if (found.object != Py_None) signature->movement = std::move(made);
-      signature->moves = signature->movement != nullptr;
-    } else if (PyErr_Occurred()) {
-      signature->moves = -1;
     }
+    signature->traits = std::move(made);
   }
-  return signature->moves;
+  return signature->traits.get();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,11 +83,18 @@ struct GradientPlan {
 struct Movement {
   std::vector<uint32_t> operands;
   bool joins = false;
+  int32_t number = -1;  // the operand, a Python integer, that moves a part by `step` bytes for each one
   int64_t offset = 0;   // of a part, in bytes
-  int32_t number = -1;  // the operand, a Python integer, that moves it by `step` bytes for each one
   int64_t step = 0;
+};
 
-  bool read(PyObject* tuple);  // false with a Python error set
+// What the core asks of a call, see twofold.transforms.derived.
+struct Traits {
+  bool defers = false;  // the inputs of the call are kept rather than its result
+  bool checks = false;  // it is to run even if nobody reads its result, as it reports wrong values
+  std::optional<Movement> movement;
+
+  bool read(PyObject* defers, PyObject* checks, PyObject* movement);  // false with a Python error set
 };
 
 struct Signature {
@@ -104,10 +112,7 @@ struct Signature {
   std::shared_ptr<Template> plan;  // what it was made by; null if Python made it
   std::shared_ptr<const std::vector<int64_t>> values;  // the sizes that the plan is for
   bool differentiable = false;
-  int8_t should_defer = -1;  // -1 until Python has been asked
-  int8_t checks_values = -1;   // -1 until Python has been asked
-  int8_t moves = -1;           // -1 until Python has been asked
-  std::unique_ptr<const Movement> movement;
+  std::unique_ptr<const Traits> traits;  // null until they were asked for
   std::vector<std::unique_ptr<GradientPlan>> gradients;  // by what is wanted
   ProgramRef program;
   std::vector<std::shared_ptr<BatchFamily>> batches;
@@ -146,11 +151,10 @@ struct Hooks {
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
-  PyObject* should_defer = nullptr;   // (op instance) -> whether its inputs are kept rather than its result
+  PyObject* traits_of = nullptr;        // (op instance) -> (whether it defers, whether it checks, (operands, whether they are joined, number
+                                        // or -1, offset, step) or None), see Traits
   PyObject* bad_value = nullptr;        // (op, attrs, operands, result, (location, backward), where, op differentiated or None) -> exception, or
                                         // None where the call was to give infinity
-  PyObject* checks_values = nullptr;    // (op instance) -> whether it is computed even if nobody reads it, as it may fail
-  PyObject* movement_of = nullptr;      // (op instance) -> (operands, whether they are joined, offset, number or -1, step) or None, see Movement
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
@@ -182,12 +186,8 @@ void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef 
 // The types of what a gradient uses.
 std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set
-// 1 where the inputs of a call are kept rather than its result, else 0; -1 with a Python error set.
-int should_defer(Signature* signature);
-// 1 where a call is to run even if nobody reads its result, as it reports wrong values; -1 with a Python error set.
-int checks_values(Signature* signature);
-// 1 where a call moves elements and nothing else: then it has a `movement`; -1 with a Python error set.
-int moves_only(Signature* signature);
+// What Python says of a call; null with a Python error set.
+const Traits* traits_of(Signature* signature);
 // A new signature without a result type, which must not exist.
 SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set

@@ -64,12 +64,16 @@ bool fits(const Template& plan, const Values& values, Values& shape) {
 }
 
 SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
-                  std::shared_ptr<const Values> values, const int64_t* shape, size_t rank) {
+                  std::shared_ptr<const Values> values, const int64_t* shape, size_t numbers) {
   SignatureRef made = insert_signature(op, attributes, inputs, count);
-  made->output = type_of(plan->dtype, shape, rank);
+  auto traits = std::make_unique<Traits>(plan->traits);
+  if (traits->movement) {
+    traits->movement->step = shape[--numbers];
+    traits->movement->offset = shape[--numbers];
+  }
+  made->output = type_of(plan->dtype, shape, numbers);
   made->differentiable = plan->differentiable;
-  made->should_defer = plan->should_defer;
-  made->checks_values = plan->checks_values;
+  made->traits = std::move(traits);
   made->plan = plan;
   made->values = std::move(values);
   ++counts.uses;
@@ -87,15 +91,13 @@ std::shared_ptr<Template> make_template(const Family& family, Operation* op, Att
   }
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_of, op->python, attributes->tuple, types.object, mask.object, nullptr));
   if (!found || found.object == Py_None) return nullptr;
-  PyObject *python, *result;
-  int dtype, differentiable, should_defer, checks_values;
-  if (!PyArg_ParseTuple(found.object, "OOippp", &python, &result, &dtype, &differentiable, &should_defer, &checks_values)) return nullptr;
+  PyObject *python, *result, *defers, *checks, *movement;
+  int dtype, differentiable;
+  if (!PyArg_ParseTuple(found.object, "OOipOOO", &python, &result, &dtype, &differentiable, &defers, &checks, &movement)) return nullptr;
   auto plan = std::make_shared<Template>(Py_NewRef(python));
-  if (!plan->result.read(result)) return nullptr;
+  if (!plan->result.read(result) || !plan->traits.read(defers, checks, movement)) return nullptr;
   plan->dtype = static_cast<uint8_t>(dtype);
   plan->differentiable = differentiable && is_differentiable(plan->dtype);
-  plan->should_defer = static_cast<int8_t>(should_defer);
-  plan->checks_values = static_cast<int8_t>(checks_values);
   for (size_t k = 0; k < values.size(); ++k) {
     if (!family.varies[k]) plan->fixed.emplace_back(static_cast<uint32_t>(k), values[k]);
   }
@@ -138,10 +140,10 @@ PyObject* tuple_of(const Values& values) {
 }
 
 bool read_piece(GradientTemplate& gradients, PyObject* item) {
-  PyObject *op, *attributes, *used, *python, *form;
-  int dtype, should_defer, checks_values;
+  PyObject *op, *attributes, *used, *python, *defers, *checks, *movement, *form;
+  int dtype;
   Py_ssize_t index, numbers;
-  if (!PyArg_ParseTuple(item, "nOOinOOppO", &index, &op, &attributes, &dtype, &numbers, &used, &python, &should_defer, &checks_values,
+  if (!PyArg_ParseTuple(item, "nOOinOOOOOO", &index, &op, &attributes, &dtype, &numbers, &used, &python, &defers, &checks, &movement,
                         &form)) {
     return false;
   }
@@ -154,8 +156,7 @@ bool read_piece(GradientTemplate& gradients, PyObject* item) {
   piece.made = std::make_shared<Template>(Py_NewRef(python));
   piece.made->dtype = static_cast<uint8_t>(dtype);
   piece.made->differentiable = is_differentiable(piece.made->dtype);
-  piece.made->should_defer = static_cast<int8_t>(should_defer);
-  piece.made->checks_values = static_cast<int8_t>(checks_values);
+  if (!piece.made->traits.read(defers, checks, movement)) return false;
   gradients.pieces.push_back(std::move(piece));
   return true;
 }

@@ -73,11 +73,11 @@ struct Template {
   size_t memory() const;
 
   PyObject* const python;  // twofold.compiler.templates.Template
-  SizeProgram result;      // the shape
+  SizeProgram result;      // the shape, and of a movement its offset and step
   std::vector<std::pair<uint32_t, int64_t>> fixed;  // numbers that are part of the plan, by position
   uint8_t dtype = 0;
   bool differentiable = false;
-  int8_t should_defer = 0, checks_values = 0;
+  Traits traits;  // without the numbers of a movement
   std::unordered_map<uint64_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by what is wanted
   Plans<ProgramTemplate> programs;
 };
@@ -87,7 +87,7 @@ struct GradientTemplate {
     size_t index = 0;  // of the input, or behind them of the shared value
     Operation* operation = nullptr;
     std::shared_ptr<PyObject> attributes;  // of the example; their integers are replaced in order
-    size_t numbers = 0;                    // those of the attributes, then the shape
+    size_t numbers = 0;                    // those of the attributes, then as of a result
     std::vector<int32_t> used;
     Form form;
     std::shared_ptr<Template> made;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ PYTHON = (
     "expand",
     "expand_gradients",
     "compile_signature",
+    "traits_of",
     "template_of",
     "template_gradients",
     "template_program",
@@ -86,13 +87,30 @@ def third_size() -> None:
                 step(n, 21)
 
 
-def test_a_third_size_asks_python_nothing() -> None:
+def rows(n: int) -> None:
+    """Enough calls to run in batches, some of which only move elements."""
+    x = torch.tensor(numpy.ones((30, n), numpy.float32))
+    w = torch.ones(n, 3, requires_grad=True)
+    torch.stack([torch.tanh(x[k].reshape(1, n) @ w)[0] for k in range(30)]).sum().backward()
+    w.grad.sum().item()  # type: ignore[union-attr]
+
+
+def third_size_in_batches() -> None:
+    _core.set_batching("at_once")
+    for n in (33, 40, 47):
+        rows(n)
+    with without_python():
+        for n in (36, 52):
+            rows(n)
+    assert torch.stats().batched_traces > 3
+
+
+@pytest.mark.parametrize("program", [third_size, third_size_in_batches])
+def test_a_third_size_asks_python_nothing(program: Callable[[], None]) -> None:
     # in a process of its own, as plans that other tests had made decide whether more are made
-    folder = str(Path(__file__).parent)
-    program = (
-        f"import sys; sys.path.insert(0, {folder!r}); from test_templates import third_size; third_size()"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    folder, name = str(Path(__file__).parent), program.__name__
+    source = f"import sys; sys.path.insert(0, {folder!r}); from test_templates import {name}; {name}()"
+    subprocess.run([sys.executable, "-c", source], check=True)
 
 
 PROGRAM = """

@@ -31,7 +31,7 @@ from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import identity, is_symbolic
 from twofold.ir.types import TensorType, check_limits, tensor_type
 from twofold.ops.base import broadcast
-from twofold.transforms.derived import PULLBACK, graph_flags, pullbacks_of, stable_graph
+from twofold.transforms.derived import PULLBACK, Traits, pullbacks_of, stable_graph, traits_of
 from twofold.transforms.outline import Entry
 from twofold.transforms.vmap import batch_graph, with_samples
 
@@ -128,21 +128,30 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
     values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
     given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
 
-    def declared(facts: Facts) -> tuple[Parts, int, tuple[bool, bool]]:
+    def declared(facts: Facts) -> tuple[Parts, int, Traits]:
         made = _declared(op, attrs, types, facts, values)
-        return made, len(made.recording.guards), graph_flags(op, made.graph)
+        return made, len(made.recording.guards), traits_of(op, made.graph)
 
     key = saved_plans().key("template", op, attrs, types, varies)
     template = Template(key, lambda: _narrowing(declared, given)[:2])
 
     def make() -> Any:
-        made, _, flags = _narrowing(declared, given)
-        program = SizeProgram(made.recording, made.output.shape, made.recording.guards).encoded()
+        made, _, traits = _narrowing(declared, given)
+        own, numbers = _apart(traits)
+        program = SizeProgram(made.recording, [*made.output.shape, *numbers], made.recording.guards).encoded()
         template.take(made)
-        return program, made.output.dtype.code, getattr(op, "differentiable", True), *flags
+        return program, made.output.dtype.code, getattr(op, "differentiable", True), *own
 
     found = _kept(key, make)
     return None if found is None else (template, *found)
+
+
+def _apart(traits: Traits) -> tuple[Traits, tuple[int, ...]]:
+    """Traits as the core takes them, without the numbers of a movement, and these."""
+    moved = traits.movement
+    if moved is None:
+        return traits, ()
+    return traits._replace(movement=moved._replace(offset=0, step=0)), (moved.offset, moved.step)
 
 
 def _narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
@@ -182,6 +191,7 @@ class _Gradient(NamedTuple):
     parts: Parts
     head: tuple[Any, ...]
     tail: tuple[Any, ...]
+    numbers: list[int]
 
 
 @spanned("gradient rule for all sizes")
@@ -209,10 +219,8 @@ def template_gradients(template: Template, wanted: tuple[int, ...], values: tupl
 
     def made() -> Any:
         recording, gradients, known = differentiated()
-        numbers = [[*numbers_in(one.parts.attrs), *one.parts.output.shape] for one in gradients.values()]
-        program = SizeProgram(
-            recording, [value for own in numbers for value in own], recording.guards[known:]
-        )
+        numbers = [number for one in gradients.values() for number in one.numbers]
+        program = SizeProgram(recording, numbers, recording.guards[known:])
         for index, one in gradients.items():
             piece(index).take(one.parts)
         heads = [one.head for one in gradients.values()]
@@ -241,9 +249,10 @@ def _differentiated(whole: Parts, wanted: tuple[int, ...]) -> dict[int, _Gradien
             return _differentiated(whole.made_for(values, more), wanted)[index].parts
 
         made = Parts(recording, PULLBACK, one.attrs, one.graph.input_types, one.graph, again)
-        numbers = len(numbers_in(made.attrs)) + len(made.output.shape)
-        head = index, with_examples(made.attrs), made.output.dtype.code, numbers, one.slots
-        found[index] = _Gradient(made, head, (*graph_flags(PULLBACK, made.graph), one.form))
+        traits, moved = _apart(traits_of(PULLBACK, made.graph))
+        numbers = [*numbers_in(made.attrs), *made.output.shape, *moved]
+        head = index, with_examples(made.attrs), made.output.dtype.code, len(numbers), one.slots
+        found[index] = _Gradient(made, head, (*traits, one.form), numbers)
     return found
 
 

@@ -169,20 +169,18 @@ _HOOKS: dict[str, Any] = {
 
 _LATE_HOOKS = {
     "bad_value": "twofold.runtime.anomaly",
-    "checks_values": "twofold.runtime.instances",
     "compile_signature": "twofold.runtime.instances",
     "display": "twofold.frontend.display",
     "expand": "twofold.runtime.instances",
     "expand_gradients": "twofold.runtime.instances",
     "locate_error": "twofold.runtime.argument_errors",
-    "movement_of": "twofold.runtime.movement",
     "plan_batch": "twofold.compiler.fusing",
     "plan_body": "twofold.compiler.fusing",
     "plan_trace": "twofold.compiler.fusing",
     "template_gradients": "twofold.compiler.templates",
     "template_of": "twofold.compiler.templates",
     "template_program": "twofold.compiler.templates",
-    "should_defer": "twofold.runtime.instances",
+    "traits_of": "twofold.runtime.instances",
 }
 """Hooks that are functions of the same name in modules which their first call imports."""
 

@@ -17,6 +17,7 @@ from twofold.ir.types import TensorType, check_limits
 from twofold.runtime.tracing import at_call, parameter_names, public_name
 
 if TYPE_CHECKING:
+    from twofold.transforms.derived import Traits
     from twofold.transforms.factors import Form
 
 
@@ -26,7 +27,7 @@ class OpInstance:
     Where its result type, gradients and program were found on disk, the graph is never made.
     """
 
-    __slots__ = ("_flags", "_graph", "attrs", "key", "op", "types")
+    __slots__ = ("_graph", "_traits", "attrs", "key", "op", "types")
 
     def __init__(self, op: Op, attrs: Attributes, types: tuple[TensorType, ...]) -> None:
         self.op = op
@@ -34,7 +35,7 @@ class OpInstance:
         self.types = types
         self.key = saved_plans().key("op instance", op, attrs, types)
         self._graph: Graph | None = None
-        self._flags: tuple[bool, bool] | None = None
+        self._traits: Traits | None = None
 
     @classmethod
     def of(
@@ -43,11 +44,11 @@ class OpInstance:
         attrs: Attributes,
         types: tuple[TensorType, ...],
         graph: Graph | None = None,
-        flags: tuple[bool, bool] | None = None,
+        traits: Traits | None = None,
     ) -> OpInstance:
         """One of which more is known already."""
         made = cls(op, attrs, types)
-        made._graph, made._flags = graph, flags
+        made._graph, made._traits = graph, traits
         return made
 
     @property
@@ -60,13 +61,13 @@ class OpInstance:
         return self._graph
 
     @property
-    def flags(self) -> tuple[bool, bool]:
-        """Whether the result is kept as its call until it is read, and whether it is computed even if unread."""
-        if self._flags is None:
-            from twofold.transforms.derived import graph_flags
+    def traits(self) -> Traits:
+        """What the core asks of it."""
+        if self._traits is None:
+            from twofold.transforms.derived import traits_of
 
-            self._flags = graph_flags(self.op, self.graph)
-        return self._flags
+            self._traits = traits_of(self.op, self.graph)
+        return self._traits
 
     def part(self, *names: Any) -> bytes | None:
         """The key of a plan that belongs to this call."""
@@ -89,13 +90,13 @@ def expand(
         made = OpInstance(op, attrs, types)
         saved = saved_plans().read(made.key)
         if saved is not None:
-            type, made._flags = saved
+            type, made._traits = saved
             return made, type, differentiable
         type = made.graph.outputs[0].type
         check_limits(type)
     except TwofoldError as error:
         raise at_call(error, public_name(op), parameter_names(op), types, operands) from None
-    saved_plans().keep(made.key, (type, made.flags))
+    saved_plans().keep(made.key, (type, made.traits))
     return made, type, differentiable
 
 
@@ -123,7 +124,7 @@ def expand_gradients(
         if isinstance(one, Pullback):
             output, given = one.graph.outputs[0].type, one.graph.input_types
             made = _gradient(index, one.attrs, given, output, one.slots, one.form, graph=one.graph)
-            kept.append((index, one.attrs, given, output, one.slots, one.form, made[1][2].flags))
+            kept.append((index, one.attrs, given, output, one.slots, one.form, made[1][2].traits))
             found.append(made)
         else:
             found.append((index, one))
@@ -139,11 +140,11 @@ def _gradient(
     type: TensorType,
     slots: tuple[int, ...],
     form: Form,
-    flags: tuple[bool, bool] | None = None,
+    traits: Traits | None = None,
     graph: Graph | None = None,
 ) -> Expanded:
     op = REGISTRY["pullback"]
-    return index, (op, attrs, OpInstance.of(op, attrs, types, graph, flags), type, slots, form)
+    return index, (op, attrs, OpInstance.of(op, attrs, types, graph, traits), type, slots, form)
 
 
 @spanned("compile operation")
@@ -162,11 +163,6 @@ def compile_signature(instance: OpInstance) -> Any:
     return program.program()
 
 
-def should_defer(instance: OpInstance) -> bool:
-    """Whether a result that lives is kept as its call, as long as nobody reads it."""
-    return instance.flags[0]
-
-
-def checks_values(instance: OpInstance) -> bool:
-    """Whether a call is computed even if nobody reads its result."""
-    return instance.flags[1]
+def traits_of(instance: OpInstance) -> Traits:
+    """What the core asks of a call once it needs it."""
+    return instance.traits

@@ -16,6 +16,7 @@ from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type, type_from_code
 from twofold.transforms.factors import PLAIN, Form, form_of
+from twofold.transforms.movement import Movement, movement_in
 from twofold.transforms.reverse import closed_graph, vjp_pieces
 from twofold.transforms.sparse_rows import is_sparse
 from twofold.transforms.stabilize import stabilize
@@ -27,10 +28,11 @@ __all__ = [
     "PULLBACK",
     "Pullback",
     "Pullbacks",
-    "graph_flags",
+    "Traits",
     "graph_of_entry",
     "pullbacks_of",
     "stable_graph",
+    "traits_of",
 ]
 
 
@@ -52,15 +54,24 @@ def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
     return stable_graph(op, attrs, [type_from_code(*type) for type in types])
 
 
-def graph_flags(op: Op, graph: Graph) -> tuple[bool, bool]:
-    """What ``OpInstance.flags`` says of a call of ``op`` that computes ``graph``.
+class Traits(NamedTuple):
+    """What the core asks of a call: how its result is kept, whether it may fail, and what it moves."""
 
-    The first is for a table with a few sums of rows. Wrong indices and values are always reported, but not where a
-    gradient reads indices again that the call above it has checked.
+    defers: bool
+    """Whether a result that lives is kept as its call until it is read: a table with a few sums of rows."""
+    checks: bool
+    """Whether it is computed even if nobody reads its result, as wrong indices and values are always reported."""
+    movement: Movement | None
+
+
+def traits_of(op: Op, graph: Graph) -> Traits:
+    """Those of a call of ``op`` that computes ``graph``.
+
+    A gradient that reads indices again reports none, as the call above it has checked them.
     """
     sparse = is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
     checks = not op.checked_above and any(node.op.checks for node in graph.nodes())
-    return sparse, checks
+    return Traits(sparse, checks, movement_in(graph))
 
 
 class Pullback(NamedTuple):

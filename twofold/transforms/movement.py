@@ -1,6 +1,7 @@
 """Which calls only move elements: their result is a part of an operand, or their operands behind each other.
 
-Where calls run in batches these are no launches: the core says of the value where it lies (``csrc/batch_places.h``).
+Where calls run in batches these are no launches: the core says of the value where it lies (``csrc/batch_plan.cc``). Of
+sizes that are symbols nothing is taken for granted but what they are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from twofold.dtypes import int64
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.runtime.instances import OpInstance
+from twofold.ir.sizes import identity
 
 
 class Movement(NamedTuple):
@@ -19,34 +20,35 @@ class Movement(NamedTuple):
 
     operands: tuple[int, ...]
     joins: bool
-    offset: int
     number: int
     """The operand, a Python integer, by which the part moves ``step`` bytes for each one; -1 if there is none."""
+    offset: int
     step: int
 
 
-def movement_of(instance: OpInstance) -> Movement | None:
-    """What a call moves; None if it computes anything.
+def movement_in(graph: Graph) -> Movement | None:
+    """What a call with this graph moves; None if it computes anything.
 
     >>> from twofold.dtypes import float32
     >>> from twofold.ir.op import REGISTRY
     >>> from twofold.ir.types import tensor_type
-    >>> movement_of(OpInstance(REGISTRY["reshape"], ((12,),), (tensor_type(float32, (4, 3)),)))
-    Movement(operands=(0,), joins=False, offset=0, number=-1, step=0)
+    >>> from twofold.transforms.reverse import closed_graph
+    >>> movement_in(closed_graph(REGISTRY["reshape"], ((12,),), [tensor_type(float32, (4, 3))]))
+    Movement(operands=(0,), joins=False, number=-1, offset=0, step=0)
     """
-    return movement_in(instance.graph)
-
-
-def movement_in(graph: Graph) -> Movement | None:
-    """What a call with this graph moves."""
     (output,) = graph.outputs
     if output.op.name == "concatenate":
         (axis,) = output.attrs
         parts = [_same_bytes(node) for node in output.inputs]
-        if prod(output.shape[:axis]) != 1 or any(node.op.name != "input" for node in parts):
+        if not _same(prod(output.shape[:axis]), 1) or any(node.op.name != "input" for node in parts):
             return None
-        return Movement(tuple(node.attrs[0] for node in parts), True, 0, -1, 0)
+        return Movement(tuple(node.attrs[0] for node in parts), True, -1, 0, 0)
     return _part(output)
+
+
+def _same(a: int, b: int) -> bool:
+    """Whether two numbers are one, for all sizes."""
+    return identity(a) == identity(b)
 
 
 def _same_bytes(node: Node) -> Node:
@@ -54,7 +56,7 @@ def _same_bytes(node: Node) -> Node:
     while True:
         below = node.inputs[0] if node.inputs else node
         dense = node.op.name in ("reshape", "cast") or (
-            node.op.name == "broadcast_to" and prod(node.shape) == prod(below.shape)
+            node.op.name == "broadcast_to" and _same(prod(node.shape), prod(below.shape))
         )
         if not dense or below.dtype is not node.dtype:
             return node
@@ -66,16 +68,16 @@ def _part(output: Node) -> Movement | None:
     while node.op.name == "slice":
         source, *starts = node.inputs
         _sizes, steps, axes = node.attrs
-        last = max((axis for axis in axes if node.shape[axis] != source.shape[axis]), default=0)
-        if any(one != 1 for one in steps) or prod(node.shape[:last]) != 1:
+        last = max((axis for axis in axes if not _same(node.shape[axis], source.shape[axis])), default=0)
+        if not all(_same(one, 1) for one in steps) or not _same(prod(node.shape[:last]), 1):
             return None
         for axis, start in zip(axes, map(_same_bytes, starts), strict=True):
             stride = prod(source.shape[axis + 1 :]) * source.dtype.itemsize
             if start.op.name == "constant":
-                offset += int(start.attrs[0]) * stride
+                offset += start.attrs[0] * stride
             elif start.op.name == "input" and start.type.weak and start.dtype is int64 and number < 0:
                 number, step = start.attrs[0], stride
             else:
                 return None
         node = _same_bytes(source)
-    return Movement((node.attrs[0],), False, offset, number, step) if node.op.name == "input" else None
+    return Movement((node.attrs[0],), False, number, offset, step) if node.op.name == "input" else None

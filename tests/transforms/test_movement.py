@@ -11,8 +11,8 @@ from twofold.dtypes import float32, int32, int64
 from twofold.ir.interpret import evaluate
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
-from twofold.runtime.movement import Movement, movement_in
 from twofold.transforms.derived import pullbacks_of, stable_graph
+from twofold.transforms.movement import Movement, movement_in
 
 NUMBER = tensor_type(int64, (), True)
 
