@@ -49,9 +49,10 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static": {
         "twofold.static": (
-            "array checks contrib coordination ctc datasets distributions errors examples filled graph_util "
-            "image initializers layers linalg logs losses math metrics nn random reordering rnn_cell "
-            "sampling segments selection sparse special summary train variable_rows logging=logs"
+            "array checks contrib coordination ctc data datasets distributions errors examples filled "
+            "graph_util image initializers io layers linalg logs losses math metrics nn python_io random "
+            "reordering rnn_cell sampling segments selection sparse special summary train variable_rows "
+            "logging=logs"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -73,7 +74,6 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.custom_gradients": (
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
         ),
-        "twofold.static.datasets": "data",
         "twofold.static.differentiation": "gradients hessians",
         "twofold.static.eager": (
             "GradientTape TensorSpec UnconnectedGradients disable_eager_execution enable_eager_execution "
@@ -113,13 +113,16 @@ NAMES: dict[str, dict[str, str]] = {
             "to_complex64 to_complex128 to_bfloat16 linspace lin_space trace cross"
         ),
         "twofold.static.nn": "softmax",
+        "twofold.static.parsing": (
+            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
+        ),
         "twofold.static.platform": "app flags gfile",
         "twofold.static.queues": "FIFOQueue RandomShuffleQueue",
         "twofold.static.random": (
             "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"
         ),
-        "twofold.static.readers": "TextLineReader decode_csv",
+        "twofold.static.readers": "TextLineReader TFRecordReader WholeFileReader decode_csv",
         "twofold.static.reordering": (
             "reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd "
             "space_to_batch batch_to_space roll sort argsort searchsorted invert_permutation meshgrid "

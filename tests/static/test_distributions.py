@@ -165,3 +165,19 @@ def test_a_policy_is_trained_by_its_log_probability(session):
     slope = tf.gradients(policy.log_prob(action), mean)[0]
     session.run(tf.global_variables_initializer())
     assert session.run(slope, {action: 2.0}) == 2.0
+
+
+def test_values_and_parameters_of_unknown_sizes(session):
+    inputs, actions = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [None, 1])
+    weights = tf.Variable(numpy.ones((3, 1), "f"))
+    mean = tf.matmul(inputs, weights)
+    policy = tf.distributions.Normal(mean, tf.nn.softplus(mean))
+    slope = tf.gradients(tf.reduce_mean(policy.log_prob(actions)), weights)[0]
+    session.run(tf.global_variables_initializer())
+    for rows in (4, 5):
+        found = session.run(slope, {inputs: numpy.ones((rows, 3)), actions: numpy.ones((rows, 1))})
+        numpy.testing.assert_allclose(found, numpy.full((3, 1), -0.39317778), rtol=1e-6)
+    categories = tf.distributions.Categorical(logits=tf.placeholder(tf.float32, [None, None], "logits"))
+    chosen = categories.log_prob(tf.placeholder(tf.int32, [None], "chosen"))
+    found = session.run(chosen, {"logits:0": [[0.0, 1.0, 2.0]] * 2, "chosen:0": [0, 2]})
+    numpy.testing.assert_allclose(found, [-2.407606, -0.407606], rtol=1e-6)

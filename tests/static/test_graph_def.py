@@ -58,6 +58,8 @@ def shapes(x, m, n, w):
         m[:, -1],
         m[::-1],
         m[tf.shape(m)[0] - 1],
+        m[..., tf.shape(m)[0] - 1],
+        x[tf.shape(m)[0] - 3, ..., None, n[0]],
         tf.tile(m, [1, 2]),
     ]
     found += [

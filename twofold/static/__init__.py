@@ -10,7 +10,6 @@ Where this differs from TensorFlow 1:
 - The order of reads and updates of variables, which TensorFlow leaves open, is fixed: see ``Session.run``.
 - ``tensor / tensor`` of integers is float32; ``tf.truediv`` gives float64 as in TensorFlow.
 - Strings are elements of ``tf.string`` tensors, which Python computes with (see ``string_functions``).
-- Summaries are written nowhere.
 """
 
 from __future__ import annotations
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
         contrib,
         coordination,
         ctc,
+        data,
         datasets,
         distributions,
         errors,
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         graph_util,
         image,
         initializers,
+        io,
         layers,
         linalg,
         logs,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         math,
         metrics,
         nn,
+        python_io,
         random,
         reordering,
         rnn_cell,
@@ -122,7 +124,6 @@ if TYPE_CHECKING:
         grad_pass_through,
         recompute_grad,
     )
-    from twofold.static.datasets import data
     from twofold.static.differentiation import gradients, hessians
     from twofold.static.eager import (
         GradientTape,
@@ -157,6 +158,13 @@ if TYPE_CHECKING:
     from twofold.static.math import *  # noqa: F403
     from twofold.static.math import inv
     from twofold.static.nn import softmax
+    from twofold.static.parsing import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        VarLenFeature,
+        parse_example,
+        parse_single_example,
+    )
     from twofold.static.platform import app, flags, gfile
     from twofold.static.queues import FIFOQueue, RandomShuffleQueue
     from twofold.static.random import (
@@ -169,7 +177,7 @@ if TYPE_CHECKING:
         set_random_seed,
         truncated_normal,
     )
-    from twofold.static.readers import TextLineReader, decode_csv
+    from twofold.static.readers import TextLineReader, TFRecordReader, WholeFileReader, decode_csv
     from twofold.static.reordering import *  # noqa: F403
     from twofold.static.scopes import (
         AUTO_REUSE,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as Elements
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -497,7 +496,3 @@ def _padded(column: Sequence[Any], shape: Sequence[int | None], value: Any) -> A
             raise failed("padded_batch", ArgumentError(what, "Give larger sizes, or None."))
         made[(k, *[slice(n) for n in array.shape])] = array
     return made
-
-
-data = SimpleNamespace(Dataset=Dataset, Iterator=Iterator)
-"""TensorFlow's module ``tf.data``."""

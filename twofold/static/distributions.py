@@ -16,6 +16,7 @@ from twofold.errors import ArgumentError
 from twofold.frontend.sampling import drawing_from
 from twofold.ir.bind import input_node
 from twofold.ir.node import Node
+from twofold.ir.sizes import is_symbolic
 from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.control import name_scope as _name_scope
@@ -47,9 +48,27 @@ def _on_tensors(body: Callable[..., Any], *lists: Sequence[Any], counter: Any = 
     """``body`` of lists of tensors; while types are inferred, of placeholders for the nodes in the lists."""
     if not isinstance(next(value for values in lists for value in values), Node):
         return body(*lists, *([] if counter is None else [counter]))
+    _compare_sizes([value.type.shape for values in lists for value in values if isinstance(value, Node)])
     stand = lambda value: _core.placeholder(value.type) if isinstance(value, Node) else value
     counters = [] if counter is None else [stand(counter)]
     return input_node(0, body(*[[stand(value) for value in values] for values in lists], *counters).type_)
+
+
+def _compare_sizes(shapes: Sequence[Sequence[Any]]) -> None:
+    """Decide which sizes of different tensors are equal, as placeholders only show what was decided.
+
+    A size that is not known is different until ``body`` refuses that; those of one axis are the first to become equal.
+    """
+    pairs = [
+        (i != j, a, b)
+        for k, shape in enumerate(shapes)
+        for other in shapes[:k]
+        for i, a in enumerate(shape)
+        for j, b in enumerate(other)
+        if is_symbolic(a) and is_symbolic(b)
+    ]
+    for _, a, b in sorted(pairs, key=lambda pair: -pair[0]):
+        bool(a == b)
 
 
 class Distribution:

@@ -182,6 +182,8 @@ def _strided_slice(writer: Writer) -> None:
     masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
 
     def number(item: Any, default: int) -> Any:
+        if item[0] == "at":
+            return Slot(1 + item[1])  # behind the tensor that is sliced
         if item[0] == "part":
             return writer.argument(f"part{item[1]}")
         return default if item[1] is None else int(item[1])

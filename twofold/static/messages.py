@@ -6,6 +6,7 @@ A class says its fields as the published schema does; this module gives it attri
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
@@ -72,7 +73,9 @@ class Message:
             for key, item in value.items():
                 getattr(self, name)[key].CopyFrom(item)
         elif field.repeated:
-            getattr(self, name).extend(value)
+            getattr(self, name).extend(
+                value if _is_message(field) else [_checked(field, item) for item in value]
+            )
         elif _is_message(field):
             getattr(self, name).CopyFrom(value)
         else:
@@ -253,7 +256,7 @@ def _checked(field: Field, value: Any) -> Any:
         raise TypeError(f"{value!r} of type {type(value).__name__} is not {wanted.__name__}")
     if kind in ("float", "double"):
         return float(value)
-    return value if wanted is not None else bool(value) if kind == "bool" else int(value)
+    return value if wanted is not None else bool(value) if kind == "bool" else operator.index(value)
 
 
 def _write(out: bytearray, field: Field, value: Any) -> None:

@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError
 from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.sizes import index
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 from twofold.ops.indexing.keys import getitem
 from twofold.static.define import Tensors, as_tensor, define, full_of, is_tensor_like, operation, whole
 
@@ -30,23 +30,56 @@ def indexed(value: Any, key: Any) -> Any:
     return _index_tensor(value, key)
 
 
-def _flattened(key: Any, found: list[Any]) -> Any:
+def _flattened(key: Any, found: list[Any], scalars: list[Any]) -> Any:
+    """The form of a key; ``found`` gets the tensors whose numbers it needs, ``scalars`` those that select."""
+    if _selects(key):
+        scalars.append(as_tensor(key))
+        return ("at", len(scalars) - 1)
+    if isinstance(key, _SLICE):
+        return ("slice", *[_bound(item, found) for item in (key.start, key.stop, key.step)])
+    if isinstance(key, tuple):
+        return ("tuple", *[_flattened(item, found, scalars) for item in key])
+    return _bound(key, found)
+
+
+def _bound(key: Any, found: list[Any]) -> Any:
     if is_tensor_like(key):
         found.append(as_tensor(key))
         return ("part", len(found) - 1)
-    if isinstance(key, _SLICE):
-        return ("slice", *[_flattened(item, found) for item in (key.start, key.stop, key.step)])
-    if isinstance(key, tuple):
-        return ("tuple", *[_flattened(item, found) for item in key])
     if hasattr(key, "value") and hasattr(key, "__index__"):
         return ("is", int(key))
     return ("is", key)
+
+
+def _selects(key: Any) -> bool:
+    """Whether a key is an integer tensor of no axes, which may differ from run to run, or pass to pass of a loop."""
+    if not is_tensor_like(key):
+        return False
+    found = as_tensor(key)
+    return found.type_.ndim == 0 and found.type_.shape == () and found.dtype.kind in "iu"
+
+
+def _selected_axes(form: Any, ndim: int) -> list[int]:
+    """The axes that scalar tensors of a key select on, of what the rest of the key shows."""
+    parts = form[1:] if form[0] == "tuple" else (form,)
+    used = sum(part not in (("is", None), ("is", Ellipsis)) for part in parts)
+    axes, axis = [], 0
+    for part in parts:
+        if part[0] == "at":
+            axes.append(axis)
+        if part == ("is", Ellipsis):
+            axis += ndim - used
+        elif part == ("is", None) or part[0] in ("slice", "at"):
+            axis += 1
+    return axes
 
 
 def _restored(form: Any, parts: Sequence[Any]) -> Any:
     kind, *rest = form
     if kind == "part":
         return parts[rest[0]]
+    if kind == "at":
+        return _SLICE(None)
     if kind == "slice":
         return _SLICE(*[_restored(item, parts) for item in rest])
     if kind == "tuple":
@@ -57,16 +90,21 @@ def _restored(form: Any, parts: Sequence[Any]) -> Any:
 def strided_slice_of(tensor: Any, key: Any) -> Any:
     """``tensor[key]`` for a declared tensor."""
     found: list[Any] = []
-    form = _flattened(key, found)
+    scalars: list[Any] = []
+    form = _flattened(key, found, scalars)
     keywords = {f"part{k}": part for k, part in enumerate(found)}
 
-    def body(value: Any, form: Any, **parts: Any) -> Any:
-        return _index(value, *parts.values(), form=form)
+    def body(value: Any, *places: Any, form: Any, **parts: Any) -> Any:
+        made = _index(value, *parts.values(), form=form)
+        axes = _selected_axes(form, len(value.shape)) if places else []
+        for axis, place in zip(reversed(axes), reversed(places)):
+            made = apply("index", made, place, attrs=((axis,),))
+        return made
 
     return define(
         "StridedSlice",
         body,
-        (tensor,),
+        (tensor, *scalars),
         {"form": _Frozen(form), **keywords},
         "strided_slice",
         frozenset(keywords),

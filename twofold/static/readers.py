@@ -1,26 +1,28 @@
-"""Lines of text files as ``tf.string`` tensors, and the fields in them."""
+"""Records of files as ``tf.string`` tensors: lines, whole files, those of ``tf.python_io``; and the fields in lines."""
 
 from __future__ import annotations
 
 import csv
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import int32, string
+from twofold.dtypes import int32, int64, string
 from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import tensor_type
 from twofold.static.datasets import OutOfRangeError
-from twofold.static.define import array_of, as_dtype, convert_to_tensor
+from twofold.static.define import array_of, as_dtype, convert_to_tensor, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, get_default_graph
 from twofold.static.host_calls import in_python
+from twofold.static.python_io import tf_record_iterator
 from twofold.static.queues import FIFOQueue, QueueRunner, add_queue_runner
 from twofold.static.random import next_key
 from twofold.static.string_functions import as_string_tensor, known_sizes
+from twofold.static.string_table import bytes_array
 
 
 def string_input_producer(
@@ -70,8 +72,77 @@ def string_input_producer(
     return queue
 
 
-class TextLineReader:
+class Reader:
+    """Reads the files that a queue names; a subclass says what the records of a file are."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name
+        self._records: Iterator[tuple[str, bytes | str]] = iter(())
+        self._lock = threading.Lock()
+        self._produced = self._finished = 0
+
+    def read(self, queue: FIFOQueue, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """The key of the next record, and the record; a run raises OutOfRangeError after the last file."""
+
+        def record() -> list[Any]:
+            with self._lock:
+                return list(self._next(queue))
+
+        made = get_default_graph().add("ReaderRead", name or self._name, [tensor_type(string)] * 2, ())
+        made.python = record
+        return made.outputs[0], made.outputs[1]
+
+    def read_up_to(self, queue: FIFOQueue, num_records: Any, name: str | None = None) -> tuple[Any, Any]:
+        """The keys of up to ``num_records`` records, and the records: fewer only where the files have ended."""
+        most = whole(num_records)
+
+        def records() -> list[Any]:
+            found: list[tuple[str, bytes | str]] = []
+            with self._lock:
+                try:
+                    while len(found) < most:
+                        found.append(self._next(queue))
+                except OutOfRangeError:
+                    if not found:
+                        raise
+            return [bytes_array(list(column)) for column in zip(*found)]
+
+        kinds = [(string, (None,))] * 2
+        keys, values = in_python("ReaderReadUpTo", records, [], kinds, name or self._name)
+        return keys, values
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """How many records were read, as int64."""
+        return self._count("ReaderNumRecordsProduced", lambda: numpy.int64(self._produced), name)
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """How many files were read to their ends, as int64."""
+        return self._count("ReaderNumWorkUnitsCompleted", lambda: numpy.int64(self._finished), name)
+
+    def _count(self, type: str, count: Callable[[], Any], name: str | None) -> Tensor:
+        made = get_default_graph().add(type, name or self._name, [tensor_type(int64)], ())
+        made.python = count
+        return made.outputs[0]
+
+    def _next(self, queue: FIFOQueue) -> tuple[str, bytes | str]:
+        while (found := next(self._records, None)) is None:
+            (path,) = queue.take()
+            self._records = self._whole_file(path.decode())
+        self._produced += 1
+        return found
+
+    def _whole_file(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+        yield from self._read(path)
+        self._finished += 1
+
+    def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+        raise NotImplementedError
+
+
+class TextLineReader(Reader):
     """Reads the files that a queue names line by line, each without its first ``skip_header_lines`` lines.
+
+    A key is ``file:line``.
 
     >>> import os, tempfile
     >>> import twofold.static as tf
@@ -90,29 +161,37 @@ class TextLineReader:
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__(name)
         self._skipped = skip_header_lines or 0
-        self._lines: Iterator[tuple[str, str]] = iter(())
-        self._lock = threading.Lock()
 
-    def read(self, queue: FIFOQueue, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """``file:line`` and the next line; a run raises OutOfRangeError after the last file."""
-
-        def line() -> list[Any]:
-            with self._lock:
-                while (found := next(self._lines, None)) is None:
-                    (path,) = queue.take()
-                    self._lines = self._numbered(path.decode())
-            return list(found)
-
-        made = get_default_graph().add("ReaderRead", name, [tensor_type(string)] * 2, ())
-        made.python = line
-        return made.outputs[0], made.outputs[1]
-
-    def _numbered(self, path: str) -> Iterator[tuple[str, str]]:
+    def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
         with open(path) as file:
             for number, line in enumerate(file, 1):
                 if number > self._skipped:
                     yield f"{path}:{number}", line.rstrip("\r\n")
+
+
+class WholeFileReader(Reader):
+    """Reads the files that a queue names, each as one record whose key is the file's name."""
+
+    def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+        with open(path, "rb") as file:
+            yield path, file.read()
+
+
+class TFRecordReader(Reader):
+    """Reads the records of the files that a queue names (see ``tf.python_io``); a key is ``file:number``.
+
+    ``options`` is a ``TFRecordOptions``.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        super().__init__(name)
+        self._options = options
+
+    def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+        for number, record in enumerate(tf_record_iterator(path, self._options)):
+            yield f"{path}:{number}", record
 
 
 @example('print(*session.run(tf.decode_csv(tf.constant("1,a,2.5"), [[0], [""], [0.0]])))', "1 b'a' 2.5")

@@ -14,6 +14,15 @@ from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
 from twofold.static.docstrings import example
+from twofold.static.example import BytesList as BytesList
+from twofold.static.example import Example as Example
+from twofold.static.example import Feature as Feature
+from twofold.static.example import FeatureList as FeatureList
+from twofold.static.example import FeatureLists as FeatureLists
+from twofold.static.example import Features as Features
+from twofold.static.example import FloatList as FloatList
+from twofold.static.example import Int64List as Int64List
+from twofold.static.example import SequenceExample as SequenceExample
 from twofold.static.graph import Operation, get_default_graph
 from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.keys import GraphKeys
