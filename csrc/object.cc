@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/unordered_map.h>
 
 #include <cstdio>
 #include <cstring>
@@ -56,7 +56,8 @@ void* resolve(const char* name) {
 // Works in three steps: read the headers, lay the sections out, copy and relocate them.
 class ObjectLoader {
  public:
-  ObjectLoader(std::span<const std::byte> image, LoadedObject& target) : image_(image), target_(target) {}
+  ObjectLoader(std::span<const std::byte> image, const LoadedObject::Symbols& known, LoadedObject& target)
+      : image_(image), known_(known), target_(target) {}
 
   void run() {
     read_sections();
@@ -227,12 +228,16 @@ class ObjectLoader {
     return runtime(*places_[s.st_shndx] + s.st_value);
   }
 
+  std::uintptr_t address_of(const std::string& name) const {
+    const auto found = known_.find(name);
+    return found != known_.end() ? found->second : reinterpret_cast<std::uintptr_t>(resolve(name.c_str()));
+  }
+
   void fill_table() {
     for (std::size_t i = 0; i < externals_.size(); ++i) {
       const std::uint64_t symbol = externals_[i].symbol;
       const bool outside = symbols_[symbol].st_shndx == SHN_UNDEF;
-      const std::uint64_t value = outside ? reinterpret_cast<std::uintptr_t>(resolve(externals_[i].name.c_str()))
-                                          : defined(symbol);
+      const std::uint64_t value = outside ? address_of(externals_[i].name) : defined(symbol);
       const std::size_t slot = table_ + i * sizeof(std::uint64_t);
       const std::size_t stub = stubs_ + i * kStubSize;
       std::memcpy(target_.base_ + slot, &value, sizeof value);
@@ -316,6 +321,7 @@ class ObjectLoader {
   }
 
   std::span<const std::byte> image_;
+  const LoadedObject::Symbols& known_;
   LoadedObject& target_;
   std::vector<Elf64_Shdr> sections_;
   std::vector<std::optional<std::size_t>> places_;
@@ -329,9 +335,9 @@ class ObjectLoader {
   std::size_t table_ = 0;
 };
 
-LoadedObject::LoadedObject(std::span<const std::byte> image) {
+LoadedObject::LoadedObject(std::span<const std::byte> image, const Symbols& known) {
   try {
-    ObjectLoader(image, *this).run();
+    ObjectLoader(image, known, *this).run();
   } catch (...) {
     if (base_ != nullptr) munmap(base_, size_);
     throw;
@@ -344,7 +350,7 @@ LoadedObject::~LoadedObject() {
 
 #else
 
-LoadedObject::LoadedObject(std::span<const std::byte>) {
+LoadedObject::LoadedObject(std::span<const std::byte>, const Symbols&) {
   throw std::runtime_error("cannot load object: no loader for this machine");
 }
 
@@ -354,10 +360,6 @@ LoadedObject::~LoadedObject() = default;
 
 std::uintptr_t LoadedObject::address(std::string_view symbol) const {
   return symbols_.at(std::string(symbol));
-}
-
-std::unique_ptr<LoadedObject> load_object(std::span<const std::byte> image) {
-  return std::make_unique<LoadedObject>(image);
 }
 
 std::string host_cpu_identity() {
@@ -403,10 +405,10 @@ void register_object(nanobind::module_& m) {
   nb::class_<LoadedObject>(m, "LoadedObject", "Machine code mapped from the bytes of an object file.")
       .def(
           "__init__",
-          [](LoadedObject* self, nb::bytes image) {
-            new (self) LoadedObject({static_cast<const std::byte*>(image.data()), image.size()});
+          [](LoadedObject* self, nb::bytes image, const LoadedObject::Symbols& known) {
+            new (self) LoadedObject({static_cast<const std::byte*>(image.data()), image.size()}, known);
           },
-          nb::arg("image"))
+          nb::arg("image"), nb::arg("known") = LoadedObject::Symbols{}, "``known`` are addresses of symbols that the object refers to.")
       .def("address", &LoadedObject::address, nb::arg("symbol"), "The address of a symbol that the object defines.");
   m.def("host_cpu_identity", &host_cpu_identity, "What distinguishes the instruction set of this processor.");
 }

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +16,11 @@ namespace twofold {
 // Owns the memory mapping of one relocated object.
 class LoadedObject {
  public:
-  // Maps and relocates `image`. Throws std::runtime_error for anything malformed, unknown or unresolved.
-  explicit LoadedObject(std::span<const std::byte> image);
+  using Symbols = std::unordered_map<std::string, std::uintptr_t>;
+
+  // Maps and relocates `image`, which may refer to `known` symbols. Throws std::runtime_error for anything malformed,
+  // unknown or unresolved.
+  explicit LoadedObject(std::span<const std::byte> image, const Symbols& known = {});
   ~LoadedObject();
   LoadedObject(const LoadedObject&) = delete;
   LoadedObject& operator=(const LoadedObject&) = delete;
@@ -30,10 +32,8 @@ class LoadedObject {
   friend class ObjectLoader;
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;
-  std::unordered_map<std::string, std::uintptr_t> symbols_;
+  Symbols symbols_;
 };
-
-std::unique_ptr<LoadedObject> load_object(std::span<const std::byte> image);
 
 // What distinguishes the instruction sets of two processors; part of the key of kept machine code.
 std::string host_cpu_identity();

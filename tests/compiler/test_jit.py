@@ -19,6 +19,7 @@ from twofold.compiler import jit as jit_module
 from twofold.compiler.disk_cache import DiskCache
 from twofold.compiler.jit import Jit
 from twofold.compiler.lower.builder import Builder
+from twofold.compiler.lower.values import SHARED
 from twofold.config import config
 
 ROOT = Path(jit_module.__file__).parents[2]
@@ -32,6 +33,17 @@ def kernel(number: int, name: str = "kernel") -> str:
         x = b.math("exp", b.load(b.input(0), i, dtypes.float32, 16))
         b.store(b.buffer(1), i, b.add(b.fmod(x, 2.0), float(number)))
     return b.finish()
+
+
+def calling(number: int) -> str:
+    """A kernel that multiplies by ``number`` what a function makes that others call, too."""
+    b = Builder("kernel")
+    with b.loop(b.begin, b.end, 16) as i:
+        b.store(b.buffer(1), i, b.mul(b.load(b.buffer(1), i, dtypes.float32, 16), float(number)))
+    declaration = "declare i64 @shared(ptr, ptr, i64, i64)\n"
+    call = "  call i64 @shared(ptr %buffers, ptr %params, i64 %begin, i64 %end)\n"
+    text = b.finish().replace("start:\n", "start:\n" + call)
+    return declaration + text + SHARED + kernel(0, "shared")
 
 
 def check(address: int, number: int) -> None:
@@ -51,6 +63,50 @@ def check_all(found: dict[str, int], count: int) -> None:
     assert list(found) == [f"n{k}" for k in range(count)]
     for k in range(count):
         check(found[f"n{k}"], k)
+
+
+def check_calling(address: int, number: int) -> None:
+    x = numpy.linspace(-3, 3, 32, dtype=numpy.float32)
+    out = numpy.zeros(32, numpy.float32)
+    buffers = (ctypes.c_void_p * 2)(x.ctypes.data, out.ctypes.data)
+    assert SIGNATURE(address)(ctypes.addressof(buffers), None, 0, 32) == 0
+    numpy.testing.assert_allclose(out, numpy.fmod(numpy.exp(x), 2) * number, rtol=1e-5)
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_what_several_kernels_call_is_compiled_once(
+    tmp_path: Path, loads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not loads:  # LLVM links what the small loader does not
+        monkeypatch.setattr(_core, "LoadedObject", refuse)
+    first = Jit(tmp_path)
+    found = first.compile_kernels({"two": calling(2)})
+    assert first.compiled == 2
+    found |= first.compile_kernels({"three": calling(3)})
+    assert first.compiled == 3
+    check_calling(found["two"], 2)
+    check_calling(found["three"], 3)
+    code = weakref.ref(found["two"]._code)
+    second = Jit(tmp_path)
+    found = second.compile_kernels({"two": calling(2), "three": calling(3)})
+    assert second.compiled == 0
+    check_calling(found["two"], 2)
+    check_calling(found["three"], 3)
+    del first, second, found
+    gc.collect()
+    assert code() is None
+
+
+def refuse(*_: object) -> None:
+    raise RuntimeError("no loader for this machine")
+
+
+def test_kernels_whose_function_is_gone_from_the_disk_are_compiled_again(tmp_path: Path) -> None:
+    Jit(tmp_path).compile_kernels({"two": calling(2)})
+    jit = Jit(tmp_path)
+    jit.disk.delete(jit._key(kernel(0)))
+    check_calling(jit.compile_kernels({"two": calling(2)})["two"], 2)
+    assert jit.compiled == 2
 
 
 def test_second_process_loads_without_compiling(tmp_path: Path) -> None:
@@ -233,15 +289,7 @@ def test_bad_text_is_an_error_not_a_crash(tmp_path: Path) -> None:
 
 
 def test_linker_of_llvm_gives_the_same_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoLoader:
-        host_cpu_identity = staticmethod(_core.host_cpu_identity)
-        at_work = staticmethod(_core.at_work)
-
-        class LoadedObject:
-            def __init__(self, image: bytes) -> None:
-                raise RuntimeError("no loader for this machine")
-
-    monkeypatch.setattr(jit_module, "_core", NoLoader)
+    monkeypatch.setattr(_core, "LoadedObject", refuse)
     check_all(Jit(tmp_path).compile_kernels(texts(2)), 2)
     second = Jit(tmp_path)
     check_all(second.compile_kernels(texts(2)), 2)
@@ -253,7 +301,7 @@ def test_loader_refuses_damaged_objects(tmp_path: Path) -> None:
     jit = Jit(tmp_path)
     jit.compile_kernels(texts(1))
     payloads = [jit.disk.read(p.name) or b"" for p in tmp_path.iterdir()]
-    image = max(payloads, key=len).partition(b"\n")[2]
+    image = max(payloads, key=len).split(b"\n", 2)[2]
     _core.LoadedObject(image)
     generator = numpy.random.default_rng(0)
     refused = 0

@@ -2,7 +2,8 @@
 
 A kernel is known by the hash of its text with the function's own name left out, so equal kernels are compiled
 once whatever they are called. Several kernels missing at once are compiled as one object, which saves the
-fixed cost of a run of the code generator; on disk each kernel has an index file that names its object file.
+fixed cost of a run of the code generator; on disk each kernel has an index file that names its object file. A function
+that several kernels call (the tiles of matrix products, most of their code) is a kernel in this sense, compiled once.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import mmap
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler.disk_cache import DiskCache, default_directory
+from twofold.compiler.lower.values import SHARED
 from twofold.config import config
 
-_CODE_VERSION = "1"
+_CODE_VERSION = "2"
 _DEFINE = "define i64 @"
 _BATCH = 32
 _LIBRARY_MEMORY = 384 << 20
@@ -129,16 +131,18 @@ class _CodeGenerator:
                 whole.link_in(module)
         return bytes(self._machine.emit_object(whole))
 
-    def link(self, image: bytes, symbols: list[str]) -> tuple[dict[str, int], Any]:
+    def link(self, image: bytes, symbols: list[str], known: Mapping[str, int]) -> tuple[dict[str, int], Any]:
         """Addresses through LLVM's own linker, where the small loader knows the machine or the object not.
 
-        The code goes with the other result.
+        ``known`` are those of symbols that the object refers to. The code goes with the other result.
         """
         if self._linker is None:
             self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
         library = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for symbol in symbols:
             library = library.export_symbol(symbol)
+        for symbol, address in known.items():
+            library = library.import_symbol(symbol, address)
         # a name may be used only once, even after its code is gone
         self._linked += 1
         tracker = library.link(self._linker, f"kernels{self._linked}")
@@ -161,6 +165,11 @@ def _renamed(text: str, symbol: str) -> str:
     if not found:
         raise ValueError(f"a kernel's text needs a line that starts with {_DEFINE!r}")
     return before + _DEFINE + symbol + rest[rest.index("(") :]
+
+
+def _calling(kernel: str, symbol: str) -> str:
+    """The text of a kernel with the function that it shares named ``symbol``."""
+    return kernel.replace("@shared(", f"@{symbol}(")
 
 
 class Jit:
@@ -202,7 +211,7 @@ class Jit:
         self._lock = threading.RLock()
         self._held = False
         # loading has a lock of its own, so that a warm start never waits for a compile in the background
-        self._load_lock = threading.Lock()
+        self._load_lock = threading.RLock()
 
     def _key(self, text: str) -> str:
         hashed = hashlib.sha256(self.salt)
@@ -227,13 +236,21 @@ class Jit:
         found = {key: self._find(key) for key in keys.values()}
         missing = {key: texts[name] for name, key in keys.items() if found[key] is None}
         if missing:
+            shared = self._shared_by(missing)
             with self._lock:
                 # another thread may have compiled some of them in the meantime
                 found |= {key: self._kernels.get(key) for key in missing}
                 todo = [key for key in missing if found[key] is None]
                 for start in range(0, len(todo), _BATCH):
-                    found |= self._compile({key: missing[key] for key in todo[start : start + _BATCH]})
+                    found |= self._compile(
+                        {key: missing[key] for key in todo[start : start + _BATCH]}, shared
+                    )
         return {name: kernel for name, key in keys.items() if (kernel := found[key]) is not None}
+
+    def _shared_by(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
+        """The functions that kernels call, by their texts."""
+        called = [shared for text in texts.values() if (shared := text.partition(SHARED)[2])]
+        return self.compile_kernels({shared: shared for shared in called}) if called else {}
 
     def counts(self) -> JitCounts:
         """What it has done so far."""
@@ -264,33 +281,38 @@ class Jit:
                 payload = self.disk.read(object_key)
                 if payload is None:
                     return None
-                keys, _, image = payload.partition(b"\n")
                 try:
-                    known = self._load(image, keys.decode().split(","))
+                    known = self._load_payload(payload)
                 except (RuntimeError, LookupError, ValueError):
                     self.disk.delete(object_key)
                     return None
                 self._objects[object_key] = known
             return known
 
-    def _load(self, image: bytes, keys: list[str]) -> _Code:
+    def _load_payload(self, payload: bytes) -> _Code:
+        """The code of an object with its names; LookupError where a function that it calls is gone."""
+        keys, called, image = payload.split(b"\n", 2)
+        kernels = [self.known(key) for key in called.decode().split(",") if key]
+        return self._load(image, keys.decode().split(","), kernels)
+
+    def _load(self, image: bytes, keys: list[str], called: Sequence[Kernel]) -> _Code:
         owner: Any
+        known = {_symbol(kernel.key): int(kernel) for kernel in called}
         try:
-            owner = _core.LoadedObject(image)
+            owner = _core.LoadedObject(image, known)
+            addresses = {key: owner.address(_symbol(key)) for key in keys}
         except RuntimeError:
             with self._lock, _AtWork():
-                linked, owner = self._code_generator().link(image, [_symbol(key) for key in keys])
-            return _Code({key: linked[_symbol(key)] for key in keys}, owner, len(image))
-        return _Code({key: owner.address(_symbol(key)) for key in keys}, owner, len(image))
+                linked, owner = self._code_generator().link(image, [_symbol(key) for key in keys], known)
+            addresses = {key: linked[_symbol(key)] for key in keys}
+        return _Code(addresses, (owner, *called), len(image))
 
     def adopt(self, payload: bytes) -> None:
         """Take in an object that the jit of another process has put in its ``made``, and has kept on disk."""
-        keys, _, image = payload.partition(b"\n")
-        names = keys.decode().split(",")
-        code = self._load(image, names)
+        code = self._load_payload(payload)
         self._objects[hashlib.sha256(self.salt + payload).hexdigest()] = code
-        self.compiled += len(names)
-        for key in names:
+        self.compiled += len(code.addresses)
+        for key in code.addresses:
             self._kernels.replace(key, Kernel.of(code, key))
 
     def known(self, key: str) -> Kernel:
@@ -305,13 +327,20 @@ class Jit:
             self._generator = _CodeGenerator(self._processor)
         return self._generator
 
-    def _compile(self, texts: dict[str, str]) -> dict[str, Kernel]:
+    def _compile(self, texts: dict[str, str], shared: Mapping[str, Kernel]) -> dict[str, Kernel]:
+        own, called = {}, {}
+        for key, text in texts.items():
+            kernel, _, function = text.partition(SHARED)
+            if function:
+                called[shared[function].key] = shared[function]
+                kernel = _calling(kernel, _symbol(shared[function].key))
+            own[_symbol(key)] = kernel
         with _AtWork():
-            image = self._code_generator().emit({_symbol(key): text for key, text in texts.items()})
+            image = self._code_generator().emit(own)
         keys = list(texts)
-        code = self._load(image, keys)
+        code = self._load(image, keys, list(called.values()))
         self.compiled += len(keys)
-        payload = ",".join(keys).encode() + b"\n" + image
+        payload = b"\n".join([",".join(keys).encode(), ",".join(called).encode(), image])
         object_key = hashlib.sha256(self.salt + payload).hexdigest()
         self._objects[object_key] = code
         made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}

@@ -56,9 +56,9 @@ class CompileProcess:
             return None
         if found is None or found.program is None:
             return None
-        for payload in found.objects:
-            jit.adopt(payload)
         try:
+            for payload in found.objects:
+                jit.adopt(payload)
             return Compiled(found.program.program(), found.program, found.nanoseconds)
         except LookupError:  # no disk by which to hand over older kernels
             return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from twofold.compiler.lower.builder import LANES, Val
 from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
-from twofold.compiler.lower.gemm_tile import Tile, fma_declaration, tile_functions
+from twofold.compiler.lower.gemm_tile import Tile, tile_functions
 from twofold.dtypes import DType
 
 PACKED_BYTES = 128 * 1024
@@ -90,11 +90,6 @@ class Writer:
         """The module."""
         text = self.b.finish()
         return text + tile_functions(self.kinds.tile, self.kinds.compute)
-
-    def declare(self) -> None:
-        """Declare what the tile functions need."""
-        self.b.declare(fma_declaration(self.kinds.tile, self.kinds.compute))
-        self.b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
 
     def collect(self, image: Val, block: Block, row_length: Val) -> None:
         """Emit the collection of a block; its rows lie ``row_length`` apart."""
@@ -200,7 +195,6 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     image, kernels in the dtype of the arithmetic, result.
     """
     w = Writer(kinds, PARAMS, epilogue)
-    w.declare()
     b, p, dtype, size = w.b, w.p, kinds.compute, kinds.compute.itemsize
     image, weight = b.buffer(w.first_buffer), b.buffer(w.first_buffer + 1)
     if epilogue is None:
@@ -250,7 +244,6 @@ def weight_text(kinds: Kinds) -> str:
     over all places of all results.
     """
     w = Writer(kinds, WEIGHT_PARAMS)
-    w.declare()
     b, p, dtype, size, width = w.b, w.p, kinds.compute, kinds.compute.itemsize, kinds.tile.width
     own = b.alloca(dtype, (RESULT_COLUMNS + LANES) * width)
     square = b.alloca(dtype, LANES * LANES)

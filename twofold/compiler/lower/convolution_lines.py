@@ -46,7 +46,6 @@ def lines_key(kinds: Kinds) -> str:
 def lines_text(kinds: Kinds) -> str:
     """The module; its buffers: images, results and kernels. A work item is sixteen filters."""
     w = Writer(kinds, PARAMS)
-    w.declare()
     b, p, dtype, size = w.b, w.p, kinds.compute, kinds.compute.itemsize
     own, square = b.alloca(dtype, (MOST_COLUMNS + LANES) * LANES), b.alloca(dtype, LANES * LANES)
     with b.loop(0, b.mul(p["zeros"], 2), LANES) as i:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from twofold import dtypes
 from twofold.compiler.lower.builder import LANES, Builder, Val
-from twofold.compiler.lower.gemm_tile import Tile, fma_declaration, tile_functions, transposed
+from twofold.compiler.lower.gemm_tile import Tile, tile_functions, transposed
 from twofold.dtypes import DType
 
 MAX_BLOCK_ROWS = 192
@@ -124,12 +124,9 @@ class KernelBuilder(Builder):
         return quotient, self.sub(number, self.mul(quotient, parts))
 
     def call_rows(self, *arguments: Val) -> None:
-        """Call ``@rows`` of the tile functions."""
-        self._lines.append(f"  call fastcc void @rows({', '.join(x.typed for x in arguments)})")
-
-    def declare(self, signature: str) -> None:
-        """Add a declaration that appended functions need."""
-        self._declare(signature)
+        """Call the function of ``tile_functions``."""
+        self._declare(f"declare i64 @shared({', '.join(x.type for x in arguments)})")
+        self._lines.append(f"  call i64 @shared({', '.join(x.typed for x in arguments)})")
 
     def larger(self, a: Val | int, b: Val | int) -> Val:
         """The larger of two indices."""
@@ -208,8 +205,6 @@ class _Tiled:
 
     def text(self) -> str:
         kernel, b = self.kernel, self.b
-        b.declare(fma_declaration(kernel.tile, kernel.compute))
-        b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         with b.loop(b.begin, b.end) as item:
             self._item(item)
         return b.finish() + tile_functions(kernel.tile, kernel.compute)

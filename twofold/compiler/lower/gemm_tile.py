@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from twofold.compiler.lower.values import LANES, literal, llvm_type, suffix
+from twofold.compiler.lower.values import LANES, SHARED, literal, llvm_type, suffix
 from twofold.dtypes import DType
 
 
@@ -167,11 +167,15 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
 
 @lru_cache
 def tile_functions(tile: Tile, dtype: DType) -> str:
-    """The text of the tiles of all heights and of ``@rows``, which covers any number of rows with them.
+    """What follows the text of a kernel that calls ``@shared``, which covers any number of rows with tiles.
 
     Columns that fill no more than half of a tile are covered with narrow ones, whose other columns hold anything.
     """
-    lines = []
+    kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
+    lines = [
+        f"declare {kind} @llvm.fma.{suffix(dtype, tile.lanes)}({kind}, {kind}, {kind})",
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+    ]
     for each in filter(None, (tile, tile.narrow)):
         table = next_height(each)
         entries = ", ".join(f"i64 {height}" for height in table)
@@ -181,21 +185,22 @@ def tile_functions(tile: Tile, dtype: DType) -> str:
         for height in heights(each):
             lines += _tile_function(each, height, dtype)
     lines += [
-        "define internal fastcc void @rows(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
+        "define i64 @shared(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
         " i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns) #0 {",
         "entry:",
         "  %chunk = mul i64 %count, %b_k",
     ]
+    end = "}", "attributes #0 = { nounwind }"
     if tile.narrow is None:
-        return "\n".join([*lines, "  br label %loop", *_cover(tile, ""), "}"]) + "\n"
+        return SHARED + "\n".join([*lines, "  br label %loop", *_cover(tile, ""), *end]) + "\n"
     lines += [
         f"  %few_columns = icmp ule i64 %columns, {tile.narrow.width}",
         "  br i1 %few_columns, label %loop_narrow, label %loop",
         *_cover(tile, ""),
         *_cover(tile.narrow, "_narrow"),
-        "}",
+        *end,
     ]
-    return "\n".join(lines) + "\n"
+    return SHARED + "\n".join(lines) + "\n"
 
 
 def _cover(tile: Tile, end: str) -> list[str]:
@@ -232,14 +237,8 @@ def _cover(tile: Tile, end: str) -> list[str]:
         f"  %other{end} = xor i64 %ahead{end}, 64",
         f"  br i1 %more{end}, label %loop{end}, label %done{end}",
         f"done{end}:",
-        "  ret void",
+        "  ret i64 0",
     ]
-
-
-def fma_declaration(tile: Tile, dtype: DType) -> str:
-    """The declaration that the text of ``tile_functions`` needs."""
-    kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
-    return f"declare {kind} @llvm.fma.{suffix(dtype, tile.lanes)}({kind}, {kind}, {kind})"
 
 
 def transposed(values: list[str], kind: str, prefix: str) -> tuple[list[str], list[str]]:
