@@ -50,9 +50,9 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static": {
         "twofold.static": (
             "array checks contrib coordination ctc data datasets distributions errors examples filled "
-            "graph_util image initializers io layers linalg logs losses math metrics nn python_io random "
-            "reordering rnn_cell sampling segments selection sparse special summary train variable_rows "
-            "logging=logs"
+            "graph_util image initializers io keras layers linalg logs losses math metrics nn python_io "
+            "random reordering rnn_cell sampling segments selection sparse special summary train "
+            "variable_rows logging=logs test=testing"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -155,6 +155,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.string_functions": (
             "as_string decode_raw read_file string_join string_to_number substr"
         ),
+        "twofold.static.summary_messages": "Event HistogramProto Summary",
         "twofold.static.tensor_array": "TensorArray",
         "twofold.static.variable_rows": (
             "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
@@ -170,7 +171,9 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static.contrib": {
         "twofold.static": "distributions",
-        "twofold.static.contrib": "crf eager framework layers legacy_seq2seq rnn seq2seq slim training",
+        "twofold.static.contrib": (
+            "crf eager framework layers learn legacy_seq2seq rnn seq2seq slim tensorboard training"
+        ),
     },
     "twofold.static.nn": {
         "twofold.static": "rnn_cell",

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         image,
         initializers,
         io,
+        keras,
         layers,
         linalg,
         logs,
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
         variable_rows,
     )
     from twofold.static import logs as logging
+    from twofold.static import testing as test
     from twofold.static.array import *  # type: ignore[no-redef]  # noqa: F403
     from twofold.static.checks import *  # noqa: F403
     from twofold.static.config import (
@@ -200,6 +202,7 @@ if TYPE_CHECKING:
         string_to_number,
         substr,
     )
+    from twofold.static.summary_messages import Event, HistogramProto, Summary
     from twofold.static.tensor_array import TensorArray
     from twofold.static.variable_rows import *  # noqa: F403
     from twofold.static.variables import (
@@ -278,12 +281,6 @@ def disable_v2_tensorshape() -> None:
     """Does nothing: this is TensorFlow 1's behaviour."""
 
 
-def is_gpu_available(cuda_only: Any = False, min_cuda_compute_capability: Any = None) -> Any:
-    """False."""
-    return False
-
-
-test = SimpleNamespace(is_gpu_available=is_gpu_available, is_built_with_cuda=lambda: False)
 compat = SimpleNamespace(
     v1=sys.modules[__name__],
     as_bytes=lambda text: text.encode() if isinstance(text, str) else text,

@@ -23,6 +23,8 @@ from twofold.static.control import py_func
 from twofold.static.define import constant
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
+from twofold.static.summary_messages import Event as Event
+from twofold.static.summary_messages import Summary as Summary
 
 
 def _summary(

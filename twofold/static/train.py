@@ -57,6 +57,7 @@ from twofold.static.schedules import natural_exp_decay as natural_exp_decay
 from twofold.static.schedules import piecewise_constant as piecewise_constant
 from twofold.static.schedules import piecewise_constant_decay as piecewise_constant_decay
 from twofold.static.schedules import polynomial_decay as polynomial_decay
+from twofold.static.summary_messages import summary_iterator as summary_iterator
 from twofold.static.variables import Variable, assign_add, trainable_variables, update
 
 __all__ = ["Saver", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
         eager,
         framework,
         layers,
+        learn,
         legacy_seq2seq,
         rnn,
         seq2seq,
         slim,
+        tensorboard,
         training,
     )
 

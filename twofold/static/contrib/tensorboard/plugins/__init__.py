@@ -1,0 +1,3 @@
+"""Plugins of TensorBoard."""
+
+from twofold.static.contrib.tensorboard.plugins import projector as projector

@@ -1,0 +1,3 @@
+"""Preparing data: ``tf.keras.preprocessing``."""
+
+from twofold.static.keras.preprocessing import sequence as sequence
