@@ -38,10 +38,11 @@ void raise_kernel_error(const Program& program, const KernelError& error, const 
     PyTuple_SET_ITEM(types.object, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
   }
   if (!types) return;
-  const Owned result(PyObject_CallFunction(hooks.kernel_error, "OiLs(II)OOO", labels ? labels : Py_None, static_cast<int>(error.label),
+  const Owned result(PyObject_CallFunction(hooks.kernel_error, "OiLs(II)OOOO", labels ? labels : Py_None, static_cast<int>(error.label),
                                            static_cast<long long>(error.code), provenance_text(call.provenance).c_str(),
                                            call.provenance.origin(), call.provenance.forward ? call.provenance.location : 0,
-                                           called ? called->operation->python : Py_None, types.object,
+                                           called ? called->operation->python : Py_None,
+                                           called ? called->attributes->tuple : Py_None, types.object,
                                            call.operands ? call.operands : Py_None));
   if (result) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(result.object)), result.object);
 }

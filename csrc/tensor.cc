@@ -6,6 +6,7 @@
 
 #include "autocast.h"
 #include "call_memo.h"
+#include "declared.h"
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
@@ -366,7 +367,7 @@ namespace {
 PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
   CallWatch::Pause pause;
   if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
-  const uint32_t location = capture_location();
+  const uint32_t location = declaring_location();
   Operand on_stack[kMostOperands];
   PyObject* held_on_stack[kMostOperands];
   std::vector<Operand> on_heap;
@@ -391,7 +392,7 @@ PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const*
   if (status == 1) {
     ValueRef value = bind_operands(op, attributes, operands, count, arguments, location);
     if (value) result = wrap(std::move(value));
-    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && reinterpret_cast<PyTensor*>(result)->value->declared == nullptr &&
+    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) &&
         !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {
       Py_CLEAR(result);
     }

@@ -90,8 +90,6 @@ template <int slot>
 PyObject* in_place(PyObject* a, PyObject* b) {
   PyObject* made = binary<slot>(a, b);
   if (!made || made == Py_NotImplemented) return made;
-  // A declared value cannot change; the name is bound to the new one, as in TensorFlow.
-  if (is_symbolic(reinterpret_cast<PyTensor*>(made)->value)) return made;
   bool done = assign(reinterpret_cast<PyTensor*>(a), share(reinterpret_cast<PyTensor*>(made)->value));
   Py_DECREF(made);
   if (!done) return nullptr;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import linecache
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +14,13 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
-from tests.debug.planted_calls import CALLS, Deep, X
+from tests.debug.planted_calls import CALLS, X
+from tests.debug.planted_expressions import BUILDERS
+from tests.debug.planted_functions import FUNCTIONS
 from tests.debug.planted_graphs import EXPRESSIONS, GRAPHS
 from tests.debug.planted_programs import PROGRAMS
+from tests.debug.planted_sessions import SESSIONS
+from tests.debug.planted_training import TRAINING
 from twofold import _core, dynet
 
 Bug = Callable[..., Any]
@@ -30,8 +35,10 @@ def last_frame(action: Callable[[], Any]) -> traceback.FrameSummary:
 
 def planted(bug: Any) -> set[int]:
     """The lines that are marked in a bug, or in what it stands for."""
-    lines, first = inspect.getsourcelines(Deep if bug.__name__ == "wrong_deep" else bug)
-    return {first + k for k, line in enumerate(lines) if "# bug" in line}
+    lines, first = inspect.getsourcelines(bug)
+    found = {first + k for k, line in enumerate(lines) if "# bug" in line}
+    whole = linecache.getlines(inspect.getsourcefile(bug) or "")
+    return found or {k for k, line in enumerate(whole, 1) if line.endswith(f"# bug of {bug.__name__}\n")}
 
 
 def is_there(frame: traceback.FrameSummary, bug: Any) -> bool:
@@ -58,7 +65,7 @@ def observed(call: Bug, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("bug", CALLS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*CALLS, *FUNCTIONS], ids=lambda bug: bug.__name__)
 def test_calls(bug: Bug, way: str) -> None:
     _core.set_eager(way == "eager")
     call = torch.compile(bug) if way == "compile" else bug
@@ -67,7 +74,7 @@ def test_calls(bug: Bug, way: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bug", PROGRAMS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*PROGRAMS, *TRAINING], ids=lambda bug: bug.__name__)
 def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert is_there(last_frame(bug), bug)
@@ -80,13 +87,15 @@ def run(build: Bug) -> None:
         session.run(fetch, feeds)  # where what was fed or fetched is wrong
 
 
-@pytest.mark.parametrize("bug", GRAPHS, ids=lambda bug: bug.__name__)
-def test_sessions(bug: Bug) -> None:
+@pytest.mark.parametrize("bug", [*GRAPHS, *SESSIONS], ids=lambda bug: bug.__name__)
+def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     frame = last_frame(lambda: run(bug))
     assert is_there(frame, bug) if planted(bug) else "where what was fed" in str(frame.line)
 
 
-@pytest.mark.parametrize("bug", EXPRESSIONS, ids=lambda bug: bug.__name__)
-def test_dynet(bug: Bug) -> None:
+@pytest.mark.parametrize("bug", [*EXPRESSIONS, *BUILDERS], ids=lambda bug: bug.__name__)
+def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     dynet.renew_cg()
     assert is_there(last_frame(bug), bug)

@@ -162,3 +162,50 @@ def test_views_keep_their_shape_when_that_of_their_base_changes_in_place():
     row.add_(1)
     assert row.tolist() == [10.0, 5.0, 6.0] and alias.tolist() == [[0.0, 1.0, 2.0], [10.0, 5.0, 6.0]]
     assert x.tolist() == [[0.0, 10.0], [1.0, 5.0], [2.0, 6.0]]
+
+
+def aliased(x):
+    y = x.clone()
+    same = y
+    y += 1
+    return same
+
+
+def through_a_view(x):
+    y = x.clone()
+    row = y[0]
+    row += 1
+    row[1:].mul_(2)
+    return y
+
+
+def through_a_loop(x):
+    y = x.clone()
+    for row in (y[0], y.t()[0]):
+        row *= 3
+    return y * x
+
+
+@pytest.mark.parametrize("function", [aliased, through_a_view, through_a_loop])
+@pytest.mark.parametrize("transform", [torch.compile, lambda f: lambda x: torch.vmap(f)(x[None])[0]])
+def test_declared_functions_write_in_place_as_plain_ones_do(function, transform):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert transform(function)(x).tolist() == function(x).tolist()
+
+
+def widened(x):
+    y = x.clone()
+    y += torch.ones(3, 1, 1)
+    return y
+
+
+def rounded(x):
+    y = x.long()
+    y += 0.5
+    return y
+
+
+@pytest.mark.parametrize("function", [widened, rounded])
+def test_declared_functions_refuse_what_plain_ones_do(function):
+    with pytest.raises(RuntimeError, match="in-place"):
+        torch.compile(function)(torch.ones(2, 2))

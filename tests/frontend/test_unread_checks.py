@@ -57,6 +57,18 @@ def test_a_value_that_is_written_over() -> None:
         y.tolist()
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda scores: torch.nn.functional.cross_entropy(scores, INDEX),
+        lambda scores: torch.nn.functional.binary_cross_entropy(scores * 2, torch.ones(1, 3)),
+    ],
+)
+def test_a_loss_of_which_only_the_gradient_is_read(loss: Any) -> None:
+    with pytest.raises(IndexError, match="class 7|element 0"):
+        torch.compile(torch.func.grad(loss))(torch.ones(1, 3)).tolist()
+
+
 def test_in_a_training_loop_that_is_predicted() -> None:
     layer = torch.nn.Linear(3, 3)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)

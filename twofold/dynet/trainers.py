@@ -11,6 +11,7 @@ import numpy
 
 from twofold import _core, array_api
 from twofold.dynet.graph import state
+from twofold.dynet.parameter_collection import ParameterCollection
 from twofold.frontend.creation import CREATION, from_numpy
 from twofold.optim.optimizer import rule
 
@@ -41,7 +42,9 @@ class Trainer:
     _states = 0
     """How many tensors belong to a parameter."""
 
-    def __init__(self, m: Any, learning_rate: float) -> None:
+    def __init__(self, m: ParameterCollection, learning_rate: float) -> None:
+        if not isinstance(m, ParameterCollection):
+            raise TypeError(f"{type(self).__name__}: {m!r} is no ParameterCollection")
         self._collection = m
         self.learning_rate = learning_rate
         self._threshold = 5.0

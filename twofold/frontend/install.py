@@ -64,22 +64,25 @@ def kernel_error(
     where: str,
     location: tuple[int, int],
     op: Any,
+    attrs: Any,
     types: Sequence[TensorType],
     operands: tuple[Any, ...] | None,
 ) -> BaseException:
     """The exception for a kernel that reported an error, in the words of its operation.
 
-    ``op`` is what was called at ``location``, which ``where`` tells, on ``operands`` of ``types``, unless the line is
-    one inside a body that it runs; ``location`` is that of the call and, of what a backward pass computes, of the pass.
+    ``op`` with ``attrs`` is what was called at ``location``, which ``where`` tells, on ``operands`` of ``types``,
+    unless the line is one inside a body that it runs; ``location`` is that of the call and, of what a backward pass
+    computes, of the pass.
     """
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
     inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
     if (inside and not location[1]) or not where:
         error = what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
+        error.label = what  # for the call whose host runs this program
     else:
-        error = tracing.located(what.op.error(text, fix), op, types, where, operands)
-    names = tracing.parameter_names(op) if op is not None else ()
+        error = tracing.located(what.op.error(text, fix), op, attrs, types, where, operands)
+    names = tracing.parameter_names(op, attrs) if op is not None else ()
     return place(error, location, operands, names, inside)
 
 
@@ -92,7 +95,7 @@ def host_error(
         return place(error, location, operands)
     inside = inner_line(location[0], (label.op, label.attrs, label.input_types))
     worded = tracing.located(
-        error, label.op, label.input_types, _core.location_text(inside) or where, operands
+        error, label.op, label.attrs, label.input_types, _core.location_text(inside) or where, operands
     )
     return place(worded, location, operands, tracing.parameter_names(label.op), inside)
 

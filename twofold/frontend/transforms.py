@@ -8,7 +8,8 @@ each once for all samples. Both bind on whatever they are given, so transforms m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from twofold import _core
@@ -45,6 +46,16 @@ class Call(NamedTuple):
     def flows_to(self, place: int) -> bool:
         """Whether a gradient flows to this input."""
         return bool(self.mask >> min(place, _LAST_BIT) & 1)
+
+
+@contextmanager
+def _where(call: Call) -> Iterator[None]:
+    """Place what is recorded inside where a call was made, as far as that is known."""
+    before = _core.declare_at(0 if call.result is None else call.result)
+    try:
+        yield
+    finally:
+        _core.declare_at(before)
 
 
 def calls_above(tensors: Sequence[Tensor], recorded: bool) -> list[Call]:
@@ -89,9 +100,10 @@ def pull(
         if cotangent is None:
             continue
         read = _Read(call, shares, cotangent, create)
-        for place in places:
-            if (found := shares.get(place)) is not None:
-                waiting[call.keys[place]].take(position, found, read.operands(found))
+        with _where(call):
+            for place in places:
+                if (found := shares.get(place)) is not None:
+                    waiting[call.keys[place]].take(position, call, found, read.operands(found))
     return [waiting[key].total() if key in waiting else None for key in wanted]
 
 
@@ -102,6 +114,7 @@ class _Term(NamedTuple):
     """A contribution: the product of the rows of two values, or rows of the right added at numbers in the left."""
 
     position: int  # of its call
+    call: Call
     kind: int
     left: Any
     right: Any
@@ -109,7 +122,7 @@ class _Term(NamedTuple):
 
     def transposed(self) -> _Term:
         """The contribution to what the value is the transpose of."""
-        return _Term(self.position, self.kind, self.right, self.left, None)
+        return _Term(self.position, self.call, self.kind, self.right, self.left, None)
 
 
 class _Arrived:
@@ -122,12 +135,12 @@ class _Arrived:
     def add(self, share: Tensor) -> None:
         self.plain = share if self.plain is None else apply(_ACCUMULATE, self.plain, share)
 
-    def take(self, position: int, found: Pullback, values: list[Any]) -> None:
+    def take(self, position: int, call: Call, found: Pullback, values: list[Any]) -> None:
         """The contribution of the call at a position."""
         kind, left, right = found.form
         if kind in (Kind.PRODUCT, Kind.TABLE):
             sides = (values[found.slots.index(left)], values[found.slots.index(right)])
-            self.terms.append(_Term(position, kind, *sides, (found, values)))
+            self.terms.append(_Term(position, call, kind, *sides, (found, values)))
         else:
             self.add(_core.record(PULLBACK, found.attrs, values))
 
@@ -137,10 +150,13 @@ class _Arrived:
         terms.sort(key=lambda term: term.position)
         for kind in (Kind.PRODUCT, Kind.TABLE):
             group = [term for term in terms if term.kind == kind]
-            if len(group) == 1 and (alone := group[0].alone) is not None:
-                self.add(_core.record(PULLBACK, alone[0].attrs, alone[1]))
-            elif group:
-                self.add(self._sum(kind, group))
+            if not group:
+                continue
+            with _where(group[0].call):
+                if len(group) == 1 and (alone := group[0].alone) is not None:
+                    self.add(_core.record(PULLBACK, alone[0].attrs, alone[1]))
+                else:
+                    self.add(self._sum(kind, group))
         return self.plain
 
     def _sum(self, kind: Kind, terms: list[_Term]) -> Tensor:
@@ -257,10 +273,11 @@ def _lift_calls(outputs: Sequence[Tensor], lifted: Lifted) -> None:
             continue  # of an enclosing function, which binds it later
         flags = tuple(flag for _, flag in found)
         operands = [_operand(call, place, value) for place, (value, _) in enumerate(found)]
-        if any(flags):
-            made = _core.record(EACH_SAMPLE, (call.op.name, call.attrs, flags), operands)
-        else:
-            made = _core.record(call.op, call.attrs, operands)
+        with _where(call):
+            if any(flags):
+                made = _core.record(EACH_SAMPLE, (call.op.name, call.attrs, flags), operands)
+            else:
+                made = _core.record(call.op, call.attrs, operands)
         lifted[call.key] = made, any(flags)
 
 

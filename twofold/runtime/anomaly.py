@@ -70,15 +70,14 @@ def bad_value(
     if location[1] and is_nan:
         error = _of_a_gradient(op, attrs, location, differentiated, reason)
     else:
-        name = step.node.op.name if inside and step is not None else public_name(op)
-        if op is PULLBACK:
-            name = f"backward pass of {attrs[0]}"
-        error = _of_a_call(name, op, values, operands, _core.location_text(inside) or where, reason)
-    return place(error, location, operands, parameter_names(op), inside)
+        name = step.node.op.name if inside and step is not None else public_name(op, attrs)
+        names = parameter_names(op, attrs)
+        error = _of_a_call(name, names, values, operands, _core.location_text(inside) or where, reason)
+    return place(error, location, operands, parameter_names(op, attrs), inside)
 
 
 def _of_a_call(
-    name: str, op: Op, values: Array, operands: Sequence[Any], where: str, reason: str
+    name: str, names: Sequence[str], values: Array, operands: Sequence[Any], where: str, reason: str
 ) -> TwofoldError:
     bad = _bad_place(values)
     at = f" at index {list(bad)}" if bad else ""
@@ -86,7 +85,7 @@ def _of_a_call(
     if reason:
         what += f", {reason}"
     tensors = [value for value in operands if isinstance(value, Tensor)]
-    words = described(parameter_names(op), [value.type_ for value in tensors], tensors)
+    words = described(names, [value.type_ for value in tensors], tensors)
     return at_operation(AnomalyError(what, _FIX), name, words, where)
 
 

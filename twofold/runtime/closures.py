@@ -81,9 +81,23 @@ BODY_LINES: Cache[Lines] = Cache("body lines", 1, lambda call, lines: _LINE_BYTE
 def inner_line(location: int, called: tuple[Any, ...]) -> int:
     """The location of what is called inside the body that a call at ``location`` runs, 0 where there is none.
 
-    ``called`` has the operation, its attributes and the types of its inputs.
+    ``called`` has the operation, its attributes and the types of its inputs. What the gradient of a single line
+    computes has that line.
     """
-    return (BODY_LINES.get(location) or {}).get(called, 0)
+    lines = BODY_LINES.get(location) or {}
+    return lines.get(called) or _differentiated_line(lines, called)
+
+
+def _differentiated_line(lines: Lines, called: tuple[Any, ...]) -> int:
+    from twofold.transforms.derived import pullback_nodes
+
+    found = {
+        line
+        for key, line in lines.items()
+        if isinstance(key, tuple)
+        and any(node.op is called[0] and node.attrs == called[1] for node in pullback_nodes(*key))
+    }
+    return found.pop() if len(found) == 1 else 0
 
 
 BODY_CALLS: Cache[dict[str, list[BodyCalls]]] = Cache(

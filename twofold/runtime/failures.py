@@ -68,9 +68,9 @@ def end_inside(error: BaseException, value: Any) -> None:
         note(error, _shown(chain, (), ()))
 
 
-def end_at(error: BaseException, value: Any) -> BaseException:
-    """The same error, whose traceback ends at the line that declared ``value``."""
-    chain = positions(_core.location_of(value))
+def end_at(error: BaseException, location: int) -> BaseException:
+    """The same error, whose traceback ends at the line of what was declared at a location."""
+    chain = positions(location)
     if chain:
         error.__traceback__ = ending_at(chain, {})
         note(error, _shown(chain, (), ()))

@@ -19,10 +19,16 @@ def here() -> str:
     return _core.location_text(_core.declaring_location())
 
 
-def public_name(op: Op) -> str:
-    """The name of an operation that users know."""
+def public_name(op: Op, attrs: Attributes = ()) -> str:
+    """The name that users know of an operation, or of what it is derived from."""
+    if op.name in _DERIVED and attrs:
+        return _DERIVED[op.name] + public_name(REGISTRY[attrs[0]], attrs[1])
     names = getattr(op, "functions", ())
     return names[0] if names else getattr(op, "title", "") or op.name
+
+
+_DERIVED = {"pullback": "backward pass of ", "each_sample": ""}
+"""What is said of operations that are derived from another one, which is the first of their attributes."""
 
 
 def described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
@@ -41,12 +47,14 @@ def described(names: Sequence[str], types: Sequence[TensorType], operands: Seque
 def located(
     error: TwofoldError,
     op: Op,
+    attrs: Attributes,
     types: Sequence[TensorType],
     where: str,
     operands: Sequence[Any] | None = None,
 ) -> TwofoldError:
     """An error met while running, with the operation that was called there and the types of its inputs."""
-    return at_operation(error, public_name(op), described(parameter_names(op), types, operands or ()), where)
+    names = described(parameter_names(op, attrs), types, operands or ())
+    return at_operation(error, public_name(op, attrs), names, where)
 
 
 def at_call(
@@ -62,8 +70,10 @@ def at_call(
     return worded
 
 
-def parameter_names(op: Op) -> Sequence[str]:
+def parameter_names(op: Op, attrs: Attributes = ()) -> Sequence[str]:
     """Names of the tensor parameters of an operation, as far as its entry tells them."""
+    if op.name == "each_sample" and attrs:
+        return parameter_names(REGISTRY[attrs[0]], attrs[1])
     return op.parameter_names() if hasattr(op, "parameter_names") else []
 
 

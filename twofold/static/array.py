@@ -253,7 +253,11 @@ def split(
 @example("tf.tile([1, 2], [2])", "[1 2 1 2]")
 def tile(input: Any, multiples: Number) -> Any:
     """``input`` repeated along each axis."""
-    return ops.tile(input, sizes(multiples))
+    counts = sizes(multiples)
+    if len(counts) != input.ndim:
+        what = f"{len(counts)} multiples for {input.ndim} axes"
+        raise ShapeError(what, "Give one for each axis.")
+    return ops.tile(input, counts)
 
 
 @operation("Slice")

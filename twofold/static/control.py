@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dtypes import bool_
 from twofold.errors import InvalidArgumentError
 from twofold.ir.types import tensor_type
@@ -240,7 +241,7 @@ def Assert(
                 [*words, *[_summary(array, 3 if summarize is None else summarize) for array in arrays]]
             )
             what = f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}"
-            raise end_at(InvalidArgumentError(what, ""), made.outputs[0])
+            raise end_at(InvalidArgumentError(what, ""), _core.location_of(made.outputs[0]))
 
     made.observe = observe
     return made

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dtypes import int32, int64, string
-from twofold.errors import ArgumentError, GraphError
+from twofold.errors import ArgumentError, GraphError, at_operation
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.runtime.failures import end_at
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import placeholder
@@ -91,13 +93,19 @@ class Dataset:
                 raise failed("from_tensor_slices", ArgumentError(what, "Give arrays, or use from_tensors."))
             types.append(_type_of(value, shape[1:] if shape != UNKNOWN_RANK else shape))
 
-        def make(fed: Fed) -> Elements[Element]:
-            arrays = [fed.get(id(value), value) for value in given]
+        def length_of(arrays: Sequence[Any]) -> int:
             lengths = {len(array) for array in arrays}
             if len(lengths) != 1:
                 what = f"arrays of lengths {sorted(lengths)}"
                 raise failed("from_tensor_slices", ArgumentError(what, "Give arrays of one length."))
-            return ([array[k] for array in arrays] for k in range(lengths.pop()))
+            return lengths.pop()
+
+        def make(fed: Fed) -> Elements[Element]:
+            arrays = [fed.get(id(value), value) for value in given]
+            return ([array[k] for array in arrays] for k in range(length_of(arrays)))
+
+        if known := [value for value in given if not isinstance(value, Tensor)]:
+            length_of(known)
 
         return Dataset(make, types, structure, [value for value in given if isinstance(value, Tensor)])
 
@@ -237,14 +245,14 @@ class Dataset:
 
     def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
         """``batch_size`` elements at a time, stacked; the last batch may be smaller unless it is dropped."""
-        size = whole(batch_size)
+        size, location = whole(batch_size), _core.capture_location()
         types = [_stacked(type, size if drop_remainder else None) for type in self._types]
 
         def make(fed: Fed) -> Elements[Element]:
             elements = self._make(fed)
             while rows := list(itertools.islice(elements, size)):
                 if len(rows) == size or not drop_remainder:
-                    yield [_stack(column) for column in zip(*rows)]
+                    yield [_stack(column, location) for column in zip(*rows)]
 
         if size < 1:
             raise failed("batch", ArgumentError(f"batch_size is {size}", "Give at least 1."))
@@ -475,11 +483,12 @@ def _stacked(type: TensorType, count: int | None) -> TensorType:
     )
 
 
-def _stack(column: Sequence[Any]) -> Any:
+def _stack(column: Sequence[Any], location: int) -> Any:
+    """One array of those that ``batch``, called at a location, puts together."""
     shapes = {numpy.shape(value) for value in column}
     if len(shapes) > 1:
-        what = f"elements of shapes {sorted(shapes)} in one batch"
-        raise failed("batch", ArgumentError(what, "Use padded_batch."))
+        error = ArgumentError(f"elements of shapes {sorted(shapes)} in one batch", "Use padded_batch.")
+        raise end_at(at_operation(error, "batch", [], _core.location_text(location)), location)
     return stack(column)
 
 

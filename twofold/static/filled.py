@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from twofold.dtypes import finfo, float32, int32
+from twofold.errors import ShapeError
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.sizes import maximum as larger_size
 from twofold.ops.base import ops
@@ -177,7 +178,11 @@ def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
 @operation("Pad")
 def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number = 0) -> Any:
     flat: list[Any] = []
-    for before, after in reversed(numbers(paddings)):
+    pairs = numbers(paddings)
+    if len(pairs) != tensor.ndim:
+        what = f"{len(pairs)} pairs of paddings for {tensor.ndim} axes"
+        raise ShapeError(what, "Give one pair for each axis.")
+    for before, after in reversed(pairs):
         flat += [whole(before), whole(after)]
     return ops.pad(tensor, flat, mode, _as_tensor_of(value, tensor.dtype) if mode == "constant" else None)
 

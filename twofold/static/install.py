@@ -95,10 +95,11 @@ def _value_index(self: Tensor) -> int:
 
 
 def _in_place(plain: Callable[..., Any], assigning: Callable[..., Any]) -> Callable[..., Any]:
-    """``x += y`` gives a declared tensor a new name, as in TensorFlow, and changes any other."""
+    """``x += y`` gives a tensor of a graph a new name, as in TensorFlow, and changes any other."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return plain(self, other) if self._is_symbolic or at_once() else assigning(self, other)
+        of_graph = self._is_symbolic and (local.replaying or owner_of(self) is not None)
+        return plain(self, other) if of_graph or at_once() else assigning(self, other)
 
     return method
 
@@ -163,7 +164,7 @@ class InGraph(Declaring):
 def install() -> None:
     """Put everything on the tensor and dtype types, and have define-by-run's control flow declare."""
     DECLARING.append(InGraph())
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor"):
         setattr(
             Tensor, f"__i{name}__", _in_place(getattr(Tensor, f"__{name}__"), getattr(Tensor, f"__i{name}__"))
         )

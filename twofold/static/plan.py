@@ -185,7 +185,7 @@ def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
 def _wrong_result(operation: Operation, what: str, fix: str) -> BaseException:
     """The error of a ``py_func`` whose declaration does not fit its function, at the line that declares it."""
     error = GraphError(f"{operation.name} ({operation.where}): {what}", fix)
-    return end_at(error, operation.outputs[0]) if operation.outputs else error
+    return end_at(error, _core.location_of(operation.outputs[0])) if operation.outputs else error
 
 
 def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarray]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int32
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static import array
@@ -29,7 +29,7 @@ from twofold.static.flow import failed
 from twofold.static.graph import Operation, Tensor, get_default_graph, need_session
 from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
-from twofold.static.shapes import TensorShape
+from twofold.static.shapes import TensorShape, shape_of_sizes
 from twofold.static.string_table import stack
 
 RUNNERS = "queue_runners"
@@ -87,15 +87,21 @@ class FIFOQueue:
         made.python = python
         return made
 
-    def _converted(self, vals: Any) -> list[Tensor]:
+    def _converted(self, vals: Any, types: Sequence[TensorType]) -> list[Tensor]:
         values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
         if len(values) != len(self._types):
             what = f"{len(values)} values for elements of {len(self._types)}"
             raise failed("enqueue", ArgumentError(what, "Give one for each dtype."))
-        return [
+        found = [
             convert_to_tensor(value, None if isinstance(value, Tensor) else type.dtype)
             for value, type in zip(values, self._types)
         ]
+        for value, type in zip(found, types):
+            given, wanted = shape_of_sizes(value.type_.shape), shape_of_sizes(type.shape)
+            if not given.is_compatible_with(wanted):
+                what = f"a value of shape {given} where the queue has {wanted}"
+                raise failed("enqueue", ShapeError(what, "Give values of the queue's shapes."))
+        return found
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts one element."""
@@ -104,7 +110,9 @@ class FIFOQueue:
             self.put([list(arrays)])
             return numpy.int32(0)
 
-        return self._operation("QueueEnqueue", self._converted(vals), [tensor_type(int32)], put, name)
+        return self._operation(
+            "QueueEnqueue", self._converted(vals, self._types), [tensor_type(int32)], put, name
+        )
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts the slices of arrays along their first axis."""
@@ -113,7 +121,10 @@ class FIFOQueue:
             self.put([list(parts) for parts in zip(*arrays)])
             return numpy.int32(0)
 
-        return self._operation("QueueEnqueueMany", self._converted(vals), [tensor_type(int32)], put, name)
+        types = [_stacked(type, new_unknown_size()) for type in self._types]
+        return self._operation(
+            "QueueEnqueueMany", self._converted(vals, types), [tensor_type(int32)], put, name
+        )
 
     def dequeue(self, name: str | None = None) -> Any:
         """The next element: a tensor, or a list of its parts."""

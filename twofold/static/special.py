@@ -163,7 +163,7 @@ def add_check_numerics_ops() -> Any:
     """
     checks: list[Any] = []
     for op in list(get_default_graph().get_operations()):
-        if op.branches or op.flow is not None:
+        if op.branches or (op.flow is not None and op.flow.bodies):
             raise ValueError(
                 f"add_check_numerics_ops: {op.name} ({op.where}) has a body. Use twofold.detect_anomaly()."
             )

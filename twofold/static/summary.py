@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dtypes import string
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, TwofoldError, at_operation
 from twofold.event_files import (
     EventFile,
     histogram_summary,
@@ -18,6 +19,7 @@ from twofold.event_files import (
     step_stats,
     text_summary,
 )
+from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.control import py_func
 from twofold.static.define import constant
@@ -33,7 +35,15 @@ def _summary(
     """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries."""
     graph = get_default_graph()
     label = (f"{family}/{name}" if family else name).replace(" ", "_").replace(":", "_")
-    made = py_func(lambda array: numpy.array(make(label, array), object), [value], string, name=label)
+
+    def message(array: Any) -> Any:
+        try:
+            return numpy.array(make(label, array), object)
+        except TwofoldError as error:
+            where = _core.location_of(made)
+            raise end_at(at_operation(error, label, [], _core.location_text(where)), where) from None
+
+    made = py_func(message, [value], string, name=label)
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
@@ -47,7 +57,15 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) 
     >>> b"loss" in found
     True
     """
-    return _summary(lambda tag, array: scalar_summary(tag, float(array)), name, tensor, collections, family)
+
+    def make(tag: str, array: Any) -> bytes:
+        if array.shape:
+            raise ArgumentError(
+                f"a value of shape {array.shape} for one number", "Reduce it, such as to its mean."
+            )
+        return scalar_summary(tag, float(array))
+
+    return _summary(make, name, tensor, collections, family)
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Any:

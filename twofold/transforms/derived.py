@@ -6,7 +6,7 @@ may be derived again: a pullback has a pullback, and a call for every sample of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from twofold.cache import Cache
@@ -30,6 +30,7 @@ __all__ = [
     "Pullbacks",
     "Traits",
     "graph_of_entry",
+    "pullback_nodes",
     "pullbacks_of",
     "stable_graph",
     "traits_of",
@@ -121,6 +122,14 @@ def pullbacks_of(
         made = _made_pullbacks(op, attrs, types, wanted, stable_graph(op, attrs, types))
         kept = _pullbacks.keep(key, (attrs, made))
     return kept[1]
+
+
+def pullback_nodes(op: Op, attrs: Attributes, types: tuple[TensorType, ...]) -> Iterator[Node]:
+    """All that the gradients of a call compute."""
+    wanted = tuple(k for k, type in enumerate(types) if type.dtype.is_differentiable)
+    for one in pullbacks_of(op, attrs, types, wanted).values():
+        if isinstance(one, Pullback):
+            yield from one.graph.nodes()
 
 
 def _made_pullbacks(

@@ -62,10 +62,10 @@ def share(ct: Any, shape: tuple[int, ...], reduction: str) -> Any:
 class Classes:
     """The operands of cross entropy: scores ``[N, C, ...]`` and int64 targets without the class axis.
 
-    With ``checked`` the kernel fails for a target that is neither a class nor ``ignore``.
+    The kernel fails for a target that is neither a class nor ``ignore``.
     """
 
-    def __init__(self, x: Any, target: Any, weight: Any, ignore: Any, checked: bool = True) -> None:
+    def __init__(self, x: Any, target: Any, weight: Any, ignore: Any) -> None:
         self.x = x
         self.axis = 0 if x.ndim == 1 else 1
         if not x.ndim:
@@ -82,10 +82,8 @@ class Classes:
                 f"class targets of {target.dtype.name}",
                 "Cast them with .to(int64), or give probabilities of the scores' shape.",
             )
-        self.target = convert(target, int64)
         self.ignore = convert(ignore, int64)
-        if checked:
-            self.target = apply("class_number", self.target, self.ignore, attrs=(self.count,))
+        self.target = apply("class_number", convert(target, int64), self.ignore, attrs=(self.count,))
         tail = (1,) * (x.ndim - self.axis - 1)
         numbers = broadcast(ops.reshape(iota((self.count,)), (self.count, *tail)), x.shape)
         self.hit = ops.equal(broadcast(restore_axes(self.target, (self.axis,), x.shape), x.shape), numbers)
@@ -160,7 +158,7 @@ def _cross_entropy(*rest: Any) -> Any:
 def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
     """``(softmax - target distribution)`` times the weight of the row and its share of the result."""
     x, target, weight, ignore, smoothing, reduction, smooth = _operands(rest)
-    classes = Classes(floating(x), target, weight, ignore, checked=False)
+    classes = Classes(floating(x), target, weight, ignore)
     axis, shape = classes.axis, classes.x.shape
     z, s = shifted(classes.x, axis)
     p = ops.exp(z) / s

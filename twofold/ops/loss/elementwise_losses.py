@@ -172,6 +172,14 @@ class soft_margin_loss:
     exact = staticmethod(lambda x, t: numpy.log1p(numpy.exp(-t * x)))
 
 
+def _between_0_and_1(input: Any, target: Any) -> Any:
+    """Both as they are; the kernel fails for a value outside."""
+    return (
+        apply("within", value, attrs=(name, 0.0, 1.0))
+        for name, value in (("input", input), ("target", target))
+    )
+
+
 def _limited_logs(x: Any) -> tuple[Any, Any]:
     return ops.maximum(ops.log(x), -100.0), ops.maximum(ops.log1p(-x), -100.0)
 
@@ -207,15 +215,14 @@ class binary_cross_entropy:
             raise ShapeError(
                 f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
             )
-        x, t = (
-            apply("within", value, attrs=(name, 0.0, 1.0)) for name, value in (("input", x), ("target", t))
-        )
+        x, t = _between_0_and_1(x, t)
         yes, no = _limited_logs(x)
         each = (t - 1) * no - t * yes
         return reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
 
     @staticmethod
     def vjp(ct: Any, y: Any, x: Any, t: Any, *rest: Any) -> Any:
+        x, t = _between_0_and_1(x, t)
         part = share(ct, x.shape, rest[-1])
         part = part * rest[0] if len(rest) > 1 else part
         yes, no = _limited_logs(x)
