@@ -129,6 +129,36 @@ def declared(x: Any) -> Any:
     return tf.reduce_sum(b)
 
 
+def inner_body(j: Any, s: Any) -> Any:
+    scaled = s * 0.5
+    return j + 1, scaled
+
+
+def outer_body(i: Any, h: Any) -> Any:
+    moved = tf.sin(h)
+    _, s = tf.while_loop(below_three, inner_body, [tf.constant(1), moved])
+    joined = s + h
+    return i + 1, joined
+
+
+def nested(x: Any) -> Any:
+    a = x * 3.0
+    _, h = tf.while_loop(below_three, outer_body, [tf.constant(1), a])
+    return tf.reduce_sum(h)
+
+
+def cumulated(total: Any, row: Any) -> Any:
+    grown = total * row
+    return grown + 1.0
+
+
+def scanned(x: Any) -> Any:
+    doubled = x * 2.0
+    rows = tf.scan(cumulated, doubled, tf.constant(1.0))
+    squared = tf.square(rows)
+    return tf.reduce_sum(squared)
+
+
 def larger(v: Any) -> Any:
     twice = v * 2.0
     return twice
@@ -143,6 +173,15 @@ def chosen(x: Any) -> Any:
     total = tf.reduce_sum(x)
     y = tf.cond(total > 1.0, lambda: larger(x), lambda: smaller(x))
     return y + total
+
+
+def encoded(w: Any, x: Any) -> Any:
+    state = x
+    for _ in range(3):
+        mixed = w * state
+        state = dy.tanh(mixed)
+    loss = dy.squared_norm(state)
+    return loss
 
 
 def differentiated(function: Any, *arguments: Any) -> Any:

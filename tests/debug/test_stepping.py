@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy
@@ -39,6 +40,7 @@ BY_RUN = {
     "branching": (programs.branching, lambda: (tensor(1.0, 2.0),)),
     "tree": (programs.tree, lambda: (2, tensor(1.0, -2.0))),
     "columns": (programs.columns, lambda: (matrix(), vector())),
+    "encoded": (programs.encoded, lambda: (matrix(), vector())),
     "trained": (programs.trained, lambda: (tensor([1.0, 2.0]), weights(), tensor([0.0, 1.0]))),
 }
 
@@ -49,11 +51,13 @@ def plain(function: Any, *arguments: Any) -> StepRecorder:
     return recorder
 
 
-def compare(stepped: StepRecorder, straight: StepRecorder, loop: int = 0) -> None:
-    """The steps are equal; each iteration of a declared loop stops at its line, ``loop``, once more."""
+def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:
+    """The steps are equal; each iteration of a declared loop stops at its line, one of ``headers``, once more."""
     assert straight.recorded_on <= stepped.lines
-    found = [one.what for one in stepped.seen if one.line != loop]
-    assert found and found == [one.what for one in straight.on_lines(stepped.lines) if one.line != loop]
+    found = [one.what for one in stepped.seen if one.line not in headers]
+    assert found and found == [
+        one.what for one in straight.on_lines(stepped.lines) if one.line not in headers
+    ]
 
 
 @pytest.mark.parametrize("name", BY_RUN)
@@ -83,7 +87,23 @@ def test_a_compiled_function_steps_as_it_does_uncompiled() -> None:
     compare(recorder, plain(programs.unrolled, *arguments))
 
 
-@pytest.mark.parametrize("function", [programs.declared, programs.chosen], ids=lambda one: one.__name__)
+DECLARED = [programs.declared, programs.chosen, programs.nested, programs.scanned]
+HEADERS = {
+    programs.branching.__code__.co_firstlineno + 6,
+    *[
+        function.__code__.co_firstlineno + 2
+        for function in (
+            programs.declared,
+            programs.chosen,
+            programs.nested,
+            programs.outer_body,
+            programs.scanned,
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize("function", DECLARED, ids=lambda one: one.__name__)
 def test_a_declared_graph_steps_as_the_program_computed_at_once(function: Any) -> None:
     value = [0.5, -1.0]
     with tf.Graph().as_default(), tf.Session() as session:
@@ -95,23 +115,55 @@ def test_a_declared_graph_steps_as_the_program_computed_at_once(function: Any) -
     assert result.tolist() == usual.tolist()
     tf.enable_eager_execution()
     try:
-        loop = programs.declared.__code__.co_firstlineno + 2
-        compare(recorder, plain(function, tf.constant(value)), loop)
+        compare(recorder, plain(function, tf.constant(value)), HEADERS)
     finally:
         tf.disable_eager_execution()
 
 
-@pytest.mark.parametrize("name", ["straight", "unrolled", "tuples", "trained", "tree", "columns"])
+@pytest.mark.parametrize("name", BY_RUN)
 def test_the_backward_pass_is_the_mirror_of_the_forward_pass(name: str) -> None:
     """Backward, a line shows the variables as its statement left them."""
     function, arguments = BY_RUN[name]
     recorder = StepRecorder(programs.__file__)
     recorder.run_steps(debug.run, programs.differentiated, function, *requiring(arguments()))
-    straight = plain(programs.differentiated, function, *requiring(arguments()))
+    mirrored(recorder, plain(programs.differentiated, function, *requiring(arguments())), HEADERS)
+
+
+def test_the_backward_pass_of_a_module_is_the_mirror() -> None:
+    torch.manual_seed(0)
+    network = programs.Network(3)
+    x = torch.ones(2, 3)
+    recorder = StepRecorder(programs.__file__)
+    recorder.run_steps(debug.run, programs.differentiated, network, x)
+    mirrored(recorder, plain(programs.differentiated, network, x))
+
+
+@pytest.mark.parametrize("function", DECLARED, ids=lambda one: one.__name__)
+def test_the_backward_pass_of_a_declared_graph_is_the_mirror(function: Any) -> None:
+    value = [0.5, -1.0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        (gradient,) = tf.gradients(function(x), [x])
+        usual = session.run(gradient, {x: value})
+        recorder = StepRecorder(programs.__file__)
+        result = recorder.run_steps(lambda: session.run(gradient, {x: value}, debug=True))
+    assert result.tolist() == usual.tolist()
+    tf.enable_eager_execution()
+    try:
+        mirrored(recorder, plain(function, tf.constant(value)), HEADERS)
+    finally:
+        tf.disable_eager_execution()
+
+
+def mirrored(recorder: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:
+    """The steps of a backward pass are those of the forward pass from the last to the first.
+
+    The ``headers`` of loops and branches come before what stands in them in both directions.
+    """
     forward = [one for one in straight.seen if one.function != "differentiated"]
     backward = [one for one in recorder.seen if one.function.endswith(" (backward)")]
     lines = {(one.function.removesuffix(" (backward)"), one.line) for one in backward}
-    lines &= {one for one in straight.recorded_on if one[0] != "differentiated"}
+    lines &= {one for one in straight.recorded_on if one[0] != "differentiated" and one[1] not in headers}
     expected = []
     for k, one in enumerate(forward):
         if one[:2] in lines:

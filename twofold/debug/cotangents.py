@@ -16,10 +16,13 @@ class Cotangents:
     def __init__(self, recording: Recording) -> None:
         self.forward: dict[int, int] = {}
         self.target: dict[int, int] = {}
+        self.loops: dict[int, Call] = {}  # loops and branches by what they give
         self._last: int | None = None
         self._calls: dict[Chain, list[Call]] = defaultdict(list)
         self._present: dict[tuple[Chain, str], tuple[int, set[int]]] = {}
         for call in recording.calls:
+            if call.loop is not None:
+                self.loops[call.result] = call.loop
             if call.forward is None:
                 self._calls[call.chain].append(call)
                 self._add_sum(call)
@@ -36,7 +39,7 @@ class Cotangents:
             if call.result in self.target and self._last is not None:
                 self.forward[call.result] = self._last  # added where the second of the two came
             elif known:  # a product over several calls
-                self.forward[call.result] = known[-1].result
+                self.forward[call.result] = known[0].result
             return
         name, _, types, index, _ = call.attrs
         key = call.forward, name

@@ -14,11 +14,13 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from twofold.debug.activations import Activation, Item, build
+from twofold.debug.backward_loops import differentiated
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.names import Held, Scope, arguments_of
 from twofold.debug.recording import STOP, Call, Recording, Site
 from twofold.debug.source import (
     Position,
+    assignments_before,
     function_of,
     is_method,
     last_return,
@@ -123,6 +125,7 @@ class _Writer:
         self.place = _NOWHERE
         self.loops: list[ast.AST] = []
         self.computed: set[ast.AST] = set()  # loops whose headers compute something
+        self.passed = 0  # the line of the statement that was run last
 
     # Pieces of syntax, all at the present place
 
@@ -203,10 +206,28 @@ class _Writer:
             while end < len(items) and self._statement(items[end]) is statement and not items[end].again:
                 end += 1
             group = items[start:end]
+            around = loops_around(group[0].site) if group[0].site is not None else []
+            entered = [loop for loop in around if loop not in self.loops]
+            if entered:
+                self._copies(statement, entered[-1].lineno)  # type: ignore[attr-defined]
             self._headers(group[0])
+            if group[0].again and around:
+                self.passed = around[0].lineno  # type: ignore[attr-defined]
+            self._copies(statement)
             self._execute(group, statement)
+            self.passed = getattr(statement, "lineno", self.passed)
             start = end
         return self._end()
+
+    def _copies(self, statement: Any, end: int = sys.maxsize) -> None:
+        """The assignments on the way to a statement, up to a line, that give a value another name."""
+        code = self._code()
+        for one in assignments_before(code, statement) if statement is not None and code is not None else ():
+            if self.passed < one.lineno < end and self.scope.held(one.value) is not None:
+                self.passed = one.lineno
+                self.place = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
+                for name, held in self.scope.written(one):
+                    self.assign(name, held)
 
     @staticmethod
     def _statement(item: Item) -> Any:
@@ -377,7 +398,16 @@ class _Writer:
             starts[type.dtype] = starts.get(type.dtype, 0) + type.size
             held.append(by_start.get((type.dtype, start), number))
         shown = held[first : len(held) - first]
+        if self._is_static_scan(group):
+            shown = held[loop.content.carried : len(held) - 1]
         return shown[0] if len(shown) == 1 else tuple(shown)
+
+    def _is_static_scan(self, group: Sequence[Item]) -> bool:
+        """Whether the program calls ``tf.scan``, which returns the rows alone."""
+        called = getattr(position_of(group[0].site).expression, "func", None)  # type: ignore[arg-type]
+        owner = getattr(getattr(called, "value", None), "id", "")
+        module = self.frames.space(self._code().co_filename).get(owner)
+        return getattr(called, "attr", "") == "scan" and getattr(module, "__name__", "") == "twofold.static"
 
     def _return(self, value: Any) -> None:
         held = self.scope.held(value)
@@ -400,6 +430,7 @@ class _Writer:
         if statement is None:
             return None
         self._leave([])
+        self._copies(statement)
         line = statement.lineno
         self.place = Position(line, statement.col_offset, line, statement.col_offset, None, None)
         self._return(statement.value)
@@ -434,34 +465,64 @@ class _Part(_Writer):
         return list(held[1 : self.content.carried + rows])
 
 
+class _Step(NamedTuple):
+    """A step of a backward pass: what the frame asks for, and the call of the forward pass that it belongs to."""
+
+    kind: str  # call, pull
+    call: Call
+    forward: int
+
+
+def _together(steps: Sequence[_Step]) -> list[_Step]:
+    """The steps of each call of the forward pass together, where what they read is there: a run sums weights late."""
+    groups: list[list[_Step]] = []
+    latest: dict[int, int] = {}  # the group of a call of the forward pass
+    made: dict[int, int] = {}  # the group of a result
+    for step in steps:
+        place = latest.get(step.forward, -1)
+        if step.forward < 0 or place < max((made.get(one, 0) for one in step.call.operands), default=0):
+            place = latest[step.forward] = len(groups)
+            groups.append([])
+        groups[place].append(step)
+        made[step.call.result] = place
+    return [step for group in groups for step in group]
+
+
 class _Backward:
     """Writes the frames of a backward pass: those of the forward pass, from the end to the beginning."""
 
     def __init__(self, writer: _Writer, calls: Sequence[Call]) -> None:
         self.writer, self.calls = writer, list(calls)
         self.frames = writer.frames
+        self._begun: set[int] = set()  # loops and branches that were gone through
 
     def write(self) -> None:
         """Write them, and the calls of the outermost into the statement that runs the pass."""
-        paths = [self._path(call) for call in self.calls]
-        self._level(self.writer, list(zip(self.calls, paths)), 0)
+        forward = self.frames.cotangents.forward
+        steps = [_Step("call", call, forward.get(call.result, -1)) for call in self.calls]
+        self._level(self.writer, [(step, self._path(step.forward)) for step in _together(steps)], 0)
 
-    def _path(self, call: Call) -> list[Stop]:
-        stop = self.frames.stops.get(self.frames.cotangents.forward.get(call.result, -1))
+    def _path(self, result: int) -> list[Stop]:
+        """The stops that lead to a call of the forward pass."""
+        stop = self.frames.stops.get(result)
         path: list[Stop] = []
         while stop is not None:
             path.append(stop)
             stop = stop.above
         return path[::-1]
 
-    def _level(self, writer: _Writer, steps: Sequence[tuple[Call, list[Stop]]], depth: int) -> None:
+    def _level(self, writer: _Writer, steps: Sequence[tuple[_Step, list[Stop]]], depth: int) -> None:
         k = 0
         while k < len(steps):
-            call, path = steps[k]
+            step, path = steps[k]
             if depth >= len(path):
                 if path:
                     writer.place = _place_of(path[-1])
-                writer._put(ast.Expr(writer._do("call", call)))
+                loop = self.frames.cotangents.loops.get(step.forward)
+                if loop is not None and loop.result not in self._begun:
+                    self._begun.add(loop.result)
+                    self._through(writer, loop, step.forward, depth)
+                writer._put(ast.Expr(writer._do(step.kind, step.call)))
                 k += 1
                 continue
             end = k + 1
@@ -470,7 +531,27 @@ class _Backward:
             self._frame(writer, steps[k:end], depth)
             k = end
 
-    def _frame(self, outer: _Writer, steps: Sequence[tuple[Call, list[Stop]]], depth: int) -> None:
+    def _through(self, writer: _Writer, loop: Call, result: int, depth: int) -> None:
+        """The bodies of a loop or branch, backward; ``result`` is what the gradient comes from."""
+        place, bodies = writer.place, []
+        for part in loop.parts:
+            steps = [_Step("pull", call, call.result) for call in differentiated(part)]
+            outside, writer.body = writer.body, []
+            self._level(writer, [(step, self._path(step.forward)) for step in steps], depth)
+            writer.place = place
+            bodies.append(writer.body or [writer._at(ast.Pass())])
+            writer.body = outside
+        if hasattr(loop.content, "carried"):
+            writer._put(ast.While(writer._do("more_backward", (loop, result)), bodies[0], []))
+            return
+        rest: list[ast.stmt] = []
+        for number in reversed(range(len(bodies))):
+            chosen = writer._do("chosen_backward", (loop, result, number))
+            rest = [writer._at(ast.If(chosen, bodies[number], rest))]
+        writer.body += rest
+        writer._put(ast.Expr(writer._do("left_backward", loop)))
+
+    def _frame(self, outer: _Writer, steps: Sequence[tuple[_Step, list[Stop]]], depth: int) -> None:
         first = steps[0][1][depth]
         writer = _Writer(self.frames, Activation(first.code), Scope(first.names), None, True)
         writer.place = _place_of(first)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 import numpy
 
 from twofold import _core
+from twofold.debug.backward_loops import BackwardLoop, pull
+from twofold.debug.evaluation import computed
 from twofold.debug.frames import HELPER, Action, Frames
 from twofold.debug.recording import GIVEN, Call, Part, Recording
 from twofold.ops.base import FUNCTIONS
@@ -57,9 +59,10 @@ class Interpreter:
     def _begin(self) -> None:
         self.step = 0
         self.values: dict[int, Any] = dict(self.recording.given)
-        self.gradients: dict[int, int] = {}
+        self.gradients: dict[int, Any] = {}  # of values, as far as the backward pass has come
         self._loops: dict[int, _Loop] = {}
-        self._finished: dict[tuple[Any, ...], list[Any]] = {}
+        self._finished: dict[int, list[Any]] = {}  # results of loops and branches, by their calls
+        self._backward: dict[int, BackwardLoop] = {}
 
     def rewind(self, target: int) -> None:
         """Begin anew; frames are hidden from debuggers until step ``target``."""
@@ -143,15 +146,15 @@ class Interpreter:
         self.values[call.result] = result
         target = self.frames.cotangents.target.get(call.result)
         if target is not None:
-            self.gradients[target] = call.result
+            self.gradients[target] = result
         return result
 
     def _computed(self, call: Call) -> Any:
         if call.op is GIVEN:
             return self.values[call.result]
         operands = [self.values[number] for number in call.operands]
-        if call.parts:
-            return self._results_of(call)
+        if call.loop is not None:
+            return self._results_of(call, call.loop)
         return computed(call.op, call.attrs, operands)
 
     def _stopping(self, payload: None) -> bool:
@@ -169,7 +172,7 @@ class Interpreter:
             self._iterated(loop, spec, part)
         if not loop.go_on or (loop.most is not None and loop.made >= loop.most):
             del self._loops[call.result]
-            self._finished[_key(call)] = self._ended(call, loop)
+            self._finished[call.result] = self._ended(call, loop)
             return False
         row = self._row(spec, loop)
         operands = [self.values[number] for number in call.operands[spec.first :]]
@@ -222,27 +225,78 @@ class Interpreter:
             return False
         for inner, outer in zip(call.parts[number].inputs, call.operands[1:]):
             self.values[inner] = self.values[outer]
-        self._finished[_key(call)] = [call.parts[number]]
+        self._finished[call.result] = [call.parts[number]]
         return True
 
-    def _results_of(self, call: Call) -> Any:
+    def _results_of(self, call: Call, loop: Call) -> Any:
         """The results of one dtype, in the form of ``program_results``."""
-        found = self._finished[_key(call)]
+        found = self._finished[loop.result]
         if found and isinstance(found[0], Part):
             found = [self.values[number] for number in found[0].results]
-        for number, value in zip(self.recording.results_of(call), found):
+        for number, value in zip(self.recording.results_of(loop), found):
             self.values[number] = value
         parts = [value for value in found if value.dtype is call.attrs[2]]
         if len(parts) == 1:
             return parts[0]
         return FUNCTIONS["cat"]([FUNCTIONS["reshape"](value, (-1,)) for value in parts])
 
+    def run_quietly(self, call: Call) -> Iterator[int]:
+        """Run a loop or branch where nobody looks, up to each end of a body that it comes to; yields its row."""
+        if not hasattr(call.content, "carried"):
+            chosen = [k for k in reversed(range(len(call.parts))) if self._chosen((call, k))]
+            self._run_part(call.parts[chosen[0]])
+            yield chosen[0]
+            return
+        while self._more(call):
+            self._run_part(call.parts[0])
+            yield self._row(call.content, self._loops[call.result])
+
+    def _run_part(self, part: Part) -> None:
+        for call in part.calls:
+            if call.loop is call:
+                for _ in self.run_quietly(call):
+                    pass
+            self.values[call.result] = self._computed(call)
+
+    # The backward pass of loops and branches
+
+    def _more_backward(self, payload: tuple[Call, int]) -> bool:
+        loop, result = payload
+        run = self._backward.get(loop.result)
+        if run is None:
+            run = self._backward[loop.result] = BackwardLoop(self, loop, result)
+        if run.go_back():
+            return True
+        del self._backward[loop.result]
+        return False
+
+    def _chosen_backward(self, payload: tuple[Call, int, int]) -> bool:
+        loop, result, number = payload
+        run = self._backward.get(loop.result)
+        if run is None:
+            run = self._backward[loop.result] = BackwardLoop(self, loop, result)
+            run.go_back()
+        return run.row == number
+
+    def _left_backward(self, loop: Call) -> None:
+        self._backward.pop(loop.result).go_back()
+
+    def _pull(self, call: Call) -> None:
+        pull(self.values, self.gradients, call)
+
+    def numbers_of(self, part: Part) -> list[int]:
+        """The values of a body."""
+        made = [call.result for call in part.calls]
+        inner = [
+            number for call in part.calls if call.loop is call for number in self.recording.results_of(call)
+        ]
+        return [number for number in (*part.inputs, *made, *inner) if number in self.values]
+
     # What helpers ask
 
     def gradient(self, number: int) -> Any:
         """The gradient of a value as far as the backward pass has come, or None."""
-        found = self.gradients.get(number)
-        return None if found is None else self.values.get(found)
+        return self.gradients.get(number)
 
     def step_back(self, lines: int) -> int:
         """The step at which the line stood ``lines`` before the present one begins."""
@@ -257,22 +311,6 @@ class Interpreter:
         return found[-1]
 
 
-def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any]) -> Any:
-    """What an operation gives for these operands, at once."""
-    before = _core.set_eager(True)
-    try:
-        with _core.GradientMode(False):
-            result = _core.record(op, attrs, operands)
-            result._realise()
-    finally:
-        _core.set_eager(before)
-    return result
-
-
-def _key(call: Call) -> tuple[Any, ...]:
-    return (call.content.content_key, call.operands)
-
-
 def _bytes(value: Any) -> int:
     return int(value.type_.nbytes) if isinstance(value, Tensor) else 0
 
@@ -284,4 +322,4 @@ def _assign(frame: FrameType, name: str, value: Any) -> None:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
-__all__ = ["HELPER", "Given", "Interpreter", "Rewind", "computed"]
+__all__ = ["HELPER", "Given", "Interpreter", "Rewind"]

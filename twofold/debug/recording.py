@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.frontend.breakpoints import breakpoints_as
 from twofold.ir.op import REGISTRY
+from twofold.ir.types import type_from_code
 from twofold.runtime.closures import BODY_CALLS, BodyCalls
 
 Tensor = _core.Tensor
@@ -48,17 +49,24 @@ STOP = _StopOp()
 class Call:
     """One call of an operation: its operands and its result are numbers of values."""
 
-    __slots__ = ("attrs", "chain", "forward", "location", "op", "operands", "parts", "result")
+    __slots__ = (
+        *("attrs", "chain", "forward", "location", "loop"),
+        *("mask", "op", "operands", "parts", "result", "types"),
+    )
 
     def __init__(
         self, entry: tuple[Any, ...], operands: Sequence[int], result: int, provenance: tuple[int, int]
     ) -> None:
         self.op, self.attrs = entry[2], entry[3]
+        self.mask = entry[4]  # of the operands to which a gradient flows
+        self.types = tuple(type_from_code(*type) for type in entry[5])
         self.operands, self.result = tuple(operands), result
         self.location = provenance[0]
         self.chain = chain_of(provenance[0])
         self.forward = chain_of(provenance[1]) if provenance[1] else None
         self.parts: list[Part] = []
+        self.loop: Call | None = None
+        """What runs the loop or branches that this gives results of: itself, or an earlier call for another dtype."""
 
     @property
     def content(self) -> Any:
@@ -145,7 +153,7 @@ class Recording:
 
     def stop(self, location: int) -> Call:
         """A call that stands for a breakpoint."""
-        return Call((None, None, STOP, ()), (), self.new_number(), (location, 0))
+        return Call((None, None, STOP, (), 0, ()), (), self.new_number(), (location, 0))
 
     def add_tape(self, tape: Iterable[Any]) -> None:
         """Add what a thread ran; a location stands for a breakpoint there."""
@@ -162,7 +170,7 @@ class Recording:
 
     def place(self, number: int, location: int) -> None:
         """Show a value that was given where it was declared: before what the program declared after it."""
-        call = Call((None, None, GIVEN, ()), (), number, (location, 0))
+        call = Call((None, None, GIVEN, (), 0, ()), (), number, (location, 0))
         if not call.chain:
             return
         depth = len(call.chain) - 1
@@ -201,11 +209,30 @@ class Recording:
         for entry, provenance in zip(entries, lines):
             operands = [made[ref].result if ref >= 0 else leaves[~ref] for ref in entry[1]]
             call = Call(entry, operands, self.new_number(), provenance)
-            made.append(call)
             if call.content is not None and call.forward is None:
-                known = BODY_CALLS.get(call.location) or {}
-                call.parts = [self._part(part) for part in known.get(call.content.content_key, ())]
+                call.loop = self._first_of(call, [*self.calls, *made])
+                if call.loop is None:
+                    known = BODY_CALLS.get(call.location) or {}
+                    call.parts = [self._part(part) for part in known.get(call.content.content_key, ())]
+                    call.loop = call if call.parts else None
+            made.append(call)
         return made
+
+    def _first_of(self, call: Call, before: Sequence[Call]) -> Call | None:
+        """The call before it that gives the results of another dtype of the same run of a loop or branch."""
+        for first in (one for one in before if one.loop is one and one.location == call.location):
+            taken = [one.attrs[2] for one in before if one.loop is first]
+            same = len(first.operands) == len(call.operands) and all(
+                map(self._same, first.operands, call.operands)
+            )
+            if same and first.content is call.content and call.attrs[2] not in taken:
+                return first
+        return None
+
+    def _same(self, a: int, b: int) -> bool:
+        """Whether two numbers stand for one value, as those of equal Python numbers do."""
+        numbers = [self.given.get(one) for one in (a, b)]
+        return a == b or (isinstance(numbers[0], (bool, int, float)) and numbers[0] == numbers[1])
 
     def _part(self, part: BodyCalls) -> Part:
         inputs = [self.new_number() for _ in range(part.inputs)]

@@ -17,7 +17,9 @@ from twofold.static.string_table import decode
 
 def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) -> tuple[Recording, list[int]]:
     """What a plan computes for feeds, with breakpoints at locations, and the numbers of its results."""
-    closed, given = _closed(plan, feeds)
+    closed, given = _closed(
+        plan, feeds, differentiated=True
+    )  # the forward pass, though only a gradient may read it
     recording = Recording()
     results = recording.add_closed(closed, given)
     for (owner, index), value in zip(plan.walk.position.feeds, given):
@@ -30,11 +32,11 @@ def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) ->
     return recording, results
 
 
-def _closed(plan: Plan, feeds: Sequence[Any]) -> tuple[Any, list[Any]]:
+def _closed(plan: Plan, feeds: Sequence[Any], differentiated: bool = False) -> tuple[Any, list[Any]]:
     """The closed trace of a plan for feeds, and these as tensors."""
     given = [as_tensor(value) for value in feeds]
     mark = _core.declaration_mark()
-    inputs, outputs = plan.specialise(tuple(value.type_ for value in given))
+    inputs, outputs = plan.specialise(tuple(value.type_ for value in given), differentiated)
     return _core.close(inputs, outputs, mark), given
 
 

@@ -119,6 +119,20 @@ def loops_around(site: Site) -> list[ast.AST]:
     return found
 
 
+def assignments_before(code: CodeType, statement: ast.AST) -> list[ast.Assign]:
+    """Those that stand before a statement of a function in the blocks around it, in order."""
+    file = file_of(code.co_filename)
+    found: list[ast.Assign] = []
+    node: Any = statement
+    while (above := file.above.get(node)) is not None and not isinstance(node, _FUNCTIONS):
+        for block in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and node in block:
+                before = block[: block.index(node)]
+                found = [one for one in before if isinstance(one, ast.Assign)] + found
+        node = above
+    return found
+
+
 def may_repeat(site: Site, later: Site) -> bool:
     """Whether a function may come from ``later`` back to ``site`` without being called again."""
     if site.code.co_name in _ENDLESS or position_of(site).expression is None:

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.debug.evaluation import computed
 from twofold.debug.frames import Frames
-from twofold.debug.interpreter import computed
 from twofold.debug.recording import GIVEN, Call, Recording, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.source import position_of

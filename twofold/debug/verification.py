@@ -12,7 +12,7 @@ import numpy
 
 from twofold import _core
 from twofold.config import config
-from twofold.debug.interpreter import computed
+from twofold.debug.evaluation import computed
 from twofold.debug.reproduction import write_script
 from twofold.errors import VerificationError, at_operation
 from twofold.ir.graph import Graph

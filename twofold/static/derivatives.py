@@ -65,6 +65,7 @@ class Derivative(Flow):
         ys = [replay.symbolic(replay.read(operation, source)) for source in sources[: self.roots]]
         xs = [_reads(replay, operation, source) for source in targets]
         restore()
+        replay.differentiated += ys
         return self._differentiated(ys, seeds, xs)
 
     def _differentiated(self, ys: Sequence[Any], seeds: Sequence[Any], xs: Sequence[list[Any]]) -> list[Any]:

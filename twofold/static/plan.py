@@ -92,9 +92,13 @@ class Plan:
                 return found
         return self.specialise(types)
 
-    def specialise(self, types: tuple[TensorType, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The graph for inputs of ``types``, which fit."""
-        return Replay(self.walk, self._kept, types).run()
+    def specialise(
+        self, types: tuple[TensorType, ...], differentiated: bool = False
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The graph for inputs of ``types``, which fit; with ``differentiated`` also what derivatives are taken of."""
+        replay = Replay(self.walk, self._kept, types)
+        inputs, outputs = replay.run()
+        return inputs, (*outputs, *(replay.differentiated if differentiated else ()))
 
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
         """Compile for feeds and variables of these types, before any are there."""

@@ -301,6 +301,7 @@ class Replay:
         self.counter = self.inputs[-1] if walk.draws else None
         self.values: dict[Operation, list[Any]] = {}
         self.depth = 0  # of bodies of compiled loops and choices
+        self.differentiated: list[Any] = []  # values whose derivatives are taken
         self.targets = {
             source for op in all_inside(walk.operations) if op.type in DERIVATIVES for source in op.sources
         }
