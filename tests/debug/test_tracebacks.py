@@ -150,3 +150,60 @@ def test_a_loop_ends_at_the_line_of_its_body() -> None:
         found = frames(raised(lambda: session.run(made)))
         assert found[-1] == ("body", "taken = tf.gather(table, i * 2)")
         assert "tf.while_loop" in str(found[-2][1])
+
+
+def looked_up(k: Any, total: Any) -> Any:
+    place = k * 2
+    taken = torch.take(TABLE, place)
+    return k + 1, total + taken
+
+
+TABLE = torch.tensor([1.0, 2.0, 3.0])
+
+
+def in_a_loop() -> Any:
+    start = torch.tensor(0), torch.tensor(0.0)
+    return torch.while_loop(lambda k, total: k < 4, looked_up, start)[1].item()
+
+
+def in_a_loop_of_loops() -> Any:
+    def body(k: Any, total: Any) -> Any:
+        return torch.while_loop(lambda k, total: k < 4, looked_up, (k, total))
+
+    return torch.while_loop(lambda k, total: k < 4, body, (torch.tensor(0), torch.tensor(0.0)))[1].item()
+
+
+def in_a_branch() -> Any:
+    return torch.cond(
+        TABLE.sum() > 0, lambda k: looked_up(k, k)[1], lambda k: k * 1.0, (torch.tensor(2),)
+    ).item()
+
+
+def in_a_session() -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        k, total = tf.constant(0), tf.constant(0.0)
+        made = tf.while_loop(lambda k, total: k < 4, looked_up, [k, total])
+        return session.run(made)
+
+
+@pytest.mark.parametrize("run", [in_a_loop, in_a_loop_of_loops, in_a_branch, in_a_session])
+def test_operands_inside_of_loops_and_branches(run: Any) -> None:
+    error = raised(run)
+    assert frames(error)[-1] == ("looked_up", "taken = torch.take(TABLE, place)")
+    assert "place: int" in error.__notes__[0] and "] 4, made at" in error.__notes__[0]  # type: ignore[attr-defined]
+    assert "4" in debugged(error, "p place.tolist()")
+    assert "3" in debugged(error, "p TABLE.shape[0]")
+
+
+def test_the_operand_of_a_first_bad_value_inside_of_a_loop() -> None:
+    def body(k: Any, h: Any) -> Any:
+        lower = h - 1
+        return k + 1, torch.log(lower)
+
+    def run() -> None:
+        with torch.detect_anomaly():
+            torch.while_loop(lambda k, h: k < 4, body, (torch.tensor(0), torch.tensor(3.0)))[1].item()
+
+    error = raised(run)
+    assert frames(error)[-1] == ("body", "return k + 1, torch.log(lower)")
+    assert "lower: float32[] -0.306" in error.__notes__[0]  # type: ignore[attr-defined]

@@ -202,6 +202,13 @@ class Recording:
         self.calls += made
         return [made[ref].result if ref >= 0 else numbers[~ref] for ref in described[2]]
 
+    def add_call(self, op: Any, attrs: tuple[Any, ...], operands: Sequence[int], location: int) -> Call:
+        """Add one call of an operation on values."""
+        entry = (None, [~k for k in range(len(operands))], op, attrs, 0, ())
+        (call,) = self._calls([entry], [(location, 0)], operands)
+        self.calls.append(call)
+        return call
+
     def _calls(
         self, entries: Sequence[Any], lines: Sequence[tuple[int, int]], leaves: Sequence[int]
     ) -> list[Call]:

@@ -28,8 +28,8 @@ from twofold.ops.kernels import index_of_error_code
 from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
-from twofold.runtime.closures import inner_line
-from twofold.runtime.failures import place
+from twofold.runtime.closures import as_tensor, inner_line
+from twofold.runtime.failures import first_wrong, place
 
 Tensor = _core.Tensor
 
@@ -77,13 +77,24 @@ def kernel_error(
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
     inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
+    if inside and (inner := first_wrong(op, attrs, operands, location)) is not None:
+        return _inner_error(what.op.error(text, fix), inner, location)
     if (inside and not location[1]) or not where:
         error = what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
         error.label = what  # for the call whose host runs this program
     else:
         error = tracing.located(what.op.error(text, fix), op, attrs, types, where, operands)
     names = tracing.parameter_names(op, attrs) if op is not None else ()
-    return place(error, location, operands, names, inside)
+    return place(error, location, None if inside else operands, names, inside)
+
+
+def _inner_error(error: TwofoldError, inner: Any, location: tuple[int, int]) -> BaseException:
+    """An error of a call inside of a loop or branch, with its operands."""
+    types = [value.type_ if isinstance(value, Tensor) else as_tensor(value).type_ for value in inner.operands]
+    where = _core.location_text(inner.location)
+    worded = tracing.located(error, inner.op, inner.attrs, types, where, inner.operands)
+    names = tracing.parameter_names(inner.op, inner.attrs)
+    return place(worded, location, inner.operands, names, inner.location)
 
 
 def host_error(
@@ -97,7 +108,7 @@ def host_error(
     worded = tracing.located(
         error, label.op, label.attrs, label.input_types, _core.location_text(inside) or where, operands
     )
-    return place(worded, location, operands, tracing.parameter_names(label.op), inside)
+    return place(worded, location, None if inside else operands, tracing.parameter_names(label.op), inside)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:

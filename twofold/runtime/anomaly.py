@@ -19,7 +19,7 @@ from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
 from twofold.runtime.closures import as_tensor, inner_line
-from twofold.runtime.failures import place
+from twofold.runtime.failures import first_wrong, place
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
 from twofold.transforms.derived import PULLBACK, stable_graph
@@ -67,13 +67,25 @@ def bad_value(
         node = step.node
         inside = inner_line(location[0], (node.op, node.attrs, tuple(value.type for value in node.inputs)))
     reason = _reason(step) if step is not None else ""
+    if inside:
+        inner = first_wrong(op, attrs, operands, location, _is_not_finite)
+        found = inner is not None and inner.location == inside
+        op, attrs, operands = (inner.op, inner.attrs, inner.operands) if found else (op, attrs, ())
+    names = parameter_names(op, attrs)
     if location[1] and is_nan:
         error = _of_a_gradient(op, attrs, location, differentiated, reason)
     else:
         name = step.node.op.name if inside and step is not None else public_name(op, attrs)
-        names = parameter_names(op, attrs)
         error = _of_a_call(name, names, values, operands, _core.location_text(inside) or where, reason)
-    return place(error, location, operands, parameter_names(op, attrs), inside)
+    return place(error, location, operands, names, inside)
+
+
+def _is_not_finite(value: Any) -> bool:
+    return (
+        isinstance(value, Tensor)
+        and value.dtype.kind in "fc"
+        and not bool(numpy.isfinite(_values(value)).all())
+    )
 
 
 def _of_a_call(

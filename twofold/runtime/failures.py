@@ -10,7 +10,8 @@ import functools
 import keyword
 import linecache
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -37,7 +38,7 @@ def place(
     Args:
         error: What the call raised.
         location: Of the call and, where a backward pass made it of that call, of the pass; else 0.
-        operands: What it was called on; None where that is not known.
+        operands: What it was called on, or what failed inside of it; None where that is not known.
         parameters: The names that the operation has for them.
         inside: The location of the line inside the body that the call runs, where that line failed.
     """
@@ -45,10 +46,23 @@ def place(
     chain = positions(inside or forward)
     if not chain:
         return error
-    named = [] if inside else name_operands(chain[0], operands or (), parameters, in_order=not backward)
+    named = name_operands(chain[0], operands or (), parameters, in_order=not backward)
     error.__traceback__ = ending_at([*chain, *positions(backward)], _locals(named))
     note(error, _shown(chain, positions(backward), named))
     return error
+
+
+def first_wrong(
+    op: Any,
+    attrs: tuple[Any, ...],
+    operands: Sequence[Any] | None,
+    location: tuple[int, int],
+    is_wrong: Callable[[Any], bool] = lambda value: False,
+) -> Any:
+    """The call that raises or gives what is wrong inside of the bodies that a forward call runs, or None."""
+    if operands is None or location[1] or op is None:
+        return None
+    return import_module("twofold.debug.inner_calls").first_wrong(op, attrs, operands, location[0], is_wrong)
 
 
 def describe_call(error: BaseException, operands: Sequence[Any], parameters: Sequence[str]) -> None:
