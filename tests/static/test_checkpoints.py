@@ -203,3 +203,58 @@ def test_tensorflow_reads_ours_and_we_read_tensorflow_s(tmp_path):
     found = tensor_bundle.read_bundle(str(tmp_path / "theirs"))
     assert len(found) == 40 and found["layer7/w"][0] is float32
     assert numpy.array_equal(found["layer7/w"][1], numpy.full((3, 7), 7.0))
+
+
+TRAINED = {
+    "w": [0.568545937538147, -2.025786876678467],
+    "optimizer/beta1_power": 0.6560999155044556,
+    "optimizer/beta2_power": 0.9960060715675354,
+    "w/Adam": [0.654224157333374, 3.6148784160614014],
+    "w/Adam_1": [0.01858731545507908, 0.5294451713562012],
+    "w/RMSProp": [1.0983335971832275, 3.01690673828125],
+    "w/RMSProp_1": [0.14083099365234375, -0.46009862422943115],
+    "w/RMSProp_2": [0.13560885190963745, -0.274705708026886],
+}
+"""What TensorFlow 2.21 (``tf.compat.v1``) kept after three steps of Adam and one of RMSProp, by its names."""
+
+
+def test_training_goes_on_from_a_checkpoint_of_tensorflow(tmp_path):
+    path = str(tmp_path / "model")
+    tensor_bundle.write_bundle(
+        path, {name: (tf.float32, numpy.array(value, "f")) for name, value in TRAINED.items()}
+    )
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.Variable([1.0, -2.0], name="w")
+        with tf.name_scope("optimizer"):
+            adam = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w * w))
+            second = tf.train.RMSPropOptimizer(0.1, centered=True, momentum=0.5).minimize(
+                tf.reduce_sum(w * w)
+            )
+        saver = tf.train.Saver()
+        saver.restore(session, path)
+        saver.save(session, str(tmp_path / "ours"), write_meta_graph=False)
+        session.run(adam)  # TensorFlow's 1 - beta2_power of float32 has five digits here
+        numpy.testing.assert_allclose(session.run(w), [0.47832009196281433, -2.1256892681121826], rtol=5e-6)
+        session.run(second)
+        numpy.testing.assert_allclose(session.run(w), [0.3162802457809448, -1.7707695960998535], rtol=5e-6)
+    written = tensor_bundle.read_bundle(str(tmp_path / "ours"))
+    assert TRAINED.keys() <= written.keys()
+    for name, value in TRAINED.items():
+        numpy.testing.assert_allclose(written[name][1], value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 500, 5000])
+def test_steps_are_found_in_powers(tmp_path, steps):
+    bases = {"beta1_power": 0.9, "beta2_power": 0.999}
+    powers = {name: numpy.cumprod(numpy.full(steps + 1, base, "f"))[-1] for name, base in bases.items()}
+    slots = {name: numpy.array([1.0], "f") for name in ("w", "w/Adam", "w/Adam_1")}
+    path = str(tmp_path / "model")
+    tensor_bundle.write_bundle(
+        path, {name: (tf.float32, numpy.asarray(value)) for name, value in {**powers, **slots}.items()}
+    )
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.Variable([1.0], name="w")
+        optimizer = tf.train.AdamOptimizer(0.1)
+        optimizer.minimize(w * w)
+        tf.train.Saver().restore(session, path)
+        assert [session.run(one) for one in optimizer.variables() if one.dtype is tf.int64] == [steps]

@@ -157,8 +157,6 @@ def test_sums_are_checked_against_what_is_said(session):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: tf.train.ExponentialMovingAverage(0.9, zero_debias=True),
-        lambda: tf.train.ExponentialMovingAverage(0.9, num_updates=3),
         lambda: tf.FIFOQueue(3, [tf.float32], names=["a"]),
         lambda: tf.layers.batch_normalization(tf.zeros([2, 3]), renorm=True),
     ],

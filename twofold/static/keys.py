@@ -23,3 +23,4 @@ class GraphKeys:
     ACTIVATIONS = "activations"
     TRAIN_OP = "train_op"
     GLOBAL_STEP = "global_step"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"

@@ -144,8 +144,8 @@ class Optimizer:
         return found
 
     def _slot_label(self, slot: str) -> str:
-        """The last part of the name of what is kept."""
-        return f"{self._name}_{slot}" if slot == "v" else self._name
+        """The last part of the name of what is kept; a further one of that name gets a number, as in TensorFlow."""
+        return self._name
 
     def _prepare(self, first: Variable) -> None:
         """Make what all variables share."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import math
 import os
 import re
 import time
@@ -13,16 +14,18 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import string
+from twofold.dtypes import float32, int64, string
 from twofold.errors import GraphError
 from twofold.files import atomic_write
 from twofold.protobuf import nested
 from twofold.runtime.tracing import here
-from twofold.static.tensor_bundle import Tensors, clean_bundle, read_bundle, write_bundle
+from twofold.static.tensor_bundle import clean_bundle, read_bundle, write_bundle
 from twofold.static.variables import Variable, global_variables
 
 _STATE = "checkpoint"
 _HOUR = 3600.0
+_TINY = 1e-30
+_MANY = 10**9  # steps, after which all powers are 0
 
 
 def _write(path: str, content: bytes) -> None:
@@ -168,7 +171,11 @@ class Saver:
             is_number = isinstance(global_step, (int, numpy.integer))
             step = global_step if is_number else int(sess.run(global_step))
             save_path = f"{save_path}-{self._step.format(step)}"
-        tensors: Tensors = {name: self._value(sess, name, v) for name, v in self._variables.items()}
+        tensors = {name: self._value(sess, name, v) for name, v in self._variables.items()}
+        for name, variable in self._variables.items():
+            steps = int(tensors[name][1]) if variable.powers else 0
+            for power, base in variable.powers.items():
+                tensors[power] = (float32, numpy.array(base ** (steps + 1), numpy.float32))
         os.makedirs(os.path.dirname(save_path) or ".", exist_ok=True)
         write_bundle(save_path, tensors)
         if write_meta_graph:
@@ -213,6 +220,9 @@ class Saver:
         dtype for it.
         """
         tensors = read_checkpoint(save_path)
+        for name, variable in self._variables.items():
+            if name not in tensors and variable.powers and variable.powers.keys() <= tensors.keys():
+                tensors[name] = (int64, numpy.array(_steps(variable.powers, tensors)))
         missing = [name for name in self._variables if name not in tensors]
         if missing:
             raise GraphError(
@@ -232,6 +242,18 @@ class Saver:
                 array = array.reshape(shape)
             found[variable] = variable.checked(_core.from_array(array, False, dtype.code))
         sess._state.update(found)
+
+
+def _steps(powers: Mapping[str, float], tensors: Mapping[str, Any]) -> int:
+    """The number of steps after which TensorFlow's products of float32 are what a checkpoint holds.
+
+    The smallest base tells it best, as long as its power is no tiny number.
+    """
+    for name, base in sorted(powers.items(), key=lambda item: item[1]):
+        power = float(tensors[name][1])
+        if 0 < base < 1 and power > _TINY:
+            return max(round(math.log(power) / math.log(base)) - 1, 0)
+    return _MANY
 
 
 def _escaped(path: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,7 +9,6 @@ from twofold.dtypes import float64, int64
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.static import modes
-from twofold.static.control import group
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import as_tensor, constant, define
 from twofold.static.docstrings import example
@@ -26,7 +24,7 @@ from twofold.static.example import SequenceExample as SequenceExample
 from twofold.static.graph import Operation, get_default_graph
 from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import refuse as _refuse
+from twofold.static.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from twofold.static.optimizer import Optimizer
 from twofold.static.optimizer_rules import AdadeltaOptimizer as AdadeltaOptimizer
 from twofold.static.optimizer_rules import FtrlOptimizer as FtrlOptimizer
@@ -58,7 +56,7 @@ from twofold.static.schedules import piecewise_constant as piecewise_constant
 from twofold.static.schedules import piecewise_constant_decay as piecewise_constant_decay
 from twofold.static.schedules import polynomial_decay as polynomial_decay
 from twofold.static.summary_messages import summary_iterator as summary_iterator
-from twofold.static.variables import Variable, assign_add, trainable_variables, update
+from twofold.static.variables import Variable, assign_add
 
 __all__ = ["Saver", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]
 
@@ -158,6 +156,7 @@ def _correction(beta: Any, step: Any) -> Any:
     return ops.subtract(1.0, ops.pow(beta, ops.cast(step, beta.dtype)))
 
 
+_BETAS = ("beta1", "beta2")
 _ADAM = {"tensorflow": _adam("adam_parameter_late_epsilon"), "pytorch": _adam("adam_parameter")}
 
 
@@ -200,6 +199,9 @@ class AdamOptimizer(Optimizer):
         if self._step is None:
             with first.graph.name_scope(None), first.graph.control_dependencies(None):
                 self._step = Variable(constant(0, int64), False, name=f"{self._name}/step")
+            named = {first.graph.unique_name(f"{name}_power"): getattr(self, f"_{name}") for name in _BETAS}
+            if all(isinstance(beta, (int, float)) for beta in named.values()):
+                self._step.powers = named
         self._count = assign_add(self._step, 1)
         self._corrections = [self._correction(beta) for beta in (self._beta1, self._beta2)]
 
@@ -324,7 +326,7 @@ class RMSPropOptimizer(Optimizer):
         )
 
     def _slot_values(self) -> dict[str, float]:
-        return {"rms": 1.0, "momentum": 0.0, **({"mg": 0.0} if self._centered else {})}
+        return {"rms": 1.0, **({"mg": 0.0} if self._centered else {}), "momentum": 0.0}
 
     def _apply(self, gradient: Any, variable: Variable) -> Operation:
         slots = ("rms", "momentum", "mg") if self._centered else ("rms", "momentum")
@@ -376,57 +378,3 @@ def get_or_create_global_step(graph: Any = None) -> Variable:
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The number of steps so far."""
     return int(sess.run(global_step_tensor))
-
-
-@example(
-    "v = tf.Variable(1.0)",
-    "average = tf.train.ExponentialMovingAverage(0.5)",
-    "update = average.apply([v])",
-    "session.run(tf.global_variables_initializer())",
-    "session.run(tf.assign(v, 3.0))",
-    "session.run(update)",
-    "average.average(v)",
-    "np.float32(3.0)\n2.0",
-)
-class ExponentialMovingAverage:
-    """Running averages of variables, kept in variables of their own."""
-
-    def __init__(
-        self,
-        decay: Any,
-        num_updates: Any = None,
-        zero_debias: bool = False,
-        name: str = "ExponentialMovingAverage",
-    ) -> None:
-        _refuse("ExponentialMovingAverage", num_updates=num_updates, zero_debias=zero_debias)
-        self._decay, self._name = decay, name
-        self._averages: dict[Variable, Variable] = {}
-
-    def apply(self, var_list: Sequence[Variable] | None = None) -> Operation:
-        """An operation that updates the averages."""
-        updates = []
-        for variable in trainable_variables() if var_list is None else var_list:
-            if variable not in self._averages:
-                self._averages[variable] = Variable(
-                    variable.initialized_value(), False, name=f"{variable.op.name}/{self._name}"
-                )
-            average = self._averages[variable]
-            updates.append(
-                update(
-                    "AssignMovingAvg",
-                    [average],
-                    _averaged,
-                    [as_tensor(variable)],
-                    {"decay": as_tensor(self._decay)},
-                    None,
-                )
-            )
-        return group(*updates)
-
-    def average(self, var: Variable) -> Variable | None:
-        """The variable that holds the average of ``var``."""
-        return self._averages.get(var)
-
-
-def _averaged(state: Any, value: Any, decay: Any) -> Any:
-    return apply("adam_mean", value, state, decay)

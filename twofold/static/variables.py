@@ -121,6 +121,9 @@ class Variable:
             self._initializer = update("Assign", [self], _assigned, [initial], {}, full + "/Assign/", False)
         self.synchronization, self.aggregation = synchronization, aggregation
         self.constraint = constraint
+        self.powers: dict[
+            str, float
+        ] = {}  # of a count of steps: by what names TensorFlow keeps powers of which numbers
         keys = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -250,7 +253,7 @@ def imported_variable(name: str, dtype: DType, shape: Any, use_resource: bool) -
     """A variable of a graph that is imported, in no collection, whose initialiser comes later or not at all."""
     made = Variable.__new__(Variable)
     made.type_ = tensor_type(dtype, sizes_of_shape(shape))
-    made.use_resource, made.trainable, made.constraint = use_resource, False, None
+    made.use_resource, made.trainable, made.constraint, made.powers = use_resource, False, None, {}
     made.synchronization = made.aggregation = made.initial_value = None
     made._initializer = None  # until it is imported, too
     made.op = get_default_graph().add("VariableV2", name, [made.type_], ())
@@ -513,7 +516,7 @@ def model_variables(scope: str | None = None) -> list[Variable]:
 
 def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """The variables in the collection of those whose averages are kept."""
-    return get_default_graph().get_collection("moving_average_variables", scope)
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 @example("v = tf.Variable(7)", "session.run(tf.global_variables_initializer())", "v", "7")
