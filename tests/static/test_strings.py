@@ -153,3 +153,14 @@ def test_the_table_gives_up_the_oldest_strings_but_no_constants():
             table.string_at(first)
     finally:
         string_table._MOST = kept
+
+
+def test_loops_over_strings():
+    letters = numpy.array(["T", "e", "n\0"])
+    with tf.Graph().as_default(), tf.Session() as session:
+        sums = tf.scan(lambda a, x: a + x, letters)
+        last = tf.foldl(lambda a, x: tf.string_join([a, x]), tf.constant([b"T", b"e", b"n\0"]))
+        marked = tf.map_fn(lambda x: tf.string_join([x, "!"]), tf.constant(["a", "b"]))
+        found = session.run([sums, last, marked])
+    assert found[0].tolist()[:2] == [b"T", b"Te"]
+    assert (found[1], found[2].tolist()) == (b"Ten\0", [b"a!", b"b!"])

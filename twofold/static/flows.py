@@ -16,6 +16,7 @@ from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closures import close
 from twofold.static.bodies import Body
 from twofold.static.graph import Graph, Operation
+from twofold.static.string_table import stack
 from twofold.static.values import Source, read_of
 
 
@@ -297,7 +298,7 @@ class Repeat(Flow):
 
     def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         if rows:
-            return [numpy.stack(parts) for parts in zip(*rows)]
+            return [stack(parts) for parts in zip(*rows)]
         types = [owner.outputs[k].type_ for owner, k in self.body.results[len(self.names) :]]
         return [
             numpy.zeros((0, *[max(n, 0) for n in type.shape if type.shape != UNKNOWN_RANK]), type.dtype.numpy)

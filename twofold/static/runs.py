@@ -64,7 +64,8 @@ class Run:
     def inner(self, feeds: Sequence[Source], values: Sequence[Any], begin: int) -> Run:
         """One iteration of a loop, whose body begins with operation number ``begin``."""
         position = Position((*self.feeds, *feeds), self.position.done, begin)
-        return Run(self.session, position, (*self.values, *values), self.session._next_run())
+        given = map(_fed, feeds, values)
+        return Run(self.session, position, (*self.values, *given), self.session._next_run())
 
     def feed(self, sources: Sequence[Source], values: Sequence[Any]) -> None:
         """Give further tensors their values."""
