@@ -33,13 +33,32 @@ struct Term {
   int32_t kind() const { return gradient->form.kind; }
 };
 
+// References of the open trace by references of another one.
+class RefMap {
+ public:
+  // What stands for it; kNoRef until it is set.
+  Ref& at(Ref ref) {
+    std::vector<Ref>& side = ref >= 0 ? entries_ : leaves_;
+    const auto number = static_cast<size_t>(ref >= 0 ? ref : ~ref);
+    if (number >= side.size()) side.resize(std::max(number + 1, 2 * side.size()), kNoRef);
+    return side[number];
+  }
+  void clear() {
+    entries_.clear();
+    leaves_.clear();
+  }
+
+ private:
+  std::vector<Ref> entries_, leaves_;
+};
+
 // One trace that the cotangents pass through: the open one, or one that has run.
 struct Scope {
   std::shared_ptr<History> history;  // null for the open trace
   std::vector<Ref> cotangents;       // by entry, references of the open trace
   std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, what is to be added to its cotangent
   std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
-  std::unordered_map<Ref, Ref> translated;
+  RefMap translated;                 // what of it stands in the open trace
 };
 
 // References of the open trace, each once.

@@ -18,7 +18,7 @@ class BatchRun {
   BatchRun(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, Interrupts& interrupts)
       : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), results_(plan.launches.size()), at_(plan.at.data()) {}
 
-  bool run(std::vector<BufferRef>& outputs) {
+  bool run(size_t apart, std::vector<BufferRef>& outputs) {
     find_moving();
     for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
       const Launch& launch = plan_.launches[number];
@@ -27,7 +27,8 @@ class BatchRun {
       release(number);
       interrupts_.after(kLaunchNanoseconds);
     }
-    for (Ref ref : canonical_.outputs) outputs.push_back(output(static_cast<uint32_t>(ref)));
+    find_kept(apart);
+    for (Ref ref : canonical_.outputs) outputs.push_back(output(static_cast<uint32_t>(ref), outputs.size() >= apart));
     return true;
   }
 
@@ -227,18 +228,32 @@ class BatchRun {
     for (uint32_t k = plan_.first_dead[number]; k < plan_.first_dead[number + 1]; ++k) results_[plan_.dead[k]] = BufferRef();
   }
 
-  // A value that stays has memory of its own, so that it does not keep the rest of a batch.
-  BufferRef output(uint32_t entry) {
+  int64_t nbytes_of(uint32_t entry) const { return canonical_.trace.entries[entry].signature->output->nbytes; }
+
+  // Counts the bytes of each launch that are let go of together.
+  void find_kept(size_t apart) {
+    kept_.assign(results_.size(), 0);
+    for (size_t k = apart; k < canonical_.outputs.size(); ++k) {
+      const auto entry = static_cast<uint32_t>(canonical_.outputs[k]);
+      if (const int32_t home = plan_.home[entry]; home >= 0) kept_[static_cast<size_t>(home)] += nbytes_of(entry);
+    }
+  }
+
+  // A value has memory of its own, so that it does not keep the rest of a batch, unless it goes with most of that.
+  BufferRef output(uint32_t entry, bool goes_with_others) const {
+    const auto nbytes = static_cast<size_t>(nbytes_of(entry));
+    char* data = row(static_cast<Ref>(entry));
     const int32_t home = plan_.home[entry];
     if (home >= 0) {
+      const BufferRef& whole = results_[static_cast<size_t>(home)];
       const Launch& launch = plan_.launches[static_cast<size_t>(home)];
       const bool single = (launch.members == 1 && !launch.body) || launch.is_chain();
       const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // it stands for no other
-      if (alone) return results_[static_cast<size_t>(home)];
+      if (alone) return whole;
+      if (goes_with_others && 2 * kept_[static_cast<size_t>(home)] >= launch.nbytes()) return BufferRef(part_of_buffer(whole.get(), data, nbytes));
     }
-    const auto nbytes = static_cast<size_t>(canonical_.trace.entries[entry].signature->output->nbytes);
     BufferRef made(new_buffer(nbytes));
-    std::memcpy(made->data, row(static_cast<Ref>(entry)), nbytes);
+    std::memcpy(made->data, data, nbytes);
     return made;
   }
 
@@ -247,6 +262,7 @@ class BatchRun {
   void* const* inputs_;
   Interrupts& interrupts_;
   std::vector<BufferRef> results_;  // by launch: one row for each call
+  std::vector<int64_t> kept_;       // by launch: bytes that are let go of together
   std::vector<int64_t> places_;     // BatchPlan::at, if some depend on numbers
   const int64_t* at_;
   std::vector<void*> pointers_;
@@ -254,10 +270,10 @@ class BatchRun {
 
 }  // namespace
 
-bool run_batches(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, std::vector<BufferRef>& outputs,
-                 Interrupts& interrupts) {
+bool run_batches(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, size_t apart,
+                 std::vector<BufferRef>& outputs, Interrupts& interrupts) {
   ++batch_counts.traces;
-  return BatchRun(canonical, plan, inputs, interrupts).run(outputs);
+  return BatchRun(canonical, plan, inputs, interrupts).run(apart, outputs);
 }
 
 }  // namespace twofold

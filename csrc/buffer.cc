@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "free_blocks.h"
 #include "large_blocks.h"
 #include "out_of_memory.h"
 
@@ -24,6 +25,7 @@ constexpr size_t kLarge = SIZE_MAX;  // the sanitizer watches the ends of what t
 constexpr size_t kLarge = size_t{1} << 17;  // bytes from which on blocks are divided and joined
 #endif
 constexpr size_t kSlack = size_t{16} << 20;  // bytes of cached blocks that are never too many
+FreeBlocks<Buffer, (size_t{1} << 15)> free_buffers;
 
 struct Block {
   void* data;
@@ -106,7 +108,7 @@ void* take_cached(Pool& p, size_t size_class, size_t capacity) {
 }  // namespace
 
 bool Buffer::shared_outside() const {
-  if (exports > 0 || always_shared) return true;
+  if ((whole ? whole->exports : exports) > 0 || always_shared) return true;
   return owner != nullptr && (Py_REFCNT(owner) > 1 || (base != nullptr && Py_REFCNT(base) > 1));
 }
 
@@ -180,19 +182,28 @@ void pool_reset_peak() {
 }
 
 Buffer* new_buffer(size_t nbytes) {
-  auto* buffer = new Buffer();
+  auto* buffer = new (free_buffers.take()) Buffer();
   try {
     buffer->data = pool_allocate(nbytes, &buffer->capacity);
   } catch (...) {
-    delete buffer;
+    free_buffers.give(buffer);
     throw;
   }
   buffer->nbytes = nbytes;
   return buffer;
 }
 
+Buffer* part_of_buffer(Buffer* whole, void* data, size_t nbytes) {
+  auto* buffer = new (free_buffers.take()) Buffer();
+  buffer->data = data;
+  buffer->nbytes = nbytes;
+  buffer->whole = whole;
+  ++whole->references;
+  return buffer;
+}
+
 Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only, bool always_shared) {
-  auto* buffer = new Buffer();
+  auto* buffer = new (free_buffers.take()) Buffer();
   buffer->data = data;
   buffer->nbytes = nbytes;
   buffer->owner = owner;
@@ -204,12 +215,14 @@ Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* bas
 }
 
 void destroy_buffer(Buffer* buffer) noexcept {
-  if (buffer->owner) {
+  if (buffer->whole) {
+    if (--buffer->whole->references == 0) destroy_buffer(buffer->whole);
+  } else if (buffer->owner) {
     Py_DECREF(buffer->owner);
   } else {
     pool_release(buffer->data, buffer->capacity);
   }
-  delete buffer;
+  free_buffers.give(buffer);
 }
 
 }  // namespace twofold

@@ -13,10 +13,11 @@ constexpr size_t kAlignment = 64;
 
 struct Buffer {
   int32_t references = 1;
-  int32_t exports = 0;         // arrays outside that share this memory
+  int32_t exports = 0;         // arrays outside that share this memory; those of parts count for the whole
   void* data = nullptr;
   size_t nbytes = 0;
-  size_t capacity = 0;         // of the pool block; 0 for memory owned by somebody else
+  size_t capacity = 0;         // of the pool block; 0 for memory owned by somebody else, and for a part
+  Buffer* whole = nullptr;     // of which this is a part, and holds it
   PyObject* owner = nullptr;   // keeps foreign memory alive
   PyObject* base = nullptr;    // whose memory the owner shows, if it is a view; kept alive by the owner
   bool read_only = false;
@@ -35,6 +36,8 @@ PoolStatistics pool_statistics();
 void pool_reset_peak();  // the most that is in use is what is now
 
 Buffer* new_buffer(size_t nbytes);
+// A part of what a buffer of the pool holds, which stays as long as any of its parts.
+Buffer* part_of_buffer(Buffer* whole, void* data, size_t nbytes);
 Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only, bool always_shared);
 void destroy_buffer(Buffer* buffer) noexcept;
 

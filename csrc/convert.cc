@@ -88,13 +88,14 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
     return array;
   }
   PyObject* array = PyArray_SimpleNewFromData(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype], buffer->data);
-  PyObject* capsule = array ? PyCapsule_New(buffer, "twofold.buffer", guarded<release_export>) : nullptr;
+  Buffer* held = buffer->whole ? buffer->whole : buffer;
+  PyObject* capsule = array ? PyCapsule_New(held, "twofold.buffer", guarded<release_export>) : nullptr;
   if (!capsule) {
     Py_XDECREF(array);
     return nullptr;
   }
-  ++buffer->references;
-  ++buffer->exports;
+  ++held->references;
+  ++held->exports;
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), capsule) < 0) {
     Py_DECREF(array);
     return nullptr;

@@ -185,12 +185,12 @@ bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
   return true;
 }
 
-bool Executable::run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+bool Executable::run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                      Interrupts& interrupts) {
   const Anomaly anomaly = settings.anomaly;
-  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, outputs, provenance, interrupts);
+  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts);
   // What was read is read again where a result is bad, so it is not written over.
-  return run_tiers(inputs, nullptr, outputs, provenance, interrupts) && check_finite(inputs, outputs, provenance, anomaly, interrupts);
+  return run_tiers(inputs, nullptr, apart, outputs, provenance, interrupts) && check_finite(inputs, outputs, provenance, anomaly, interrupts);
 }
 
 bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly,
@@ -213,7 +213,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
   return false;
 }
 
-bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                            Interrupts& interrupts) {
   try {
     used = next_use();
@@ -227,7 +227,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, std::vecto
     if (fused) {
       ProgramRef program = fused_;
       if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts)) return false;
-    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, outputs, provenance, interrupts)
+    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts)
                                      : run_unfused(inputs, spare, outputs, provenance, interrupts))) {
       return false;
     }
@@ -254,7 +254,7 @@ bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) co
   return static_cast<bool>(done);
 }
 
-bool Executable::run_apart(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                            Interrupts& interrupts) {
   const bool batching = settings.batching != Batching::kOff;
   std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
@@ -277,7 +277,7 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, std::vecto
   if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
   bool made = false;
   if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
-  if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, outputs, interrupts); }, interrupts)) {
+  if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, apart, outputs, interrupts); }, interrupts)) {
     if (!made) note_interrupted_compile(interrupts);
     return made;
   }

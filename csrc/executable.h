@@ -43,9 +43,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // Inputs: one pointer for each canonical leaf. Outputs: filled with new buffers, one for each output, or with
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
+  // Those behind the first `apart` ones may be parts of one buffer, as they are let go of together.
   // Returns false with a Python error set; then the inputs are as they were, but for spare ones where the error is that of
   // an operation.
-  bool run(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  bool run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
+           Interrupts& interrupts);
   // Makes the fused program before any run, and keeps it; false with a Python error set.
   bool prepare(RunProvenance provenance, Interrupts& interrupts);
   // Called under the interpreter lock, from any thread, with the nanoseconds that it took to make the program.
@@ -59,14 +61,15 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool add_plan(PyObject* encoded);
 
  private:
-  bool run_tiers(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance, Interrupts& interrupts);
+  bool run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                 Interrupts& interrupts);
   // False with a Python error set where a result is not finite and the call that made it so is found.
   bool check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly, Interrupts& interrupts);
   // `alone` is set where operations had to run one by one after all.
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts);
   // In batches where that is worth it, else one operation after the other.
-  bool run_apart(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+  bool run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                  Interrupts& interrupts);
   // The locations of the first and the last entry.
   std::pair<uint32_t, uint32_t> lines(RunProvenance provenance) const;

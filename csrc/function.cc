@@ -176,7 +176,7 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
                                             : &source.captured.scalar;
     }
     Interrupts interrupts;
-    if (!executable->run(pointers, nullptr, results, s->run_provenance(), interrupts)) return false;
+    if (!executable->run(pointers, nullptr, executable->canonical.outputs.size(), results, s->run_provenance(), interrupts)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
   for (const OutputSource& source : s->outputs) {

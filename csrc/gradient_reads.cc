@@ -24,14 +24,14 @@ bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
     *out = ref;
     return true;
   }
-  auto [place, fresh] = scope.translated.try_emplace(ref, 0);
-  if (fresh) {
+  Ref& known = scope.translated.at(ref);
+  if (known == kNoRef) {
     const History& history = *scope.history;
     const Trace& trace = history.trace->trace;
     if (ref < 0) {
       const Leaf& leaf = history.leaves[static_cast<size_t>(~ref)];
-      place->second = leaf.value ? recorder_.leaf_reference(leaf.value.get())
-                                 : recorder_.scalar_reference(trace.leaves[static_cast<size_t>(~ref)], leaf.scalar);
+      known = leaf.value ? recorder_.leaf_reference(leaf.value.get())
+                         : recorder_.scalar_reference(trace.leaves[static_cast<size_t>(~ref)], leaf.scalar);
     } else {
       size_t index = static_cast<size_t>(ref);
       if (!history.kept[index]) {
@@ -45,11 +45,11 @@ bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
       value->is_leaf = !value->requires_grad;
       value->index = ref;
       if (value->requires_grad) value->history = scope.history;
-      place->second = recorder_.leaf_reference(value.get());
+      known = recorder_.leaf_reference(value.get());
     }
     if (PyErr_Occurred()) return false;
   }
-  *out = place->second;
+  *out = known;
   return true;
 }
 

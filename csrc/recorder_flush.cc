@@ -72,13 +72,13 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const 
     Value* value = leaf.value.get();
     pointers[k] = value ? value->buffer->data : &leaf.scalar;
     // Only this trace holds the value, and only the value holds the memory.
-    bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner;
+    bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
     dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
   }
   const RunLeaves lines{source, leaves};
-  return cached.executable->run(pointers, spare, results, {provenance.data(), cached.entry_source.data(), &lines, &RunLeaves::location},
-                                interrupts);
+  return cached.executable->run(pointers, spare, cached.living, results,
+                                {provenance.data(), cached.entry_source.data(), &lines, &RunLeaves::location}, interrupts);
 } catch (...) {
   set_error_of_exception();
   return false;

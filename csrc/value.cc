@@ -4,20 +4,16 @@
 
 #include <algorithm>
 
+#include "free_blocks.h"
 #include "recorder.h"
 
 namespace twofold {
 namespace {
 
-constexpr size_t kMostFree = 4096;
-// Blocks and dying values are linked through themselves, since releasing must not need memory.
-struct FreeBlock {
-  FreeBlock* next;
-};
-FreeBlock* free_blocks = nullptr;
-size_t free_count = 0;
+FreeBlocks<Value, (size_t{1} << 15)> free_values;
 
-// Values above a dying value die in turn; the list keeps that from recursing through a deep graph.
+// Values above a dying value die in turn; the list keeps that from recursing through a deep graph. It is linked through
+// them, since releasing must not need memory.
 Value* dying = nullptr;
 bool destroying = false;
 
@@ -25,12 +21,7 @@ void destroy_one(Value* value) noexcept {
   if (value->pending) value->owner->forget(value);
   if (value->slot) release_slot(value->slot);
   value->~Value();
-  if (free_count < kMostFree) {
-    free_blocks = new (static_cast<void*>(value)) FreeBlock{free_blocks};
-    ++free_count;
-  } else {
-    ::operator delete(value);
-  }
+  free_values.give(value);
 }
 
 }  // namespace
@@ -75,15 +66,7 @@ GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry) {
 }
 
 Value* new_value(Type* type) {
-  void* block;
-  if (!free_blocks) {
-    block = ::operator new(sizeof(Value));
-  } else {
-    block = free_blocks;
-    free_blocks = free_blocks->next;
-    --free_count;
-  }
-  Value* value = new (block) Value();
+  Value* value = new (free_values.take()) Value();
   value->type = type;
   return value;
 }

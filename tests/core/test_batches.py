@@ -425,3 +425,39 @@ def test_a_cell_that_is_called_once_runs_as_several_do() -> None:
     compared(lambda: cells(xs * 8, w))
     compared(lambda: cells(xs, w))
     compared(lambda: cells([*xs, *xs, *xs, xs[0]], w))
+
+
+def in_use() -> int:
+    return torch.stats().pool_in_use
+
+
+def test_what_a_backward_pass_reads_stays_where_it_was_computed() -> None:
+    w = weight(0, 12, 6)
+    xs = [torch.tensor(numpy.full(6, k / 64, numpy.float32)) for k in range(64)]
+
+    def forward() -> Any:
+        gates = [nn.functional.linear(x, w).chunk(2) for x in xs]
+        return [torch.sigmoid(i) * torch.tanh(u) for i, u in gates]
+
+    with at_once():
+        ends = forward()
+        total = sum((end * end).sum() for end in ends)
+        del ends
+        before = in_use()
+        total.item()
+        kept = in_use() - before  # six numbers three to five times for each input, but no block for each
+        assert 64 * 3 * 24 <= kept <= 64 * 6 * 24
+        total.backward()
+        assert in_use() - before <= kept
+
+
+def test_a_value_that_stays_does_not_keep_its_batch() -> None:
+    w = weight(0, 60, 60)
+    xs = [torch.tensor(numpy.full(60, k / 64, numpy.float32)) for k in range(64)]
+    with at_once():
+        before = in_use()
+        ends = [torch.tanh(nn.functional.linear(x, w)) for x in xs]
+        sum((end * end).sum() for end in ends).item()
+        last = ends[-1].detach().numpy()
+        del ends
+        assert last.nbytes <= in_use() - before <= 2 * last.nbytes

@@ -1,0 +1,36 @@
+// Memory of small objects that come and go by the thousand, kept for the next ones. Under the interpreter lock only.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+namespace twofold {
+
+template <class T, size_t kMost>
+class FreeBlocks {
+ public:
+  void* take() {
+    if (!first_) return ::operator new(sizeof(T));
+    Block* block = first_;
+    first_ = block->next;
+    --count_;
+    return block;
+  }
+  void give(void* block) noexcept {
+    if (count_ >= kMost) return ::operator delete(block);
+    first_ = new (block) Block{first_};
+    ++count_;
+  }
+
+ private:
+  // Linked through themselves, since releasing must not need memory.
+  struct Block {
+    Block* next;
+  };
+  static_assert(sizeof(T) >= sizeof(Block));
+
+  Block* first_ = nullptr;
+  size_t count_ = 0;
+};
+
+}  // namespace twofold
