@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
+#include <utility>
 
 #include "cache.h"
+#include "pair_numbers.h"
 
 namespace twofold {
 namespace {
@@ -49,16 +50,18 @@ size_t Trace::memory() const { return memory_of(entries) + memory_of(refs) + mem
 
 size_t Trace::entries_to_plan() const {
   constexpr size_t kAlike = 8;  // entries behind each other by which a repetition is known
-  std::unordered_map<uint64_t, size_t> last;
+  PairNumbers known(entries.size());
+  std::vector<size_t> last;  // by number: where these entries ended last
+  last.reserve(entries.size());
   size_t count = entries.size(), period = 0;
   for (size_t i = kAlike; i <= entries.size(); ++i) {
     uint32_t ids[kAlike];
     for (size_t k = 0; k < kAlike; ++k) ids[k] = entries[i - kAlike + k].signature->id;
-    auto [found, added] = last.try_emplace(hash_bytes(ids, sizeof ids), i);
-    const size_t distance = added ? 0 : i - found->second;
+    const uint32_t number = known.find(hash_bytes(ids, sizeof ids), 0, static_cast<uint32_t>(last.size()));
+    if (number == last.size()) last.push_back(i);
+    const size_t distance = i - std::exchange(last[number], i);
     count -= distance != 0 && distance == period;
     period = distance;
-    found->second = i;
   }
   return count;
 }
