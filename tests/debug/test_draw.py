@@ -88,6 +88,22 @@ def test_a_module_with_its_gradients() -> None:
     assert shown["first.weight"] == "parameter" and shown["input 0"] == "input"
 
 
+def test_operations_of_one_line_are_no_passes_unless_a_loop_leads_back() -> None:
+    def once() -> Any:
+        return dy.squared_norm(dy.inputVector([1.0, 2.0]))
+
+    def often() -> Any:
+        total = dy.inputVector([1.0, 2.0])
+        for _ in range(2):
+            total = dy.logistic(total) * dy.squared_norm(total)
+        return total
+
+    boxes = [box for step in torch.draw(once()).picture.views[0].steps for box in step.boxes]
+    assert boxes and not any(box.startswith("pass ") for box in boxes)
+    found = [step.boxes[-1] for step in torch.draw(often()).picture.views[0].steps]
+    assert set(found) == {"pass 1", "pass 2"} and found == sorted(found)
+
+
 def test_functions_and_passes_of_loops_are_boxes() -> None:
     def cell(h: Any) -> Any:
         return (h + 1.0).tanh()
@@ -221,6 +237,66 @@ def test_a_browser_shows_the_same_structure(tmp_path: Path) -> None:
     assert count("node datum") == 5 and count("edge") == 7
     count = shown(drawing, tmp_path, "#open&convention=values")
     assert count("node step") == 0 and count("node datum") == 8
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, given: int, planes: int, stride: int) -> None:
+        super().__init__()
+        sizes = [(given, planes, 1, 1, 0), (planes, planes, 3, stride, 1), (planes, 4 * planes, 1, 1, 0)]
+        self.convolutions = nn.ModuleList([nn.Conv2d(*size, bias=False) for size in sizes])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(size[1]) for size in sizes])
+        shortcut = nn.Conv2d(given, 4 * planes, 1, stride), nn.BatchNorm2d(4 * planes)
+        self.shortcut = nn.Sequential(*(shortcut if given != 4 * planes else ()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x
+        for convolution, norm in zip(self.convolutions, self.norms):
+            y = torch.relu(norm(convolution(y)))
+        return torch.relu(y + self.shortcut(x))
+
+
+def resnet_50() -> Drawing:
+    """Four stages of 3, 4, 6 and 3 blocks, with few planes."""
+    stages, given = [], 8
+    for stage, count in enumerate((3, 4, 6, 3)):
+        planes, blocks = 4 << stage, []
+        for block in range(count):
+            blocks.append(Bottleneck(given, planes, 2 if stage and not block else 1))
+            given = 4 * planes
+        stages.append(nn.Sequential(*blocks))
+    stem = nn.Sequential(nn.Conv2d(3, 8, 7, 2, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+    head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(given, 10))
+    return torch.draw(nn.Sequential(stem, *stages, head).eval(), torch.ones(1, 3, 64, 64), stages=False)
+
+
+def transformer() -> Drawing:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    return torch.draw(nn.TransformerEncoder(layer, 12).eval(), torch.ones(1, 4, 8), stages=False)
+
+
+def tree() -> Drawing:
+    collection = dy.ParameterCollection()
+    weight, table = collection.add_parameters((4, 8)), collection.add_lookup_parameters((9, 4))
+
+    def composed(node: Any) -> Any:
+        if isinstance(node, int):
+            return table[node]
+        left, right = (composed(one) for one in node)
+        return dy.tanh(weight * dy.concatenate([left, right]))
+
+    return torch.draw(dy.squared_norm(composed(((0, 1), ((2, 3), 4)))), stages=False)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+@pytest.mark.parametrize(("build", "boxes"), [(resnet_50, 4 + 16 + 3), (transformer, 12), (tree, 0)])
+def test_a_browser_shows_networks(build: Callable[[], Drawing], boxes: int, tmp_path: Path) -> None:
+    drawing = build()
+    count = shown(drawing, tmp_path)
+    assert count("node box") == boxes and count("edge") >= boxes - 1
+    count = shown(drawing, tmp_path, "#open")
+    steps = drawing.picture.views[0].steps
+    assert count("node box") == 0 and count("node step") == len(steps)
+    assert count("cluster") == len({step.boxes[:k] for step in steps for k in range(1, len(step.boxes) + 1)})
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no browser")

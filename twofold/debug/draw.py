@@ -178,7 +178,7 @@ def _runnable(
                 f"draw: inputs of {type(thing).__name__}, which is not called, at {here()}", "Leave them out."
             )
         forward = lambda: list(tensors_in(thing))
-        title = f"a {type(thing).__name__}"
+        title = type(thing).__name__
         if not forward():
             raise ArgumentError(
                 f"draw: {type(thing).__name__} cannot be drawn, at {here()}",

@@ -11,6 +11,8 @@ from typing import Any
 import numpy
 
 from twofold import _core
+from twofold.debug.recording import chain_of
+from twofold.debug.source import may_repeat
 from twofold.frontend.gradients import no_grad
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType, type_from_code
@@ -122,17 +124,18 @@ class Boxes:
     """The boxes that calls stand in: modules, else functions by where they were called; passes of loops are boxes."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, ...], set[int]] = {}
+        self._seen: dict[tuple[str, ...], dict[int, str]] = {}  # the first operation at each location
         self._passes: dict[tuple[str, ...], int] = {}
 
-    def of(self, location: int) -> tuple[tuple[str, ...], int]:
+    def of(self, location: int, operation: str) -> tuple[tuple[str, ...], int]:
         """The boxes of a call, outermost first, and the number of its pass through the innermost."""
         path = path_of(location)
-        seen = self._seen.setdefault(path, set())
-        if location in seen:
+        seen = self._seen.setdefault(path, {})
+        # a function of this package may call several operations at one line of the program
+        if seen.get(location) == operation and any(may_repeat(site, site) for site in chain_of(location)):
             seen.clear()
             self._passes[path] = self._passes.get(path, 0) + 1
-        seen.add(location)
+        seen.setdefault(location, operation)
         return path, self._passes.get(path, 0)
 
     def with_passes(self, found: Sequence[tuple[tuple[str, ...], int]]) -> list[tuple[str, ...]]:
@@ -265,7 +268,9 @@ class Recorded:
         location, forward = where
         frames = frames_of(forward or location)
         backward = bool(forward) or cost.is_backward
-        path, number = (("backward", *path_of(forward)), 0) if backward else self._boxes.of(location)
+        path, number = (
+            (("backward", *path_of(forward)), 0) if backward else self._boxes.of(location, cost.name)
+        )
         self._boxed.append((path, number))
         self.provenance.append(where)
         self.keys.append((location, forward, cost.name))
