@@ -277,21 +277,15 @@ def slice(input_: Any, begin: Number, size: Number) -> Any:
     return input_
 
 
-@operation("GatherV2")
-def _gather(params: Alone, indices: Any, axis: Number = 0) -> Any:
-    place = whole(axis) % params.ndim
-    if isinstance(indices, int):
-        return ops.select(params, place, indices)
-    flat = ops.index_select(params, place, ops.reshape(indices, (-1,)))
-    return ops.reshape(flat, (*params.shape[:place], *indices.shape, *params.shape[place + 1 :]))
-
-
+@operation("GatherV2", name_at=3)
 @example("tf.gather([10, 20, 30], [2, 0])", "[30 10]")
-def gather(
-    params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0
-) -> Any:
+def gather(params: Alone, indices: Alone, validate_indices: Number = None, axis: Number = 0) -> Any:
     """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``."""
-    return _gather(params, convert_to_tensor(indices), axis, name=name)
+    along = whole(axis) % params.ndim
+    if isinstance(indices, int):
+        return ops.select(params, along, indices)
+    flat = ops.index_select(params, along, ops.reshape(indices, (-1,)))
+    return ops.reshape(flat, (*params.shape[:along], *indices.shape, *params.shape[along + 1 :]))
 
 
 @operation("GatherNd")

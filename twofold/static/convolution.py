@@ -98,43 +98,40 @@ def _kernels(w: Any) -> Any:
     return ops.permute(w, (count + 1, count, *range(count)))
 
 
-def _declared(type: str, count: int) -> Any:
-    @operation(type)
-    def convolve(
-        input: Any, filter: Any, strides: Number, padding: Number, data_format: Number, dilations: Number
-    ) -> Any:
-        _need(input, "an input", count + 2)
-        _need(filter, "a filter", count + 2)
-        return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
-
-    return convolve
+def _plain(
+    count: int, input: Any, filter: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
+) -> Any:
+    _need(input, "an input", count + 2)
+    _need(filter, "a filter", count + 2)
+    return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
 
 
-_conv1d, _conv2d, _conv3d = (_declared(f"Conv{count}D", count) for count in (1, 2, 3))
+@operation("Conv1D")
+def _conv1d(
+    input: Any, filter: Any, strides: Number, padding: Number, data_format: Number, dilations: Number
+) -> Any:
+    return _plain(1, input, filter, strides, padding, data_format, dilations)
 
 
+@operation("Conv2D", older={"filters": "filter"})
+@example(
+    'print(tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), [1, 2, 2, 1], "SAME").shape)',
+    "(1, 3, 3, 8)",
+)
 def conv2d(
     input: Any,
     filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-    filters: Any = None,
+    strides: Number = None,
+    padding: Number = None,
+    use_cudnn_on_gpu: Number = True,
+    data_format: Number = "NHWC",
+    dilations: Number = (1, 1, 1, 1),
 ) -> Any:
     """The convolution of ``(batch, height, width, channels)`` by ``(height, width, channels, filters)``.
 
     ``use_cudnn_on_gpu`` changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), [1, 2, 2, 1], "SAME").shape.as_list()
-    [1, 3, 3, 8]
     """
-    kernel = filters if filter is None else filter
-    return _conv2d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv2D")
+    return _plain(2, input, filter, strides, padding, data_format, dilations)
 
 
 @example('tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))', "[21. 32.]")
@@ -157,6 +154,7 @@ def conv1d(
     return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
 
 
+@operation("Conv3D", older={"filters": "filter"})
 @example(
     "x, filters = tf.zeros([1, 4, 4, 4, 2]), tf.zeros([2, 2, 2, 2, 5])",
     'print(tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID").shape)',
@@ -165,16 +163,13 @@ def conv1d(
 def conv3d(
     input: Any,
     filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
-    name: str | None = None,
-    filters: Any = None,
+    strides: Number = None,
+    padding: Number = None,
+    data_format: Number = "NDHWC",
+    dilations: Number = (1, 1, 1, 1, 1),
 ) -> Any:
     """The convolution of ``(batch, depth, height, width, channels)``."""
-    kernel = filters if filter is None else filter
-    return _conv3d(input, kernel, strides, padding, data_format, dilations, name=name or "Conv3D")
+    return _plain(3, input, filter, strides, padding, data_format, dilations)
 
 
 @example(
@@ -183,7 +178,7 @@ def conv3d(
 )
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Any:
     """``conv2d`` with the places of the filters ``rate`` apart."""
-    return _conv2d(value, filters, 1, padding, "NHWC", rate, name=name or "Conv2D")
+    return conv2d(value, filters, 1, padding, dilations=rate, name=name)
 
 
 @operation("Conv2DBackpropInput")
@@ -317,7 +312,9 @@ def separable_conv2d(
 ) -> Any:
     """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place."""
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
-    return _conv2d(apart, pointwise_filter, 1, "VALID", data_format, None, name=name or "separable_conv2d")
+    return conv2d(
+        apart, pointwise_filter, 1, "VALID", True, data_format, None, name=name or "separable_conv2d"
+    )
 
 
 depthwise_conv2d_native = depthwise_conv2d

@@ -24,13 +24,7 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import placeholder
 from twofold.static.bodies import source_of
-from twofold.static.define import (
-    array_of,
-    as_dtype,
-    convert_to_tensor,
-    is_tensor_like,
-    whole,
-)
+from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import common_type, failed
 from twofold.static.graph import Graph, Operation, Tensor, at_once, get_default_graph

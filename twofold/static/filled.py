@@ -11,11 +11,12 @@ from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.sizes import maximum as larger_size
 from twofold.ops.base import ops
 from twofold.static.define import (
+    Alone,
+    Dtype,
     Number,
     array_of,
     as_dtype,
     as_tensor,
-    convert_to_tensor,
     counted,
     full_of,
     numbers,
@@ -27,26 +28,18 @@ from twofold.static.docstrings import example
 from twofold.static.graph import Tensor
 
 
-@operation("ZerosLike")
-def _zeros_like(tensor: Any, dtype: Any = None) -> Any:
+@operation("ZerosLike", name_at=2)
+@example("tf.zeros_like([1.0, 2.0])", "[0. 0.]")
+def zeros_like(tensor: Alone, dtype: Dtype = None, optimize: Number = True) -> Any:
+    """Zeros in the shape of ``tensor``; ``optimize`` changes nothing."""
     return ops.zeros_like(tensor, dtype=dtype)
 
 
-@example("tf.zeros_like([1.0, 2.0])", "[0. 0.]")
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """Zeros in the shape of ``tensor``; ``optimize`` changes nothing."""
-    return _zeros_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
-
-
-@operation("OnesLike")
-def _ones_like(tensor: Any, dtype: Any = None) -> Any:
-    return ops.ones_like(tensor, dtype=dtype)
-
-
+@operation("OnesLike", name_at=2)
 @example("tf.ones_like([1.0, 2.0])", "[1. 1.]")
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+def ones_like(tensor: Alone, dtype: Dtype = None, optimize: Number = True) -> Any:
     """Ones in the shape of ``tensor``; ``optimize`` changes nothing."""
-    return _ones_like(convert_to_tensor(tensor), None if dtype is None else as_dtype(dtype), name=name)
+    return ops.ones_like(tensor, dtype=dtype)
 
 
 def _as_tensor_of(value: Any, dtype: Any) -> Any:
@@ -80,27 +73,18 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
     return _fill(1, shape, as_dtype(dtype), name=name or "ones")
 
 
-@operation("Eye")
-def _eye(rows: Number, columns: Number, batch: Number, dtype: Any) -> Any:
-    height, width = sizes([rows, columns])
+@operation("Eye", default="eye")
+@example("tf.eye(2)", "[[1. 0.]\n [0. 1.]]")
+def eye(
+    num_rows: Number, num_columns: Number = None, batch_shape: Number = None, dtype: Dtype = float32
+) -> Any:
+    """The identity matrix, or an array of the shape ``batch_shape`` of them."""
+    height, width = sizes([num_rows, num_rows if num_columns is None else num_columns])
     if is_symbolic((height, width)):
         made = ops.cast(ops.equal(ops.unsqueeze(counted(height, height), 1), counted(width, width)), dtype)
     else:
         made = ops.eye(height, width, dtype=dtype)
-    return made if batch is None else ops.expand(made, (*sizes(batch), *made.shape))
-
-
-@example("tf.eye(2)", "[[1. 0.]\n [0. 1.]]")
-def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = float32,
-    name: str | None = None,
-) -> Any:
-    """The identity matrix, or an array of the shape ``batch_shape`` of them."""
-    columns = num_rows if num_columns is None else num_columns
-    return _eye(num_rows, columns, batch_shape, as_dtype(dtype), name=name or "eye")
+    return made if batch_shape is None else ops.expand(made, (*sizes(batch_shape), *made.shape))
 
 
 @operation("Range")
@@ -175,33 +159,26 @@ def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
     return made if upper < 0 else ops.tril(made, upper)
 
 
-@operation("Pad")
-def _pad(tensor: Any, paddings: Number, mode: Number = "constant", value: Number = 0) -> Any:
+@operation("Pad", name_at=3)
+@example("tf.pad([1, 2], [[1, 2]])", "[0 1 2 0 0]")
+def pad(tensor: Any, paddings: Number, mode: Number = "CONSTANT", constant_values: Number = 0) -> Any:
+    """Elements added before and after each axis."""
     flat: list[Any] = []
+    own = mode.lower()
     pairs = numbers(paddings)
     if len(pairs) != tensor.ndim:
         what = f"{len(pairs)} pairs of paddings for {tensor.ndim} axes"
         raise ShapeError(what, "Give one pair for each axis.")
     for before, after in reversed(pairs):
         flat += [whole(before), whole(after)]
-    return ops.pad(tensor, flat, mode, _as_tensor_of(value, tensor.dtype) if mode == "constant" else None)
+    return ops.pad(
+        tensor, flat, own, _as_tensor_of(constant_values, tensor.dtype) if own == "constant" else None
+    )
 
 
-@example("tf.pad([1, 2], [[1, 2]])", "[0 1 2 0 0]")
-def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
-) -> Any:
-    """Elements added before and after each axis."""
-    return _pad(tensor, paddings, mode.lower(), constant_values, name=name)
-
-
-@operation("TopKV2", several=list)
-def _top_k(input: Any, k: Number) -> Any:
-    values, places = ops.topk(input, whole(k))
-    return [values, ops.cast(places, int32)]
-
-
+@operation("TopKV2", several=tuple)
 @example("tf.nn.top_k([3.0, 1.0, 2.0], 2)", "(array([3., 2.], dtype=float32), array([0, 2], dtype=int32))")
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+def top_k(input: Any, k: Number = 1, sorted: Number = True) -> Any:
     """The ``k`` largest elements of each row and their places, always sorted."""
-    return tuple(_top_k(input, k, name=name))
+    values, places = ops.topk(input, whole(k))
+    return values, ops.cast(places, int32)

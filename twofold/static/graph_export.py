@@ -368,7 +368,7 @@ def _random(writer: Writer) -> None:
         seed=_seed(writer),
         seed2=0,
     )
-    first, second = ("mean", "stddev") if kind == "truncated_normal" else ("low", "high")
+    first, second = ("minval", "maxval") if kind == "random_uniform" else ("mean", "stddev")
     low, high = writer.input(first, t), writer.input(second, t)
     scale = writer.node("Sub", [high, low], "sub", T=t) if kind == "random_uniform" else high
     writer.last("AddV2", [writer.node("Mul", [sample, scale], "mul", T=t), low], T=t)

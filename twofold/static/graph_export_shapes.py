@@ -236,7 +236,7 @@ def _numbers(writer: Writer, items: list[Any], hint: str) -> str:
 def _pad(writer: Writer) -> None:
     ref, paddings = writer.input("tensor"), writer.sizes("paddings")
     attrs = {"T": writer.dtype, "Tpaddings": index_dtype(writer, paddings)}
-    mode, value = writer.argument("mode", "constant").upper(), writer.argument("value", 0)
+    mode, value = writer.argument("mode", "CONSTANT").upper(), writer.argument("constant_values", 0)
     if mode != "CONSTANT":
         writer.last("MirrorPad", [ref, paddings], mode=mode, **attrs)
     elif isinstance(value, Slot) or value != 0:

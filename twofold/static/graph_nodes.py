@@ -164,70 +164,12 @@ def _matmul(node: Node) -> Any:
     return tf.matmul(node[0], node[1], transpose_a=a, transpose_b=b, name=node.name)
 
 
-@imports("BiasAdd", "BiasAddV1")
-def _bias_add(node: Node) -> Any:
-    return tf.nn.bias_add(node[0], node[1], node.attr("data_format", "NHWC"), name=node.name)
-
-
 def _padding(node: Node) -> Any:
     given = node.attr("padding")
     if given != "EXPLICIT":
         return given
     pairs = node.attr("explicit_paddings")
     return [list(pair) for pair in zip(pairs[::2], pairs[1::2])]
-
-
-def _layout(node: Node) -> dict[str, Any]:
-    return {"data_format": node.attr("data_format", "NHWC"), "name": node.name}
-
-
-@imports("Conv2D")
-def _conv2d(node: Node) -> Any:
-    dilations = node.attr("dilations", [1, 1, 1, 1])
-    return tf.nn.conv2d(
-        node[0],
-        node[1],
-        strides=node.attr("strides"),
-        padding=_padding(node),
-        dilations=dilations,
-        **_layout(node),
-    )
-
-
-@imports("DepthwiseConv2dNative")
-def _depthwise(node: Node) -> Any:
-    layout, dilations = node.attr("data_format", "NHWC"), node.attr("dilations", [1, 1, 1, 1])
-    rate = dilations[2:] if layout == "NCHW" else dilations[1:3]
-    strides = node.attr("strides")
-    return tf.nn.depthwise_conv2d(node[0], node[1], strides, _padding(node), rate=rate, **_layout(node))
-
-
-@imports("Conv2DBackpropInput")
-def _conv2d_backwards(node: Node) -> Any:
-    sizes = node.numbers(0)
-    dilations = node.attr("dilations", [1, 1, 1, 1])
-    return tf.nn.conv2d_transpose(
-        node[2], node[1], sizes, node.attr("strides"), _padding(node), dilations=dilations, **_layout(node)
-    )
-
-
-@imports("MaxPool", "AvgPool")
-def _pool(node: Node) -> Any:
-    function = tf.nn.max_pool if node.op == "MaxPool" else tf.nn.avg_pool
-    return function(node[0], node.attr("ksize"), node.attr("strides"), _padding(node), **_layout(node))
-
-
-@imports("LRN")
-def _lrn(node: Node) -> Any:
-    radius, bias, alpha = node.attr("depth_radius", 5), node.attr("bias", 1.0), node.attr("alpha", 1.0)
-    return tf.nn.local_response_normalization(
-        node[0], radius, bias, alpha, node.attr("beta", 0.5), name=node.name
-    )
-
-
-@imports("LeakyRelu")
-def _leaky_relu(node: Node) -> Any:
-    return tf.nn.leaky_relu(node[0], node.attr("alpha", 0.2), name=node.name)
 
 
 @imports("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -243,14 +185,6 @@ def _fused(node: Node) -> Any:
             )
         outputs = [tf.convert_to_tensor(value) for value in made]
     return several_named([*outputs, *outputs[1:], outputs[2]], node.name)
-
-
-@imports("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")
-def _cross_entropy(node: Node) -> Any:
-    logits, labels = node.inputs
-    if node.op.startswith("Sparse"):
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=node.name)
-    return tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name=node.name)
 
 
 _REDUCTIONS = {
@@ -272,60 +206,11 @@ def _reduction(node: Node) -> Any:
     return _REDUCTIONS[node.op](node[0], axis, keepdims=keep, name=node.name)
 
 
-@imports("ArgMax", "ArgMin")
-def _arg(node: Node) -> Any:
-    function = tf.argmax if node.op == "ArgMax" else tf.argmin
-    return function(node[0], node.numbers(1), output_type=node.attr("output_type", int64), name=node.name)
-
-
-@imports("Cast")
-def _cast(node: Node) -> Any:
-    return tf.cast(node[0], node.attr("DstT"), name=node.name)
-
-
-@imports("Shape", "Size")
-def _shape(node: Node) -> Any:
-    function = tf.shape if node.op == "Shape" else tf.size
-    return function(node[0], out_type=node.attr("out_type", int32), name=node.name)
-
-
-@imports("Squeeze")
-def _squeeze(node: Node) -> Any:
-    return tf.squeeze(node[0], node.attr("squeeze_dims") or node.attr("axis") or None, name=node.name)
-
-
-_SHAPED: dict[str, Callable[..., Any]] = {
-    "Reshape": tf.reshape,
-    "ExpandDims": tf.expand_dims,
-    "Transpose": tf.transpose,
-    "Tile": tf.tile,
-    "Slice": tf.slice,
-    "BroadcastTo": tf.broadcast_to,
-    "ReverseV2": tf.reverse,
-}
-"""Functions of a tensor, of numbers, and of a name."""
-
-
-@imports(*_SHAPED)
-def _shaped(node: Node) -> Any:
-    return _SHAPED[node.op](node[0], *[node.numbers(k) for k in range(1, len(node.inputs))], name=node.name)
-
-
 @imports("ConcatV2", "Concat")
 def _concat(node: Node) -> Any:
     old = node.op == "Concat"
     values = node.inputs[1:] if old else node.inputs[:-1]
     return tf.concat(values, node.numbers(0 if old else len(node.inputs) - 1), name=node.name)
-
-
-@imports("Pack")
-def _pack(node: Node) -> Any:
-    return tf.stack(node.inputs, axis=node.attr("axis", 0), name=node.name)
-
-
-@imports("Unpack")
-def _unpack(node: Node) -> Any:
-    return tf.unstack(node[0], node.attr("num"), node.attr("axis", 0), name=node.name)
 
 
 @imports("Split", "SplitV")
@@ -365,13 +250,6 @@ def _strided_slice(node: Node) -> Any:
     return tf.identity(found, name=node.name)
 
 
-@imports("Pad", "PadV2", "MirrorPad")
-def _pad(node: Node) -> Any:
-    mode = node.attr("mode", "CONSTANT")
-    value = node.inputs[2] if node.op == "PadV2" else 0
-    return tf.pad(node[0], node.numbers(1), mode, constant_values=value, name=node.name)
-
-
 @imports("GatherV2", "Gather", "ResourceGather")
 def _gather(node: Node) -> Any:
     if node.attr("batch_dims", 0):
@@ -384,67 +262,9 @@ def _refused(node: Node, what: str) -> Exception:
     return UnimplementedError(text, "Leave it out.")
 
 
-@imports("GatherNd")
-def _gather_nd(node: Node) -> Any:
-    return tf.gather_nd(node[0], node[1], name=node.name)
-
-
-@imports("Fill")
-def _fill(node: Node) -> Any:
-    return tf.fill(node.numbers(0), node[1], name=node.name)
-
-
-@imports("Range")
-def _range(node: Node) -> Any:
-    start, limit, delta = node.inputs
-    return tf.range(start, limit, delta, name=node.name)
-
-
-@imports("LinSpace")
-def _linspace(node: Node) -> Any:
-    return tf.linspace(node[0], node[1], node.numbers(2), name=node.name)
-
-
-@imports("OneHot")
-def _one_hot(node: Node) -> Any:
-    indices, _, on, off = node.inputs
-    made = {"on_value": on, "off_value": off, "axis": node.attr("axis", -1), "dtype": node.attr("T", float32)}
-    return tf.one_hot(indices, node.numbers(1), **made, name=node.name)
-
-
-@imports("TopKV2")
-def _top_k(node: Node) -> Any:
-    return tf.nn.top_k(node[0], node.numbers(1), sorted=node.attr("sorted", True), name=node.name)
-
-
-@imports("Select", "SelectV2")
+@imports("SelectV2")
 def _select(node: Node) -> Any:
-    if node.op == "Select":
-        return tf.where(node[0], node[1], node[2], name=node.name)
     return define("SelectV2", lambda choice, x, y: ops.where(choice, x, y), node.inputs, {}, node.name)
-
-
-@imports("AddN", "AccumulateNV2")
-def _add_n(node: Node) -> Any:
-    return tf.add_n(node.inputs, name=node.name)
-
-
-@imports("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic")
-def _resize(node: Node) -> Any:
-    functions = {
-        "ResizeBilinear": tf.image.resize_bilinear,
-        "ResizeNearestNeighbor": tf.image.resize_nearest_neighbor,
-        "ResizeBicubic": tf.image.resize_bicubic,
-    }
-    flags = {name: True for name in ("align_corners", "half_pixel_centers") if node.attr(name, False)}
-    return functions[node.op](node[0], node.numbers(1), **flags, name=node.name)
-
-
-@imports("Cumsum", "Cumprod")
-def _cumulative(node: Node) -> Any:
-    function = tf.cumsum if node.op == "Cumsum" else tf.cumprod
-    flags = {name: node.attr(name, False) for name in ("exclusive", "reverse")}
-    return function(node[0], node.numbers(1), **flags, name=node.name)
 
 
 @imports("Einsum")
@@ -452,28 +272,101 @@ def _einsum(node: Node) -> Any:
     return tf.einsum(node.attr("equation"), *node.inputs, name=node.name)
 
 
-@imports("SpaceToDepth", "DepthToSpace")
-def _blocks(node: Node) -> Any:
-    if node.attr("data_format", "NHWC") != "NHWC":
-        raise _refused(node, "data_format")
-    function = tf.space_to_depth if node.op == "SpaceToDepth" else tf.depth_to_space
-    return function(node[0], node.attr("block_size"), name=node.name)
+def _row(types: str, function: Callable[..., Any], inputs: str, **attributes: Any) -> None:
+    """Nodes of these types are ``function`` of inputs and attributes.
+
+    Args:
+        types: The types.
+        function: What declares them; it takes ``name``.
+        inputs: Indices of inputs in its order; "#1" are the numbers of input 1, "*" is the list of all.
+        attributes: By parameter, the default of the attribute of this name, or its other name and its default, or a
+            function of the node.
+    """
+
+    def given(node: Node, place: str) -> Any:
+        if place == "*":
+            return node.inputs
+        return node.numbers(int(place[1:])) if place[0] == "#" else node[int(place)]
+
+    def attribute(node: Node, name: str, rule: Any) -> Any:
+        if callable(rule) and not isinstance(rule, DType):
+            return rule(node)
+        return node.attr(*rule) if isinstance(rule, tuple) else node.attr(name, rule)
+
+    def declare(node: Node) -> Any:
+        options = {name: attribute(node, name, rule) for name, rule in attributes.items()}
+        return function(*[given(node, place) for place in inputs.split()], **options, name=node.name)
+
+    IMPORTERS.update(dict.fromkeys(types.split(), declare))
 
 
-@imports("InTopK", "InTopKV2")
-def _in_top_k(node: Node) -> Any:
-    k = node.attr("k") if node.op == "InTopK" else node.numbers(2)
-    return tf.nn.in_top_k(node[0], node[1], k, name=node.name)
+_LAYOUT = {"strides": None, "padding": _padding, "data_format": "NHWC"}
+_DILATED = {"dilations": [1, 1, 1, 1], **_LAYOUT}
 
 
-_SAMPLERS = {
-    "RandomUniform": tf.random_uniform,
-    "RandomStandardNormal": tf.random_normal,
-    "TruncatedNormal": tf.truncated_normal,
-}
+def _rate(node: Node) -> list[int]:
+    """The dilations of the two inner axes."""
+    first = 2 if node.attr("data_format", "NHWC") == "NCHW" else 1
+    return list(node.attr("dilations", [1, 1, 1, 1])[first : first + 2])
 
 
-@imports(*_SAMPLERS)
-def _random(node: Node) -> Any:
-    seed = node.attr("seed", 0) or node.attr("seed2", 0) or None
-    return _SAMPLERS[node.op](node.numbers(0), dtype=node.attr("dtype"), seed=seed, name=node.name)
+def _corners(node: Node) -> bool:
+    """``align_corners`` of a resize that offers no ``half_pixel_centers``."""
+    if node.attr("half_pixel_centers", False):
+        raise _refused(node, "half_pixel_centers")
+    return bool(node.attr("align_corners", False))
+
+
+def _seed(node: Node) -> int | None:
+    return node.attr("seed", 0) or node.attr("seed2", 0) or None
+
+
+_row("BiasAdd BiasAddV1", tf.nn.bias_add, "0 1", data_format="NHWC")
+_row("Conv2D", tf.nn.conv2d, "0 1", **_DILATED)
+_row("DepthwiseConv2dNative", tf.nn.depthwise_conv2d, "0 1", rate=_rate, **_LAYOUT)
+_row("Conv2DBackpropInput", tf.nn.conv2d_transpose, "2 1 #0", **_DILATED)
+_row("MaxPool", tf.nn.max_pool, "0", ksize=None, **_LAYOUT)
+_row("AvgPool", tf.nn.avg_pool, "0", ksize=None, **_LAYOUT)
+_row("LRN", tf.nn.local_response_normalization, "0", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5)
+_row("LeakyRelu", tf.nn.leaky_relu, "0", alpha=0.2)
+_LABELLED = {"logits": lambda node: node[0], "labels": lambda node: node[1]}
+_row("SparseSoftmaxCrossEntropyWithLogits", tf.nn.sparse_softmax_cross_entropy_with_logits, "", **_LABELLED)
+_row("SoftmaxCrossEntropyWithLogits", tf.nn.softmax_cross_entropy_with_logits_v2, "", **_LABELLED)
+_row("ArgMax", tf.argmax, "0 #1", output_type=int64)
+_row("ArgMin", tf.argmin, "0 #1", output_type=int64)
+_row("Cumsum", tf.cumsum, "0 #1", exclusive=False, reverse=False)
+_row("Cumprod", tf.cumprod, "0 #1", exclusive=False, reverse=False)
+_row("Cast", tf.cast, "0", dtype=("DstT",))
+_row("Shape", tf.shape, "0", out_type=int32)
+_row("Size", tf.size, "0", out_type=int32)
+_row("Squeeze", tf.squeeze, "0", axis=lambda node: node.attr("squeeze_dims") or node.attr("axis") or None)
+_row("Reshape", tf.reshape, "0 #1")
+_row("ExpandDims", tf.expand_dims, "0 #1")
+_row("Transpose", tf.transpose, "0 #1")
+_row("Tile", tf.tile, "0 #1")
+_row("Slice", tf.slice, "0 #1 #2")
+_row("BroadcastTo", tf.broadcast_to, "0 #1")
+_row("ReverseV2", tf.reverse, "0 #1")
+_row("Pack", tf.stack, "*", axis=0)
+_row("Unpack", tf.unstack, "0", num=None, axis=0)
+_row("Pad MirrorPad", tf.pad, "0 #1", mode="CONSTANT")
+_row("PadV2", tf.pad, "0 #1", mode="CONSTANT", constant_values=lambda node: node[2])
+_row("GatherNd", tf.gather_nd, "0 1")
+_row("Select", tf.where, "0 1 2")
+_row("AddN AccumulateNV2", tf.add_n, "*")
+_row("Fill", tf.fill, "#0 1")
+_row("Range", tf.range, "0 1 2")
+_row("LinSpace", tf.linspace, "0 1 #2")
+_row("OneHot", tf.one_hot, "0 #1 2 3", axis=-1, dtype=("T", float32))
+_row("TopKV2", tf.nn.top_k, "0 #1", sorted=True)
+_row("InTopK", tf.nn.in_top_k, "0 1", k=None)
+_row("InTopKV2", tf.nn.in_top_k, "0 1 #2")
+_row("SpaceToDepth", tf.space_to_depth, "0", block_size=None, data_format="NHWC")
+_row("DepthToSpace", tf.depth_to_space, "0", block_size=None, data_format="NHWC")
+_CENTERS = {"align_corners": False, "half_pixel_centers": False}
+_row("ResizeBilinear", tf.image.resize_bilinear, "0 #1", **_CENTERS)
+_row("ResizeNearestNeighbor", tf.image.resize_nearest_neighbor, "0 #1", align_corners=_corners)
+_row("ResizeBicubic", tf.image.resize_bicubic, "0 #1", **_CENTERS)
+_row("RandomUniform", tf.random_uniform, "#0", dtype=None, seed=_seed)
+_row("RandomStandardNormal", tf.random_normal, "#0", dtype=None, seed=_seed)
+_row("TruncatedNormal", tf.truncated_normal, "#0", dtype=None, seed=_seed)

@@ -12,14 +12,7 @@ from twofold.ir.sizes import index
 from twofold.ops.base import ops
 from twofold.static import array, math, nn
 from twofold.static.control import name_scope
-from twofold.static.define import (
-    Number,
-    as_tensor,
-    convert_to_tensor,
-    numbers,
-    operation,
-    whole,
-)
+from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation, whole
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.graph import operation_of as _operation_of

@@ -202,41 +202,34 @@ argmax = arg_max = _extreme("ArgMax", "largest", "[1 0]")
 argmin = arg_min = _extreme("ArgMin", "smallest", "[0 1]")
 
 
-@operation("MatMul")
-def _matmul(
-    a: Any, b: Any, transpose_a: Number, transpose_b: Number, adjoint_a: Number, adjoint_b: Number
-) -> Any:
-    if a.ndim < 2 or b.ndim < 2:
-        raise ArgumentError(
-            f"operands of {a.ndim} and {b.ndim} axes", "Give matrices; tf.expand_dims adds an axis."
-        )
-    _check_same_dtype(a, b)
-    return ops.matmul(_turned(a, transpose_a, adjoint_a), _turned(b, transpose_b, adjoint_b))
-
-
-def _turned(matrix: Any, transpose: bool, adjoint: bool) -> Any:
+def _transposed(matrix: Any, transpose: bool, adjoint: bool) -> Any:
     if transpose or adjoint:
         matrix = ops.transpose(matrix, -2, -1)
     return ops.conj(matrix) if adjoint and matrix.dtype.kind == "c" else matrix
 
 
+@operation("MatMul")
 @example("tf.matmul([[1.0, 2.0]], [[3.0, 4.0]], transpose_b=True)", "[[11.]]")
 def matmul(
     a: Any,
     b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    name: str | None = None,
+    transpose_a: Number = False,
+    transpose_b: Number = False,
+    adjoint_a: Number = False,
+    adjoint_b: Number = False,
+    a_is_sparse: Number = False,
+    b_is_sparse: Number = False,
 ) -> Any:
     """Matrix product of the last two axes, after transposing either operand, and conjugating it for an adjoint.
 
     ``a_is_sparse`` and ``b_is_sparse`` change nothing.
     """
-    return _matmul(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, name=name)
+    if a.ndim < 2 or b.ndim < 2:
+        raise ArgumentError(
+            f"operands of {a.ndim} and {b.ndim} axes", "Give matrices; tf.expand_dims adds an axis."
+        )
+    _check_same_dtype(a, b)
+    return ops.matmul(_transposed(a, transpose_a, adjoint_a), _transposed(b, transpose_b, adjoint_b))
 
 
 @example("tf.batch_matmul([[[1.0, 2.0]]], [[[3.0], [4.0]]])", "[[[11.]]]")

@@ -12,13 +12,7 @@ from typing import Any
 from twofold.dtypes import float32, int64
 from twofold.ops.base import ops
 from twofold.static import array, filled, math
-from twofold.static.define import (
-    Number,
-    convert_to_tensor,
-    counted,
-    operation,
-    whole,
-)
+from twofold.static.define import Number, convert_to_tensor, counted, operation, whole
 from twofold.static.docstrings import START_LOCAL, example, with_example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys

@@ -127,27 +127,18 @@ def log_softmax(logits: Any, axis: Number = None) -> Any:
     return ops.log_softmax(logits, -1 if axis is None else axis_of(axis))
 
 
-@operation("SoftmaxCrossEntropyWithLogits")
-def _soft_cross_entropy(labels: Any, logits: Any, axis: Number = -1) -> Any:
-    return ops.softmax_cross_entropy_with_logits(ops.cast(labels, logits.dtype), logits, whole(axis))
-
-
+@operation("SoftmaxCrossEntropyWithLogits", name_at=4, older={"dim": "axis"})
 @example(
     "tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
     "[0.12692805]",
 )
 def softmax_cross_entropy_with_logits_v2(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
-    axis: Any = None,
-    name: str | None = None,
-    dim: Any = None,
+    _sentinel: Number = None, labels: Any = None, logits: Any = None, axis: Number = None
 ) -> Any:
     """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too."""
     _need_names(_sentinel, labels, logits)
-    place = dim if axis is None else axis
-    return _soft_cross_entropy(labels, logits, -1 if place is None else place, name=name)
+    rows = ops.cast(labels, logits.dtype)
+    return ops.softmax_cross_entropy_with_logits(rows, logits, -1 if axis is None else whole(axis))
 
 
 @example(
@@ -164,11 +155,21 @@ def softmax_cross_entropy_with_logits(
 ) -> Any:
     """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``."""
     _need_names(_sentinel, labels, logits)
-    return _soft_cross_entropy(math.stop_gradient(labels), logits, dim if axis is None else axis, name=name)
+    return softmax_cross_entropy_with_logits_v2(
+        labels=math.stop_gradient(labels), logits=logits, axis=dim if axis is None else axis, name=name
+    )
 
 
 @operation("SparseSoftmaxCrossEntropyWithLogits")
-def _sparse_cross_entropy(labels: Any, logits: Any) -> Any:
+@example(
+    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Number = None, labels: Alone = None, logits: Any = None
+) -> Any:
+    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
+    _need_names(_sentinel, labels, logits)
     if labels.ndim != logits.ndim - 1:
         raise ArgumentError(
             f"labels of {labels.ndim} axes for logits of {logits.ndim}",
@@ -177,38 +178,22 @@ def _sparse_cross_entropy(labels: Any, logits: Any) -> Any:
     return ops.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
-@example(
-    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])",
-    "[0.12692805]",
-)
-def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
-    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
-    _need_names(_sentinel, labels, logits)
-    return _sparse_cross_entropy(convert_to_tensor(labels), logits, name=name)
-
-
 def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None or labels is None or logits is None:
         raise ValueError("cross entropy takes labels= and logits= by name. Write both names.")
 
 
 @operation("SigmoidCrossEntropyWithLogits")
-def _binary_cross_entropy(labels: Any, logits: Any) -> Any:
-    return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
-
-
 @example(
     "tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])",
     "[0.6931472 0.       ]",
 )
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: Number = None, labels: Alone = None, logits: Alone = None
 ) -> Any:
     """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
     _need_names(_sentinel, labels, logits)
-    return _binary_cross_entropy(convert_to_tensor(labels), convert_to_tensor(logits), name=name)
+    return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
 @operation("WeightedCrossEntropyWithLogits", older={"labels": "targets"})
@@ -226,9 +211,12 @@ def weighted_cross_entropy_with_logits(
 
 
 @operation("LogPoissonLoss")
-def _poisson(targets: Any, log_input: Any, full: Number) -> Any:
+@example("tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])", "[1. 1.]")
+def log_poisson_loss(targets: Alone, log_input: Alone, compute_full_loss: Number = False) -> Any:
+    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``."""
+    targets = ops.cast(targets, log_input.dtype)
     loss = ops.subtract(ops.exp(log_input), ops.multiply(log_input, targets))
-    if not full:
+    if not compute_full_loss:
         return loss
     near = ops.add(
         ops.subtract(ops.multiply(targets, ops.log(targets)), targets),
@@ -236,15 +224,6 @@ def _poisson(targets: Any, log_input: Any, full: Number) -> Any:
     )
     inside = ops.logical_and(ops.greater_equal(targets, 0.0), ops.less_equal(targets, 1.0))
     return ops.add(loss, ops.where(inside, 0.0, near))
-
-
-@example("tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])", "[1. 1.]")
-def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
-) -> Any:
-    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``."""
-    given = convert_to_tensor(log_input)
-    return _poisson(convert_to_tensor(targets, given.dtype), given, compute_full_loss, name=name)
 
 
 @operation("L2Loss")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -23,8 +23,16 @@ class Optimizer:
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
 
+    _type: str
+    """That of the operations which update a variable."""
+    _rule: Callable[..., list[Any]]
+    """The new values of a variable and its slots, from their values, the gradient and ``_numbers`` by name."""
+    _first: Mapping[str, float] = {}
+    """The first values of the slots."""
+
     def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
         self._name = name
+        self._numbers: dict[str, Any] = {}
         self._slots: dict[tuple[Variable, str], Variable] = {}
 
     def get_name(self) -> str:
@@ -99,7 +107,7 @@ class Optimizer:
             raise ValueError(f"apply_gradients: no gradient is given, at {here()}.")
         graph = get_default_graph()
         for _, variable in pairs:
-            for slot, value in self._slot_values().items():
+            for slot, value in self._first.items():
                 self._slot(variable, slot, value)
         self._prepare(pairs[0][1])
         with graph.name_scope(name or self._name) as scope:
@@ -119,14 +127,11 @@ class Optimizer:
 
     def get_slot_names(self) -> list[str]:
         """Names of what is kept beside each variable."""
-        return sorted(self._slot_values())
+        return sorted(self._first)
 
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps."""
         return list(self._slots.values())
-
-    def _slot_values(self) -> dict[str, float]:
-        return {}
 
     def _slot(self, variable: Variable, slot: str, value: float) -> Variable:
         found = self._slots.get((variable, slot))
@@ -155,20 +160,10 @@ class Optimizer:
         return []
 
     def _apply(self, gradient: Any, variable: Variable) -> Operation:
-        raise NotImplementedError
-
-    def _update(
-        self, type: str, variable: Variable, slots: Sequence[str], body: Any, gradient: Any, **numbers: Any
-    ) -> Operation:
-        states = [variable, *[self._slots[variable, slot] for slot in slots]]
-        return update(
-            type,
-            states,
-            body,
-            [gradient],
-            {key: as_tensor(value) for key, value in numbers.items()},
-            f"update_{variable.op.name}/{type}",
-        )
+        states = [variable, *[self._slots[variable, slot] for slot in self._first]]
+        numbers = {key: as_tensor(value) for key, value in self._numbers.items()}
+        name = f"update_{variable.op.name}/{self._type}"
+        return update(self._type, states, self._rule, [gradient], numbers, name)
 
 
 def _computed_at_once(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Variable]]:

@@ -12,14 +12,7 @@ from twofold.ops.convolution.pooling import need_planes
 from twofold.ops.convolution.window_loops import Span
 from twofold.ops.convolution.windows import INSIDE
 from twofold.runtime.tracing import here
-from twofold.static.define import (
-    Number,
-    convert_to_tensor,
-    counted,
-    numbers,
-    operation,
-    whole,
-)
+from twofold.static.define import Number, convert_to_tensor, counted, numbers, operation, whole
 from twofold.static.docstrings import described, example
 from twofold.static.flow import failed
 from twofold.static.math import cast

@@ -1,4 +1,4 @@
-"""Random tensors: drawn anew in every run, from the seeds of graph and operation and the number of the run.
+"""Random tensors: new in every run, from the seeds of graph and operation and the number of the run.
 
 The streams (Philox, see ``twofold.ops.random.sampling``) are not TensorFlow's, so equal seeds give other numbers there.
 """
@@ -6,15 +6,17 @@ The streams (Philox, see ``twofold.ops.random.sampling``) are not TensorFlow's, 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import finfo, float32, float64
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
 from twofold.ops.random.gamma_variates import draw_log_gamma
-from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, sizes
+from twofold.static.define import Alone, Dtype, Number, as_dtype, convert_to_tensor, operation, sizes
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
+from twofold.static.signatures import defaults_of, with_parameters
 
 _MASK = 0x7FFFFFFFFFFFFFFF
 
@@ -26,12 +28,12 @@ _MASK = 0x7FFFFFFFFFFFFFFF
     "True",
 )
 def set_random_seed(seed: int) -> None:
-    """Set the seed of the default graph, so that each session draws the same numbers in each program."""
+    """Set the seed of the default graph, so that each session samples the same numbers in each program."""
     get_default_graph().seed = int(seed)
 
 
 def next_key(seed: int | None) -> int:
-    """The key of one more drawing operation of the default graph."""
+    """The key of one more operation that samples of the default graph."""
     graph = get_default_graph()
     graph.draw_count += 1
     if seed is None and graph.seed is None:
@@ -41,40 +43,50 @@ def next_key(seed: int | None) -> int:
     return (first * 0x9E3779B97F4A7C15 + second * 0xBF58476D1CE4E5B9 + 1) & _MASK
 
 
-def _draw(name: str, shape: Any, dtype: Any, low: Any, high: Any, key: int, counter: Any) -> Any:
-    return apply(name, key, counter, low, high, attrs=(sizes(shape), dtype))
+def _sampler(
+    type: str, default: str | None = None, **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An operation that samples: its parameters are its body's, ``seed``, ``name`` and ``more``.
+
+    The body takes, beside its own parameters, the ``key`` of the operation and the ``counter`` of the run.
+    """
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        declare = operation(type, draws=True, default=default or type)(body)
+        behind = {"key", "counter", *more}
+        own = {name: value for name, value in defaults_of(body).items() if name not in behind}
+
+        def sample(seed: int | None, name: str | None, **given: Any) -> Any:
+            return declare(**given, key=next_key(seed), name=name)
+
+        return with_parameters(sample, {**own, "seed": None, "name": None, **more}, body)
+
+    return decorate
 
 
-def _truncated(shape: Any, dtype: Any, mean: Any, stddev: Any, key: int, counter: Any) -> Any:
-    value = distributions.draw("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
-    return ops.add(ops.multiply(value, stddev), mean)
-
-
-def _random(
-    type: str, name: str, shape: Any, dtype: Any, low: Any, high: Any, seed: int | None, label: str | None
-) -> Any:
-    keywords = {
-        "name": name,
-        "shape": shape,
-        "dtype": as_dtype(dtype),
-        "low": as_tensor(low),
-        "high": as_tensor(high),
-        "key": next_key(seed),
-    }
-    return define(type, _draw, (), keywords, label or type, frozenset({"shape"}), True).outputs[0]
-
-
+@_sampler("random_normal")
 @example("print(tf.random_normal([2, 3]).shape)", "(2, 3)")
 def random_normal(
-    shape: Any,
+    shape: Number,
     mean: Any = 0.0,
     stddev: Any = 1.0,
-    dtype: Any = float32,
-    seed: int | None = None,
-    name: str | None = None,
+    dtype: Dtype = float32,
+    key: Number = 0,
+    counter: Any = 0,
 ) -> Any:
     """Numbers from the normal distribution with this mean and standard deviation."""
-    return _random("random_normal", "random_normal", shape, dtype, mean, stddev, seed, name)
+    return apply("random_normal", key, counter, mean, stddev, attrs=(sizes(shape), dtype))
+
+
+def _even(name: str) -> Callable[..., Any]:
+    def body(shape: Number, minval: Any, maxval: Any, dtype: Dtype, key: Number = 0, counter: Any = 0) -> Any:
+        return apply(name, key, counter, minval, maxval, attrs=(sizes(shape), dtype))
+
+    return body
+
+
+_uniform = _sampler("random_uniform")(_even("random_uniform"))
+_integers = _sampler("random_uniform_int", "random_uniform")(_even("random_integers"))
 
 
 @example("x = tf.random_uniform([100], 2.0, 3.0)", "tf.reduce_all((x >= 2.0) & (x < 3.0))", "True")
@@ -86,122 +98,67 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers drawn evenly from [minval, maxval); for an integer dtype ``maxval`` must be given."""
+    """Numbers distributed evenly over [minval, maxval); for an integer dtype ``maxval`` must be given."""
     wanted = as_dtype(dtype)
     if wanted.kind != "f":
         if maxval is None:
             raise ValueError("random_uniform: an integer dtype needs maxval. Give it.")
-        return _random(
-            "random_uniform_int",
-            "random_integers",
-            shape,
-            wanted,
-            minval,
-            maxval,
-            seed,
-            name or "random_uniform",
-        )
+        return _integers(shape, minval, maxval, wanted, seed, name)
     low = float(minval) if isinstance(minval, int) else minval
     high = 1.0 if maxval is None else float(maxval) if isinstance(maxval, int) else maxval
-    return _random("random_uniform", "random_uniform", shape, wanted, low, high, seed, name)
+    return _uniform(shape, low, high, wanted, seed, name)
 
 
+@_sampler("truncated_normal")
 @example("tf.reduce_all(tf.abs(tf.truncated_normal([100])) <= 2.0)", "True")
 def truncated_normal(
-    shape: Any,
+    shape: Number,
     mean: Any = 0.0,
     stddev: Any = 1.0,
-    dtype: Any = float32,
-    seed: int | None = None,
-    name: str | None = None,
+    dtype: Dtype = float32,
+    key: Number = 0,
+    counter: Any = 0,
 ) -> Any:
     """Normal numbers none of which is further than two standard deviations from the mean."""
-    keywords = {
-        "shape": shape,
-        "dtype": as_dtype(dtype),
-        "mean": as_tensor(mean),
-        "stddev": as_tensor(stddev),
-        "key": next_key(seed),
-    }
-    label, known = name or "truncated_normal", frozenset({"shape"})
-    return define("truncated_normal", _truncated, (), keywords, label, known, True).outputs[0]
+    value = distributions.draw("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
+    return ops.add(ops.multiply(value, stddev), mean)
 
 
-def _shuffled(value: Any, key: int, counter: Any) -> Any:
+@_sampler("RandomShuffle")
+@example("tf.sort(tf.random_shuffle([3, 1, 2]))", "[1 2 3]")
+def random_shuffle(value: Alone, key: Number = 0, counter: Any = 0) -> Any:
+    """``value`` with its first axis in random order."""
     return ops.index_select(value, 0, distributions.draw_permutation(key, counter, int(value.shape[0])))
 
 
-@example("tf.sort(tf.random_shuffle([3, 1, 2]))", "[1 2 3]")
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """``value`` with its first axis in random order."""
-    return define(
-        "RandomShuffle",
-        _shuffled,
-        (),
-        {"value": convert_to_tensor(value), "key": next_key(seed)},
-        name,
-        draws=True,
-    ).outputs[0]
-
-
-def _chosen(logits: Any, count: Any, dtype: Any, key: int, counter: Any) -> Any:
-    weights = ops.softmax(ops.cast(logits, float64), -1)
-    return ops.cast(distributions.draw_choice(weights, key, counter, int(count), True), dtype)
-
-
+@_sampler("Multinomial", "multinomial/Multinomial", output_dtype="int64")
 @example("print(tf.multinomial([[0.0, 0.0]], 5).shape)", "(1, 5)")
 def multinomial(
-    logits: Any,
-    num_samples: Any,
-    seed: int | None = None,
-    name: str | None = None,
-    output_dtype: Any = "int64",
+    logits: Alone, num_samples: Number, output_dtype: Dtype, key: Number = 0, counter: Any = 0
 ) -> Any:
     """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities."""
-    keywords = {
-        "logits": convert_to_tensor(logits),
-        "count": num_samples,
-        "dtype": as_dtype(output_dtype),
-        "key": next_key(seed),
-    }
-    return define(
-        "Multinomial", _chosen, (), keywords, name or "multinomial/Multinomial", frozenset({"count"}), True
-    ).outputs[0]
+    weights = ops.softmax(ops.cast(logits, float64), -1)
+    return ops.cast(distributions.draw_choice(weights, key, counter, int(num_samples), True), output_dtype)
 
 
-def _rates(lam: Any, shape: Any, dtype: Any, key: int, counter: Any) -> Any:
+@_sampler("RandomPoissonV2", "random_poisson")
+@example("print(session.run(tf.random_poisson([0.0, 5.0], [3])).shape)", "(3, 2)")
+def random_poisson(
+    lam: Alone, shape: Number, dtype: Dtype = float32, key: Number = 0, counter: Any = 0
+) -> Any:
+    """Poisson numbers: ``shape`` of them for each rate in ``lam``."""
     rates = ops.broadcast_to(ops.cast(lam, float64), (*sizes(shape), *lam.shape))
     return ops.cast(distributions.draw_poisson(rates, key, counter), dtype)
 
 
-def random_poisson(
-    lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
-) -> Any:
-    """Poisson numbers: ``shape`` of them for each rate in ``lam``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     session.run(tf.random_poisson([0.0, 5.0], [3])).shape
-    (3, 2)
-    """
-    keywords = {
-        "lam": convert_to_tensor(lam),
-        "shape": shape,
-        "dtype": as_dtype(dtype),
-        "key": next_key(seed),
-    }
-    return define(
-        "RandomPoissonV2", _rates, (), keywords, name or "random_poisson", frozenset({"shape"}), True
-    ).outputs[0]
-
-
-def _gammas(shape: Any, alpha: Any, beta: Any, dtype: Any, key: int, counter: Any) -> Any:
-    alpha, beta = (ops.cast(value, dtype) for value in (alpha, beta))
+@operation("RandomGamma", draws=True, default="random_gamma")
+def _gammas(shape: Number, alpha: Any, beta: Any, dtype: Dtype, key: Number = 0, counter: Any = 0) -> Any:
     spread = ops.broadcast_to(alpha, (*sizes(shape), *broadcast_shapes(alpha.shape, beta.shape)))
     drawn = ops.cast(ops.exp(draw_log_gamma(spread, key, counter)), dtype)
     return ops.clamp(ops.divide(drawn, beta), finfo(dtype).tiny)
 
 
+@example("print(session.run(tf.random_gamma([3], [0.5, 2.0])).shape)", "(3, 2)")
 def random_gamma(
     shape: Any,
     alpha: Any,
@@ -213,22 +170,10 @@ def random_gamma(
     """Gamma numbers: ``shape`` of them for each shape parameter in ``alpha`` and rate in ``beta`` (default: 1).
 
     Gradients flow to both. Source: Figurnov, Mohamed and Mnih, Implicit Reparameterization Gradients, 2018.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     session.run(tf.random_gamma([3], [0.5, 2.0])).shape
-    (3, 2)
     """
     wanted = as_dtype(dtype)
-    keywords = {
-        "shape": shape,
-        "alpha": convert_to_tensor(alpha, wanted),
-        "beta": convert_to_tensor(1.0 if beta is None else beta, wanted),
-        "dtype": wanted,
-        "key": next_key(seed),
-    }
-    label, known = name or "random_gamma", frozenset({"shape"})
-    return define("RandomGamma", _gammas, (), keywords, label, known, True).outputs[0]
+    rate = convert_to_tensor(1.0 if beta is None else beta, wanted)
+    return _gammas(shape, convert_to_tensor(alpha, wanted), rate, wanted, next_key(seed), name=name)
 
 
 poisson, gamma = random_poisson, random_gamma

@@ -12,9 +12,9 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.static.define import (
     Alone,
+    Dtype,
     Number,
     Tensors,
-    as_dtype,
     axis_of,
     convert_to_tensor,
     counted,
@@ -28,36 +28,21 @@ from twofold.static.layer_options import refuse
 from twofold.static.positions import indexed
 
 
-@operation("ReverseSequence")
-def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Number, batch_axis: Number) -> Any:
-    time, batch = (whole(axis) % input.ndim for axis in (seq_axis, batch_axis))
-    places, rows = [1] * input.ndim, [1] * input.ndim
-    places[time], rows[batch] = input.shape[time], input.shape[batch]
-    place = ops.reshape(counted(input.shape[time], input), tuple(places))
-    length = ops.reshape(ops.cast(seq_lengths, int64), tuple(rows))
-    turned = ops.where(ops.less(place, length), ops.subtract(ops.subtract(length, place), 1), place)
-    return ops.take_along_dim(input, turned, time)
-
-
+@operation("ReverseSequence", older={"seq_dim": "seq_axis", "batch_dim": "batch_axis"})
 @example("tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], 1)", "[[2 1 3]\n [6 5 4]]")
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: Any = None,
-    batch_axis: Any = None,
-    name: str | None = None,
-    seq_dim: Any = None,
-    batch_dim: Any = None,
+    input: Alone, seq_lengths: Alone, seq_axis: Number = None, batch_axis: Number = None
 ) -> Any:
     """The first ``seq_lengths[k]`` steps of sequence ``k`` in the opposite order; the other steps stay."""
-    time = seq_dim if seq_axis is None else seq_axis
-    batch = batch_dim if batch_axis is None else batch_axis
-    if time is None:
+    if seq_axis is None:
         raise ValueError("reverse_sequence: seq_axis is not given. Say along which axis the steps lie.")
-    given = convert_to_tensor(input)
-    return _reverse_sequence(
-        given, convert_to_tensor(seq_lengths), time, 0 if batch is None else batch, name=name
-    )
+    time, batch = (whole(axis) % input.ndim for axis in (seq_axis, batch_axis or 0))
+    along_time, along_batch = [1] * input.ndim, [1] * input.ndim
+    along_time[time], along_batch[batch] = input.shape[time], input.shape[batch]
+    step = ops.reshape(counted(input.shape[time], input), tuple(along_time))
+    length = ops.reshape(ops.cast(seq_lengths, int64), tuple(along_batch))
+    source = ops.where(ops.less(step, length), ops.subtract(ops.subtract(length, step), 1), step)
+    return ops.take_along_dim(input, source, time)
 
 
 def _with_last(data_format: Any, change: Callable[[Any], Any], images: Any) -> Any:
@@ -173,57 +158,33 @@ def roll(input: Any, shift: Number, axis: Number) -> Any:
     return ops.roll(input, step if isinstance(step, int) else tuple(step), place)
 
 
-@operation("Sort")
-def _sort(values: Any, axis: Number, descending: Number) -> Any:
-    return ops.sort(values, axis_of(axis), bool(descending))[0]
-
-
-@operation("ArgSort")
-def _argsort(values: Any, axis: Number, descending: Number) -> Any:
-    return ops.cast(ops.sort(values, axis_of(axis), bool(descending), True)[1], int32)
-
-
 def _descends(direction: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"sort: direction is {direction!r}. Use 'ASCENDING' or 'DESCENDING'.")
     return direction == "DESCENDING"
 
 
+@operation("Sort", default="sort")
 @example("tf.sort([3, 1, 2])", "[1 2 3]")
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+def sort(values: Any, axis: Number = -1, direction: Number = "ASCENDING") -> Any:
     """Elements in order along ``axis``."""
-    return _sort(values, axis, _descends(direction), name=name or "sort")
+    return ops.sort(values, axis_of(axis), _descends(direction))[0]
 
 
+@operation("ArgSort", default="argsort")
 @example("tf.argsort([3, 1, 2])", "[1 2 0]")
-def argsort(
-    values: Any,
-    axis: Any = -1,
-    direction: str = "ASCENDING",
-    stable: bool = False,
-    name: str | None = None,
-) -> Any:
+def argsort(values: Any, axis: Number = -1, direction: Number = "ASCENDING", stable: Number = False) -> Any:
     """The places (int32) of the elements in order along ``axis``; equal elements keep theirs."""
-    return _argsort(values, axis, _descends(direction), name=name or "argsort")
+    return ops.cast(ops.sort(values, axis_of(axis), _descends(direction), True)[1], int32)
 
 
 @operation("SearchSorted")
-def _searchsorted(sorted_sequence: Any, values: Any, right: Number, dtype: Any) -> Any:
-    return ops.cast(ops.searchsorted(sorted_sequence, values, right=bool(right)), dtype)
-
-
 @example("tf.searchsorted([1.0, 2.0, 3.0], [2.0, 9.0])", "[1 3]")
-def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
-    side: str = "left",
-    out_type: Any = int32,
-    name: str | None = None,
-) -> Any:
+def searchsorted(sorted_sequence: Any, values: Any, side: Number = "left", out_type: Dtype = int32) -> Any:
     """Where ``values`` belong in the last axis of ``sorted_sequence``; before equal ones if ``side`` is left."""
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is {side!r}. Use 'left' or 'right'.")
-    return _searchsorted(sorted_sequence, values, side == "right", as_dtype(out_type), name=name)
+    return ops.cast(ops.searchsorted(sorted_sequence, values, right=side == "right"), out_type)
 
 
 @operation("InvertPermutation")
@@ -270,7 +231,25 @@ def _bits(mask: int, count: int) -> list[bool]:
 
 
 @operation("StridedSlice")
-def _strided_slice(input_: Any, begin: Number, end: Number, strides: Number, masks: Number) -> Any:
+@example("tf.strided_slice([1, 2, 3, 4], [0], [4], [2])", "[1 3]")
+def strided_slice(
+    input_: Any,
+    begin: Number,
+    end: Number,
+    strides: Number = None,
+    begin_mask: Number = 0,
+    end_mask: Number = 0,
+    ellipsis_mask: Number = 0,
+    new_axis_mask: Number = 0,
+    shrink_axis_mask: Number = 0,
+    var: Number = None,
+) -> Any:
+    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
+
+    Raises ArgumentError for ``var``: slices of variables are not assigned to.
+    """
+    refuse("strided_slice", var=var)
+    masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
     first, last = list(sizes(begin)), list(sizes(end))
     steps = [1] * len(first) if strides is None else list(sizes(strides))
     opens, closes, ellipsis, new, shrinks = (_bits(mask, len(first)) for mask in masks)
@@ -285,26 +264,3 @@ def _strided_slice(input_: Any, begin: Number, end: Number, strides: Number, mas
         else:
             key.append(slice(None if opens[k] else a, None if closes[k] else b, step))
     return indexed(input_, tuple(key))
-
-
-@example("tf.strided_slice([1, 2, 3, 4], [0], [4], [2])", "[1 3]")
-def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    var: Any = None,
-    name: str | None = None,
-) -> Any:
-    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
-
-    Raises ArgumentError for ``var``: slices of variables are not assigned to.
-    """
-    refuse("strided_slice", var=var)
-    masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
-    return _strided_slice(input_, begin, end, strides, masks, name=name)

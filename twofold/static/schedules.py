@@ -10,17 +10,23 @@ from twofold.dtypes import float32
 from twofold.ops.base import ops
 from twofold.static.define import as_tensor, convert_to_tensor, define
 from twofold.static.docstrings import example
+from twofold.static.signatures import defaults_of, with_parameters
 
 
-def _scheduled(type: str, body: Callable[..., Any], step: Any, name: str | None, **given: Any) -> Any:
-    """``body(step as a float, ...)`` as an operation."""
-    values = {key: as_tensor(value) for key, value in given.items()}
-    made = define(type, _with_float_step, (convert_to_tensor(step),), {"body": body, **values}, name or type)
-    return made.outputs[0]
+def _schedule(type: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An operation of ``type`` whose body has its parameters but for ``name``, and takes the step as a float."""
 
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        def rate(step: Any, **given: Any) -> Any:
+            return body(global_step=ops.cast(step, float32), **given)
 
-def _with_float_step(step: Any, body: Callable[..., Any], **given: Any) -> Any:
-    return body(ops.cast(step, float32), **given)
+        def schedule(global_step: Any, name: str | None, **given: Any) -> Any:
+            values = {key: as_tensor(value) for key, value in given.items()}
+            return define(type, rate, (convert_to_tensor(global_step),), values, name or type).outputs[0]
+
+        return with_parameters(schedule, {**defaults_of(body), "name": None}, body)
+
+    return decorate
 
 
 def _power(step: Any, steps: Any, staircase: bool) -> Any:
@@ -28,85 +34,53 @@ def _power(step: Any, steps: Any, staircase: bool) -> Any:
     return ops.floor(found) if staircase else found
 
 
-def _exponential(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool) -> Any:
-    return ops.multiply(ops.pow(factor, _power(step, steps, staircase)), rate)
-
-
+@_schedule("ExponentialDecay")
 @example("tf.train.exponential_decay(1.0, tf.constant(2), 1, 0.5)", "0.25")
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Any:
     """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` the exponent is whole."""
-    given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
-    return _scheduled("ExponentialDecay", _exponential, global_step, name, **given)
+    return ops.multiply(ops.pow(decay_rate, _power(global_step, decay_steps, staircase)), learning_rate)
 
 
-def _natural(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool) -> Any:
-    return ops.multiply(ops.exp(ops.negative(ops.multiply(_power(step, steps, staircase), factor))), rate)
-
-
+@_schedule("ExponentialDecay")
 @example("tf.train.natural_exp_decay(1.0, tf.constant(2), 1, 0.5)", "0.36787945")
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Any:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
-    given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
-    return _scheduled("ExponentialDecay", _natural, global_step, name, **given)
+    power = ops.multiply(_power(global_step, decay_steps, staircase), decay_rate)
+    return ops.multiply(ops.exp(ops.negative(power)), learning_rate)
 
 
-def _inverse(step: Any, rate: Any, steps: Any, factor: Any, staircase: bool) -> Any:
-    slower = ops.add(ops.multiply(_power(step, steps, staircase), factor), 1.0)
-    return ops.multiply(ops.reciprocal(slower), rate)
-
-
+@_schedule("InverseTimeDecay")
 @example("tf.train.inverse_time_decay(1.0, tf.constant(2), 1, 0.5)", "0.5")
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Any:
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
-    given = {"rate": learning_rate, "steps": decay_steps, "factor": decay_rate, "staircase": staircase}
-    return _scheduled("InverseTimeDecay", _inverse, global_step, name, **given)
+    slower = ops.add(ops.multiply(_power(global_step, decay_steps, staircase), decay_rate), 1.0)
+    return ops.multiply(ops.reciprocal(slower), learning_rate)
 
 
-def _polynomial(step: Any, rate: Any, steps: Any, end: Any, power: Any, cycle: bool) -> Any:
-    whole = steps
-    if cycle:
-        whole = ops.multiply(ops.maximum(ops.ceil(ops.divide(step, steps)), 1.0), steps)
-        part = ops.divide(step, whole)
-    else:
-        part = ops.divide(ops.minimum(step, steps), steps)
-    left = ops.pow(ops.subtract(1.0, part), power)
-    return ops.add(ops.multiply(left, rate - end), end)
-
-
+@_schedule("PolynomialDecay")
 @example("tf.train.polynomial_decay(0.5, tf.constant(5), 10, 0.1)", "0.3")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
     decay_steps: Any,
-    end_learning_rate: float = 0.0001,
-    power: float = 1.0,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
     cycle: bool = False,
-    name: str | None = None,
 ) -> Any:
     """From ``learning_rate`` to ``end_learning_rate`` within ``decay_steps``; ``cycle`` begins anew each time."""
-    given = {"rate": learning_rate, "steps": decay_steps, "end": end_learning_rate, "power": power}
-    return _scheduled("PolynomialDecay", _polynomial, global_step, name, cycle=cycle, **given)
+    if cycle:
+        whole = ops.multiply(ops.maximum(ops.ceil(ops.divide(global_step, decay_steps)), 1.0), decay_steps)
+        part = ops.divide(global_step, whole)
+    else:
+        part = ops.divide(ops.minimum(global_step, decay_steps), decay_steps)
+    left = ops.pow(ops.subtract(1.0, part), power)
+    return ops.add(ops.multiply(left, learning_rate - end_learning_rate), end_learning_rate)
 
 
 @example("tf.train.piecewise_constant(tf.constant(5), [3, 9], [1.0, 0.5, 0.1])", "0.5")
@@ -135,34 +109,15 @@ def _half_cosine(part: Any) -> Any:
     return ops.multiply(ops.add(ops.cos(ops.multiply(part, numbers_of_python.pi)), 1.0), 0.5)
 
 
-def _cosine(step: Any, rate: Any, steps: Any, alpha: float) -> Any:
-    part = _half_cosine(ops.divide(ops.minimum(step, steps), steps))
-    return ops.multiply(ops.add(ops.multiply(part, 1 - alpha), alpha), rate)
-
-
+@_schedule("CosineDecay")
 @example("tf.train.cosine_decay(1.0, tf.constant(5), 10)", "0.49999997")
-def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
-) -> Any:
+def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0) -> Any:
     """Half a cosine from ``learning_rate`` down to ``alpha`` times it (Loshchilov, Hutter 2017)."""
-    given = {"rate": learning_rate, "steps": decay_steps, "alpha": alpha}
-    return _scheduled("CosineDecay", _cosine, global_step, name, **given)
+    part = _half_cosine(ops.divide(ops.minimum(global_step, decay_steps), decay_steps))
+    return ops.multiply(ops.add(ops.multiply(part, 1 - alpha), alpha), learning_rate)
 
 
-def _restarted(step: Any, rate: Any, first: Any, longer: float, lower: float, alpha: float) -> Any:
-    done = ops.divide(step, first)
-    if longer == 1.0:
-        cycle = ops.floor(done)
-        part = ops.subtract(done, cycle)
-    else:
-        grown = ops.log(ops.subtract(1.0, ops.multiply(done, 1.0 - longer)))
-        cycle = ops.floor(ops.divide(grown, numbers_of_python.log(longer)))
-        before = ops.divide(ops.subtract(1.0, ops.pow(longer, cycle)), 1.0 - longer)
-        part = ops.divide(ops.subtract(done, before), ops.pow(longer, cycle))
-    level = ops.multiply(_half_cosine(part), ops.pow(lower, cycle))
-    return ops.multiply(ops.add(ops.multiply(level, 1 - alpha), alpha), rate)
-
-
+@_schedule("SGDRDecay")
 @example("tf.train.cosine_decay_restarts(1.0, tf.constant(10), 10)", "1.0")
 def cosine_decay_restarts(
     learning_rate: Any,
@@ -171,19 +126,22 @@ def cosine_decay_restarts(
     t_mul: float = 2.0,
     m_mul: float = 1.0,
     alpha: float = 0.0,
-    name: str | None = None,
 ) -> Any:
     """``cosine_decay`` again and again, each ``t_mul`` times as long and ``m_mul`` times as high as the one before."""
-    given = {"rate": learning_rate, "first": first_decay_steps, "longer": t_mul, "lower": m_mul}
-    return _scheduled("SGDRDecay", _restarted, global_step, name, alpha=alpha, **given)
+    done = ops.divide(global_step, first_decay_steps)
+    if t_mul == 1.0:
+        cycle = ops.floor(done)
+        part = ops.subtract(done, cycle)
+    else:
+        grown = ops.log(ops.subtract(1.0, ops.multiply(done, 1.0 - t_mul)))
+        cycle = ops.floor(ops.divide(grown, numbers_of_python.log(t_mul)))
+        before = ops.divide(ops.subtract(1.0, ops.pow(t_mul, cycle)), 1.0 - t_mul)
+        part = ops.divide(ops.subtract(done, before), ops.pow(t_mul, cycle))
+    level = ops.multiply(_half_cosine(part), ops.pow(m_mul, cycle))
+    return ops.multiply(ops.add(ops.multiply(level, 1 - alpha), alpha), learning_rate)
 
 
-def _linear_cosine(step: Any, rate: Any, steps: Any, periods: float, alpha: float, beta: float) -> Any:
-    part = ops.divide(ops.minimum(step, steps), steps)
-    wave = _half_cosine(ops.multiply(part, 2.0 * periods))
-    return ops.multiply(ops.add(ops.multiply(ops.add(ops.subtract(1.0, part), alpha), wave), beta), rate)
-
-
+@_schedule("LinearCosineDecay")
 @example("tf.train.linear_cosine_decay(1.0, tf.constant(0), 10)", "1.001")
 def linear_cosine_decay(
     learning_rate: Any,
@@ -192,8 +150,10 @@ def linear_cosine_decay(
     num_periods: float = 0.5,
     alpha: float = 0.0,
     beta: float = 0.001,
-    name: str | None = None,
 ) -> Any:
     """A line down to zero times a cosine of ``num_periods`` periods (Bello et al. 2017)."""
-    given = {"rate": learning_rate, "steps": decay_steps, "periods": num_periods}
-    return _scheduled("LinearCosineDecay", _linear_cosine, global_step, name, alpha=alpha, beta=beta, **given)
+    part = ops.divide(ops.minimum(global_step, decay_steps), decay_steps)
+    wave = _half_cosine(ops.multiply(part, 2.0 * num_periods))
+    return ops.multiply(
+        ops.add(ops.multiply(ops.add(ops.subtract(1.0, part), alpha), wave), beta), learning_rate
+    )

@@ -21,13 +21,7 @@ from twofold.ops.base import apply, ops
 from twofold.static.array import identity
 from twofold.static.at_once import compute
 from twofold.static.bodies import source_of
-from twofold.static.define import (
-    Slot,
-    as_dtype,
-    convert_to_tensor,
-    numbers,
-    whole,
-)
+from twofold.static.define import Slot, as_dtype, convert_to_tensor, numbers, whole
 from twofold.static.flow import failed
 from twofold.static.flows import is_unwritten
 from twofold.static.graph import Tensor, at_once, describe, get_default_graph
