@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -61,12 +62,6 @@ def _arg(writer: Writer) -> None:
 # Shapes
 
 
-@exports("Cast")
-def _cast(writer: Writer) -> None:
-    (ref,) = writer.sources()
-    writer.last("Cast", [ref], SrcT=writer.dtype_of(ref), DstT=writer.dtype, Truncate=False)
-
-
 @exports("Reshape")
 def _reshape(writer: Writer) -> None:
     ref = writer.input("tensor")
@@ -92,24 +87,6 @@ def _flatten(writer: Writer) -> None:
     if all(size >= 0 for size in known):
         sizes = writer.constant([-1, int(numpy.prod(known))], int32, "shape")
     writer.last("Reshape", [ref, sizes], T=t, Tshape=int32)
-
-
-@exports("Shape", "Size")
-def _shape(writer: Writer) -> None:
-    (ref,) = writer.sources()
-    writer.last(writer.operation.type, [ref], T=writer.dtype_of(ref), out_type=writer.dtype)
-
-
-@exports("Rank")
-def _rank(writer: Writer) -> None:
-    (ref,) = writer.sources()
-    writer.last("Rank", [ref], T=writer.dtype_of(ref))
-
-
-@exports("ExpandDims")
-def _expand(writer: Writer) -> None:
-    axis = writer.sizes("axis")
-    writer.last("ExpandDims", [writer.input("input"), axis], T=writer.dtype, Tdim=index_dtype(writer, axis))
 
 
 @exports("Squeeze")
@@ -164,14 +141,6 @@ def _split(writer: Writer) -> None:
     sizes = writer.sizes("parts")
     attrs = {"num_split": count, "T": writer.dtype, "Tlen": index_dtype(writer, sizes)}
     writer.last("SplitV", [writer.input("value"), sizes, axis], **attrs)
-
-
-@exports("Slice")
-def _slice(writer: Writer) -> None:
-    begin, size = writer.sizes("begin"), writer.sizes("size")
-    writer.last(
-        "Slice", [writer.input("input_"), begin, size], T=writer.dtype, Index=index_dtype(writer, begin)
-    )
 
 
 @exports("StridedSlice")
@@ -245,61 +214,6 @@ def _pad(writer: Writer) -> None:
         writer.last("Pad", [ref, paddings], **attrs)
 
 
-@exports("Tile")
-def _tile(writer: Writer) -> None:
-    times = writer.sizes("multiples")
-    writer.last("Tile", [writer.input("input"), times], T=writer.dtype, Tmultiples=index_dtype(writer, times))
-
-
-@exports("GatherV2")
-def _gather(writer: Writer) -> None:
-    params, indices, axis = writer.input("params"), writer.input("indices", int32), writer.sizes("axis", 0)
-    attrs = {
-        "Tparams": writer.dtype,
-        "Tindices": writer.dtype_of(indices),
-        "Taxis": index_dtype(writer, axis),
-    }
-    writer.last("GatherV2", [params, indices, axis], batch_dims=0, **attrs)
-
-
-@exports("GatherNd")
-def _gather_nd(writer: Writer) -> None:
-    refs = [writer.input("params"), writer.input("indices", int32)]
-    writer.last("GatherNd", refs, Tparams=writer.dtype, Tindices=writer.dtype_of(refs[1]))
-
-
-@exports("Fill")
-def _fill(writer: Writer) -> None:
-    dims = writer.sizes("dims")
-    writer.last("Fill", [dims, writer.input("value")], T=writer.dtype, index_type=index_dtype(writer, dims))
-
-
-@exports("Range")
-def _range(writer: Writer) -> None:
-    refs = [
-        writer.input("start"),
-        writer.input("limit"),
-        writer.value(writer.argument("delta", 1), writer.dtype, "delta"),
-    ]
-    writer.last("Range", refs, Tidx=writer.dtype)
-
-
-@exports("OneHot")
-def _one_hot(writer: Writer) -> None:
-    indices = writer.input("indices", int32)
-    depth = writer.sizes("depth")
-    on = writer.value(writer.argument("on_value", 1), writer.dtype, "on_value")
-    off = writer.value(writer.argument("off_value", 0), writer.dtype, "off_value")
-    axis = writer.argument("axis", -1)
-    attrs = {"T": writer.dtype, "TI": writer.dtype_of(indices), "axis": -1 if axis is None else int(axis)}
-    writer.last("OneHot", [indices, depth, on, off], **attrs)
-
-
-@exports("TopKV2")
-def _top_k(writer: Writer) -> None:
-    writer.last("TopKV2", [writer.input("input"), writer.sizes("k", 1)], T=writer.dtype, sorted=True)
-
-
 @exports("Select")
 def _select(writer: Writer) -> None:
     if "index" in writer.operation.keywords:  # one slice along an axis
@@ -322,16 +236,6 @@ def _add_n(writer: Writer) -> None:
     writer.last("AddN", refs, N=len(refs), T=writer.dtype)
 
 
-@exports("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic")
-def _resize(writer: Writer) -> None:
-    refs = [writer.input("images"), writer.sizes("size")]
-    attrs = {
-        "align_corners": bool(writer.argument("align_corners")),
-        "half_pixel_centers": bool(writer.argument("half_pixel_centers")),
-    }
-    writer.last(writer.operation.type, refs, T=writer.dtype_of(refs[0]), **attrs)
-
-
 @exports("ReverseV2")
 def _reverse(writer: Writer) -> None:
     axis = writer.value(
@@ -342,32 +246,87 @@ def _reverse(writer: Writer) -> None:
     writer.last("ReverseV2", [writer.input("tensor"), axis], T=writer.dtype, Tidx=int32)
 
 
-@exports("Cumsum", "Cumprod")
-def _cumulative(writer: Writer) -> None:
-    axis = writer.sizes("axis", 0)
-    flags = {name: bool(writer.argument(name, False)) for name in ("exclusive", "reverse")}
-    writer.last(writer.operation.type, [writer.input("x"), axis], T=writer.dtype, Tidx=int32, **flags)
-
-
 @exports("Einsum")
 def _einsum(writer: Writer) -> None:
     refs = writer.sources()
     writer.last("Einsum", refs, N=len(refs), T=writer.dtype, equation=writer.argument("equation"))
 
 
-@exports("DepthToSpace", "SpaceToDepth")
-def _blocks(writer: Writer) -> None:
-    attrs = {"T": writer.dtype, "block_size": int(writer.argument("block_size")), "data_format": "NHWC"}
-    writer.last(writer.operation.type, [writer.input("input")], **attrs)
+def _row(types: str, inputs: str, **attributes: Any) -> None:
+    """Operations of these types are nodes of the same type, but for an attribute ``op``.
+
+    Args:
+        types: The types.
+        inputs: The parameters that are inputs, in their order; "#axis" is a shape, an axis or the like, "axis:int32"
+            has this dtype, if it is a number, and "axis=0" this value, if none is given.
+        attributes: Attributes: a function of the writer and the inputs, or a parameter's default where the value is
+            that of the parameter of the same name.
+    """
+
+    def operand(writer: Writer, text: str) -> str:
+        name, _, default = text.lstrip("#").partition("=")
+        name, _, kind = name.partition(":")
+        if text[0] == "#":
+            return writer.sizes(name, int(default) if default else None)
+        dtype = int32 if kind == "int32" else float32 if kind else writer.dtype
+        return writer.value(writer.argument(name, int(default) if default else None), dtype, name)
+
+    def attribute(writer: Writer, refs: list[str], name: str, rule: Any) -> Any:
+        if callable(rule):
+            return rule(writer, refs)
+        given = writer.argument(name, rule)
+        return type(rule)(rule if given is None else given)
+
+    def write(writer: Writer) -> None:
+        refs = [operand(writer, text) for text in inputs.split()]
+        found = {name: attribute(writer, refs, name, rule) for name, rule in attributes.items()}
+        writer.last(found.pop("op", writer.operation.type), refs, **found)
+
+    exports(*types.split())(write)
 
 
-@exports("InTopK")
-def _in_top_k(writer: Writer) -> None:
-    refs = [writer.input("predictions", float32), writer.input("targets", int32), writer.sizes("k")]
-    writer.last("InTopKV2", refs, T=writer.dtype_of(refs[1]))
+def _result(writer: Writer, refs: list[str]) -> Any:
+    """The dtype of the result."""
+    return writer.dtype
 
 
-@exports("LinSpace")
-def _linspace(writer: Writer) -> None:
-    refs = [writer.input("start"), writer.input("stop"), writer.sizes("num")]
-    writer.last("LinSpace", refs, T=writer.dtype, Tidx=int32)
+def _of(place: int) -> Callable[[Writer, list[str]], Any]:
+    """The dtype of an input."""
+    return lambda writer, refs: writer.dtype_of(refs[place])
+
+
+def _index(place: int) -> Callable[[Writer, list[str]], Any]:
+    """The dtype of an input that is an index or a shape."""
+    return lambda writer, refs: index_dtype(writer, refs[place])
+
+
+_row("Cast", "x", SrcT=_of(0), DstT=_result, Truncate=False)
+_row("Shape Size", "input", T=_of(0), out_type=_result)
+_row("Rank", "input", T=_of(0))
+_row("ExpandDims", "input #axis", T=_result, Tdim=_index(1))
+_row("Tile", "input #multiples", T=_result, Tmultiples=_index(1))
+_row("Slice", "input_ #begin #size", T=_result, Index=_index(1))
+_row(
+    "GatherV2",
+    "params indices:int32 #axis=0",
+    Tparams=_result,
+    Tindices=_of(1),
+    Taxis=_index(2),
+    batch_dims=0,
+)
+_row("GatherNd", "params indices:int32", Tparams=_result, Tindices=_of(1))
+_row("Fill", "#dims value", T=_result, index_type=_index(0))
+_row("Range", "start limit delta=1", Tidx=_result)
+_row("OneHot", "indices:int32 #depth on_value=1 off_value=0", T=_result, TI=_of(0), axis=-1)
+_row("TopKV2", "input #k=1", T=_result, sorted=True)
+_row("Cumsum Cumprod", "x #axis=0", T=_result, Tidx=_index(1), exclusive=False, reverse=False)
+_row("DepthToSpace SpaceToDepth", "input", T=_result, block_size=0, data_format="NHWC")
+_row("InTopK", "predictions:float32 targets:int32 #k", op=lambda writer, refs: "InTopKV2", T=_of(1))
+_row("LinSpace", "start stop #num", T=_result, Tidx=_index(2))
+_row(
+    "ResizeBilinear ResizeNearestNeighbor ResizeBicubic",
+    "images #size",
+    T=_of(0),
+    align_corners=False,
+    half_pixel_centers=False,
+)

@@ -231,25 +231,7 @@ def _bits(mask: int, count: int) -> list[bool]:
 
 
 @operation("StridedSlice")
-@example("tf.strided_slice([1, 2, 3, 4], [0], [4], [2])", "[1 3]")
-def strided_slice(
-    input_: Any,
-    begin: Number,
-    end: Number,
-    strides: Number = None,
-    begin_mask: Number = 0,
-    end_mask: Number = 0,
-    ellipsis_mask: Number = 0,
-    new_axis_mask: Number = 0,
-    shrink_axis_mask: Number = 0,
-    var: Number = None,
-) -> Any:
-    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
-
-    Raises ArgumentError for ``var``: slices of variables are not assigned to.
-    """
-    refuse("strided_slice", var=var)
-    masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
+def _strided_slice(input_: Any, begin: Number, end: Number, strides: Number, masks: Number) -> Any:
     first, last = list(sizes(begin)), list(sizes(end))
     steps = [1] * len(first) if strides is None else list(sizes(strides))
     opens, closes, ellipsis, new, shrinks = (_bits(mask, len(first)) for mask in masks)
@@ -264,3 +246,26 @@ def strided_slice(
         else:
             key.append(slice(None if opens[k] else a, None if closes[k] else b, step))
     return indexed(input_, tuple(key))
+
+
+@example("tf.strided_slice([1, 2, 3, 4], [0], [4], [2])", "[1 3]")
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Any:
+    """``input_[begin:end:strides]`` by vectors; bit k of a mask changes what entry k means.
+
+    Raises ArgumentError for ``var``: slices of variables are not assigned to.
+    """
+    refuse("strided_slice", var=var)
+    masks = [begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask]
+    return _strided_slice(input_, begin, end, strides, masks, name=name)
