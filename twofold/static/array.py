@@ -353,7 +353,7 @@ def one_hot(
 @operation("ReverseV2")
 @example("tf.reverse([1, 2, 3], [0])", "[3 2 1]")
 def reverse(tensor: Any, axis: Number) -> Any:
-    """The order of elements turned round along ``axis``."""
+    """The order of elements reversed along ``axis``."""
     found = axis_of(axis)
     return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))
 

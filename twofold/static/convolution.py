@@ -177,7 +177,7 @@ def conv3d(
     "(1, 3, 3, 3)",
 )
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Any:
-    """``conv2d`` with the places of the filters ``rate`` apart."""
+    """``conv2d`` with the elements of the filters ``rate`` apart."""
     return conv2d(value, filters, 1, padding, dilations=rate, name=name)
 
 
@@ -310,7 +310,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Any:
-    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one place."""
+    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one element."""
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
     return conv2d(
         apart, pointwise_filter, 1, "VALID", True, data_format, None, name=name or "separable_conv2d"

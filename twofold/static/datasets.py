@@ -219,21 +219,21 @@ class Dataset:
     def shuffle(
         self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
-        """Elements in an order drawn anew in each pass: each is drawn from ``buffer_size`` that wait."""
+        """Elements in an order that is new in each pass: each is sampled from ``buffer_size`` that wait."""
         size, key = whole(buffer_size), next_key(seed)
         if size < 1:
             raise failed("shuffle", ArgumentError(f"buffer_size is {size}", "Give at least 1."))
         random = numpy.random.default_rng(key)
 
         def make(fed: Fed) -> Elements[Element]:
-            drawn = random if reshuffle_each_iteration is not False else numpy.random.default_rng(key)
+            source = random if reshuffle_each_iteration is not False else numpy.random.default_rng(key)
             waiting: list[Element] = []
             for element in self._make(fed):
                 waiting.append(element)
                 if len(waiting) == size:
-                    yield _drawn(waiting, drawn)
+                    yield _sampled(waiting, source)
             while waiting:
-                yield _drawn(waiting, drawn)
+                yield _sampled(waiting, source)
 
         return self._with(make)
 
@@ -412,7 +412,7 @@ class _Function:
         return self._session.run(self._results, dict(zip(self._given, element)))
 
 
-def _drawn(waiting: list[Element], random: Any) -> Element:
+def _sampled(waiting: list[Element], random: Any) -> Element:
     place = int(random.integers(len(waiting)))
     waiting[place], waiting[-1] = waiting[-1], waiting[place]
     return waiting.pop()

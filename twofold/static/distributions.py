@@ -211,13 +211,13 @@ class Distribution:
         make, dtype = self._make, self.dtype
 
         def body(parameters: Sequence[Any], shape: Any, key: int, counter: Any) -> Any:
-            def draw(given: Sequence[Any], counter: Any) -> Any:
+            def sampled(given: Sequence[Any], counter: Any) -> Any:
                 made = make(*given)
                 with drawing_from(key, counter):
-                    drawn = made.rsample(sizes(shape)) if made.has_rsample else made.sample(sizes(shape))
-                return ops.cast(drawn, dtype)
+                    samples = made.rsample(sizes(shape)) if made.has_rsample else made.sample(sizes(shape))
+                return ops.cast(samples, dtype)
 
-            return _on_tensors(draw, parameters, counter=counter)
+            return _on_tensors(sampled, parameters, counter=counter)
 
         keywords = {"parameters": self._given, "shape": sample_shape, "key": next_key(seed)}
         label = f"{type(self).__name__}/{name}"

@@ -243,8 +243,8 @@ def _softmax(writer: Writer) -> None:
     perm = list(range(rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
     order = writer.constant(perm, int32, "perm")
-    turned = writer.node("Transpose", [ref, order], "transpose", T=writer.dtype, Tperm=int32)
-    made = writer.node(kind, [turned], kind, T=writer.dtype)
+    moved = writer.node("Transpose", [ref, order], "transpose", T=writer.dtype, Tperm=int32)
+    made = writer.node(kind, [moved], kind, T=writer.dtype)
     writer.last("Transpose", [made, order], T=writer.dtype, Tperm=int32)
 
 

@@ -1,4 +1,4 @@
-"""Images turned, cut and recoloured: the other part of ``tf.image``.
+"""Images rotated, cut and recoloured: the other part of ``tf.image``.
 
 Images are ``[height, width, channels]``, or a batch of them. Floating images hold 0 to 1, integer ones their
 whole range. Colour models: Smith 1978.
@@ -69,12 +69,12 @@ transpose = transpose_image
 @operation("Rot90")
 @example("tf.squeeze(tf.image.rot90([[[1], [2]], [[3], [4]]]))", "[[2 4]\n [1 3]]")
 def rot90(image: Any, k: Number = 1) -> Any:
-    """Turned left by ``k`` quarters."""
+    """Rotated to the left by ``k`` quarters."""
     return ops.rot90(image, whole(k), (_rows(image), _rows(image) + 1))
 
 
 def _at_random(image: Any, changed: Any, seed: int | None) -> Any:
-    """``changed`` with probability one half, drawn for each image of a batch."""
+    """``changed`` with probability one half, sampled for each image of a batch."""
     tensor = convert_to_tensor(image)
     shape = array.shape(tensor)[:1] if tensor.type_.ndim == 4 else []
     return _either(random_uniform(shape, seed=seed), changed, tensor)
@@ -166,7 +166,7 @@ def central_crop(image: Any, central_fraction: Number) -> Any:
     return _cut(image, *starts, *kept)
 
 
-def _drawn_part(value: Any, size: Any, key: int, counter: Any) -> Any:
+def _random_part(value: Any, size: Any, key: int, counter: Any) -> Any:
     wanted = [n if n >= 0 else value.shape[axis] for axis, n in enumerate(sizes(size))]
     for axis, (have, want) in enumerate(zip(value.shape, wanted)):
         if want > have:
@@ -179,9 +179,9 @@ def _drawn_part(value: Any, size: Any, key: int, counter: Any) -> Any:
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """A part of this size (-1: the whole axis) at a place drawn anew in every run."""
+    """A part of this size (-1: the whole axis) at an offset that is new in every run."""
     keywords = {"value": convert_to_tensor(value), "size": size, "key": next_key(seed)}
-    made = define("RandomCrop", _drawn_part, (), keywords, name or "random_crop", frozenset({"size"}), True)
+    made = define("RandomCrop", _random_part, (), keywords, name or "random_crop", frozenset({"size"}), True)
     return made.outputs[0]
 
 
@@ -295,7 +295,7 @@ def hsv_to_rgb(images: Any) -> Any:
 
 
 @operation("AdjustHue")
-def _turned_hue(image: Any, delta: Any) -> Any:
+def _rotated_hue(image: Any, delta: Any) -> Any:
     hue, saturation, value = _to_hsv(image)
     return _from_hsv(ops.remainder(ops.add(hue, delta), 1.0), saturation, value)
 
@@ -337,8 +337,8 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
 @example("print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)", "(4, 4, 3)")
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
-    """The hue turned by ``delta`` (1 is once around)."""
-    return _as_floats("adjust_hue", image, lambda floats: _turned_hue(floats, delta), name)
+    """The hue rotated by ``delta`` (1 is once around)."""
+    return _as_floats("adjust_hue", image, lambda floats: _rotated_hue(floats, delta), name)
 
 
 @example("print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)", "(4, 4, 3)")

@@ -14,9 +14,9 @@ from twofold.static.renamed import renamed
 __all__ = ["matmul", "trace"]
 
 
-def _turned(x: Any) -> Any:
-    turned = ops.transpose(x, -2, -1)
-    return ops.conj(turned) if turned.dtype.kind == "c" else turned
+def _adjoint(x: Any) -> Any:
+    transposed = ops.transpose(x, -2, -1)
+    return ops.conj(transposed) if transposed.dtype.kind == "c" else transposed
 
 
 cholesky = renamed("Cholesky", "linalg.cholesky", "input")
@@ -30,14 +30,14 @@ self_adjoint_eigvals = eigvalsh = renamed("SelfAdjointEigvals", "linalg.eigvalsh
 @example("tf.matrix_inverse([[2.0, 0.0], [0.0, 4.0]])", "[[0.5  0.  ]\n [0.   0.25]]")
 def matrix_inverse(input: Any, adjoint: Number = False) -> Any:
     """The inverse of each matrix; ``adjoint``: of its adjoint."""
-    return solving.inv(_turned(input) if adjoint else input)
+    return solving.inv(_adjoint(input) if adjoint else input)
 
 
 @operation("MatrixSolve")
 @example("tf.matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]])", "[[1.]\n [2.]]")
 def matrix_solve(matrix: Any, rhs: Any, adjoint: Number = False) -> Any:
     """X with ``matrix X = rhs``; ``adjoint``: with the adjoint matrix."""
-    return apply("linear_solve", _turned(matrix) if adjoint else matrix, rhs, attrs=(True, True))
+    return apply("linear_solve", _adjoint(matrix) if adjoint else matrix, rhs, attrs=(True, True))
 
 
 @operation("MatrixTriangularSolve")
@@ -45,7 +45,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: Number = False) -> Any:
 def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint: Number = False) -> Any:
     """X with ``matrix X = rhs`` for a triangular matrix; ``adjoint``: with its adjoint."""
     upper = bool(lower) if adjoint else not lower
-    return apply("solve_triangular", _turned(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
+    return apply("solve_triangular", _adjoint(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
 
 
 @operation("CholeskySolve")
@@ -71,7 +71,7 @@ eigh = self_adjoint_eig
 @operation("Svd", several=list)
 def _svd(tensor: Any, full: Number) -> Any:
     u, s, vh = singular_values.svd(tensor, bool(full))
-    return [s, u, _turned(vh)]
+    return [s, u, _adjoint(vh)]
 
 
 @operation("SingularValues")
@@ -167,14 +167,14 @@ set_diag = matrix_set_diag
 
 @operation("MatrixSolveLs")
 def _least_squares(matrix: Any, rhs: Any, ridge: Any) -> Any:
-    turned = (
+    transposed = (
         ops.conj(ops.matrix_transpose(matrix)) if matrix.dtype.kind == "c" else ops.matrix_transpose(matrix)
     )
     if matrix.shape[-2] >= matrix.shape[-1]:
-        left = ops.matmul(turned, matrix)
-        return FUNCTIONS["linalg.solve"](_raised(left, ridge), ops.matmul(turned, rhs))
-    left = ops.matmul(matrix, turned)
-    return ops.matmul(turned, FUNCTIONS["linalg.solve"](_raised(left, ridge), rhs))
+        left = ops.matmul(transposed, matrix)
+        return FUNCTIONS["linalg.solve"](_raised(left, ridge), ops.matmul(transposed, rhs))
+    left = ops.matmul(matrix, transposed)
+    return ops.matmul(transposed, FUNCTIONS["linalg.solve"](_raised(left, ridge), rhs))
 
 
 @operation("MatrixSolveLs")

@@ -269,7 +269,7 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Any:
-    """Each element kept with probability ``keep_prob`` and divided by it, else 0; drawn anew in every run.
+    """Each element kept with probability ``keep_prob`` and divided by it, else 0; new in every run.
 
     Raises ValueError unless exactly one of ``keep_prob`` and ``rate`` is given.
     """

@@ -254,11 +254,12 @@ def max_pool_with_argmax(
     name: str | None = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Any, Any]:
-    """The largest elements of windows, and their places ``(row * width + column) * channels + channel``."""
+    """The largest elements of windows, and their indices ``(row * width + column) * channels + channel``."""
     if include_batch_in_index or padding not in ("SAME", "VALID"):
         what = f"padding is {padding!r} and include_batch_in_index {include_batch_in_index}"
         raise failed(
-            "max_pool_with_argmax", ArgumentError(what, "Use 'SAME' or 'VALID', and places in the image.")
+            "max_pool_with_argmax",
+            ArgumentError(what, "Use 'SAME' or 'VALID', and indices within the image."),
         )
     found, places = _with_places(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
     return found, cast(places, Targmax)

@@ -470,7 +470,7 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``batch`` in random order: ``min_after_dequeue`` elements wait to be drawn from.
+    """``batch`` in random order: ``min_after_dequeue`` elements wait to be sampled from.
 
     ``shared_name`` is for several processes and changes nothing.
     """

@@ -154,8 +154,8 @@ def random_poisson(
 @operation("RandomGamma", draws=True, default="random_gamma")
 def _gammas(shape: Number, alpha: Any, beta: Any, dtype: Dtype, key: Number = 0, counter: Any = 0) -> Any:
     spread = ops.broadcast_to(alpha, (*sizes(shape), *broadcast_shapes(alpha.shape, beta.shape)))
-    drawn = ops.cast(ops.exp(draw_log_gamma(spread, key, counter)), dtype)
-    return ops.clamp(ops.divide(drawn, beta), finfo(dtype).tiny)
+    samples = ops.cast(ops.exp(draw_log_gamma(spread, key, counter)), dtype)
+    return ops.clamp(ops.divide(samples, beta), finfo(dtype).tiny)
 
 
 @example("print(session.run(tf.random_gamma([3], [0.5, 2.0])).shape)", "(3, 2)")

@@ -1,4 +1,4 @@
-"""Moving elements about: parts of sequences turned round, blocks of images, sorting, grids."""
+"""Moving elements about: parts of sequences reversed, blocks of images, sorting, grids."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def sort(values: Any, axis: Number = -1, direction: Number = "ASCENDING") -> Any
 @operation("ArgSort", default="argsort")
 @example("tf.argsort([3, 1, 2])", "[1 2 0]")
 def argsort(values: Any, axis: Number = -1, direction: Number = "ASCENDING", stable: Number = False) -> Any:
-    """The places (int32) of the elements in order along ``axis``; equal elements keep theirs."""
+    """The indices (int32) of the elements in order along ``axis``; equal elements keep their order."""
     return ops.cast(ops.sort(values, axis_of(axis), _descends(direction), True)[1], int32)
 
 
@@ -221,7 +221,7 @@ def batch_gather(params: Any, indices: Alone) -> Any:
 @operation("UnravelIndex")
 @example("tf.unravel_index([5, 0], [2, 3])", "[[1 0]\n [2 0]]")
 def unravel_index(indices: Any, dims: Number) -> Any:
-    """The coordinates, along a new first axis, of flat places in an array of shape ``dims``."""
+    """The coordinates, along a new first axis, of flat indices into an array of shape ``dims``."""
     found = ops.unravel_index(ops.cast(indices, int64), sizes(dims))
     return ops.cast(ops.stack(list(found), 0), indices.dtype)
 

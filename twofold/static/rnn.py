@@ -201,13 +201,13 @@ def static_bidirectional_rnn(
         with variable_scope("fw") as forward:
             outputs, state = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, forward)
         with variable_scope("bw") as backward:
-            turned = _turned(inputs, sequence_length)
-            found, last = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, backward)
-        both = zip(outputs, _turned(found, sequence_length))
+            flipped = _flipped(inputs, sequence_length)
+            found, last = static_rnn(cell_bw, flipped, initial_state_bw, dtype, sequence_length, backward)
+        both = zip(outputs, _flipped(found, sequence_length))
         return [array.concat([a, b], 1) for a, b in both], state, last
 
 
-def _turned(steps: Sequence[Any], lengths: Any) -> list[Any]:
+def _flipped(steps: Sequence[Any], lengths: Any) -> list[Any]:
     """Steps in the opposite order, each sequence within its own length."""
     if lengths is None:
         return list(reversed(steps))

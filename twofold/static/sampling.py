@@ -38,7 +38,7 @@ class _Distribution:
         self.count, self.probability, self.draw = count, probability, draw
 
     def sample(self, random: Any, wanted: int, unique: bool) -> tuple[Any, int]:
-        """Classes, and how many had to be drawn to find so many different ones."""
+        """Classes, and how many had to be sampled to find so many different ones."""
         if not unique:
             return self.draw(random, wanted), wanted
         found: dict[int, None] = {}
@@ -88,12 +88,12 @@ def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str
         if unique and num_sampled > range_max:
             what = f"{num_sampled} different ones of {range_max} classes"
             raise failed(name, ArgumentError(what, "Sample fewer, or with unique=False."))
-        drawn = distribution(range_max)
+        classes_of = distribution(range_max)
         random = numpy.random.default_rng(next_key(seed))
 
         def function(classes: Any) -> list[Any]:
-            found, tries = drawn.sample(random, num_sampled, unique)
-            return [found, *[drawn.expected(k, tries, unique) for k in (classes, found)]]
+            found, tries = classes_of.sample(random, num_sampled, unique)
+            return [found, *[classes_of.expected(k, tries, unique) for k in (classes, found)]]
 
         labels = math.cast(convert_to_tensor(true_classes), int64)
         rows = labels.type_.shape[0]
@@ -103,7 +103,7 @@ def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str
 
     sampler.__name__ = sampler.__qualname__ = name
     sampler.__doc__ = (
-        f"A sample of classes, {words}; without repetition if ``unique``. Drawn anew in every run."
+        f"A sample of classes, {words}; without repetition if ``unique``. It is new in every run."
     )
     return sampler
 

@@ -164,7 +164,7 @@ def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
 
 @example("tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])", "[10 20 30]")
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
-    """The slices of the tensors ``data`` at the places ``indices``; of equal places the last one counts."""
+    """The slices of the tensors ``data`` at ``indices``; of equal ones the last counts."""
     places = [convert_to_tensor(part) for part in indices]
     values = [convert_to_tensor(part) for part in data]
     return _stitched(places, values, count_up_to(places), values[0].dtype, name=name)

@@ -234,10 +234,12 @@ def sparse_tensor_to_dense(
 
 
 @operation("SparseTensorDenseMatMul")
-def _product(indices: Any, values: Any, dense: Any, shape: Number, adjoint: Number, turned: Number) -> Any:
+def _product(
+    indices: Any, values: Any, dense: Any, shape: Number, adjoint: Number, transposed: Number
+) -> Any:
     rows, columns = (1, 0) if adjoint else (0, 1)
     wanted = sizes(shape)
-    right = ops.transpose(dense, 0, 1) if turned else dense
+    right = ops.transpose(dense, 0, 1) if transposed else dense
     if wanted[columns] != right.shape[0]:
         what = f"inner sizes differ, {wanted[columns]} against {right.shape[0]}"
         raise ShapeError(what, "Make them equal.")

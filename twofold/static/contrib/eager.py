@@ -10,6 +10,7 @@ from twofold.runtime.tracing import here
 from twofold.static.custom_gradients import custom_gradient as custom_gradient
 from twofold.static.datasets import Dataset
 from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import example
 from twofold.static.eager import GradientTape, executing_eagerly
 from twofold.static.eager import enable_eager_execution as enable_eager_execution
 from twofold.static.eager import executing_eagerly as in_eager_mode  # noqa: F401
@@ -26,14 +27,9 @@ def num_gpus() -> int:
     return 0
 
 
+@example("print(tf.contrib.eager.Variable(1.0).use_resource)", "True")
 class Variable(_Variable):
-    """``tf.Variable`` with ``use_resource=True``, the only kind that TensorFlow computes with at once.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.contrib.eager.Variable(1.0).use_resource)
-    True
-    """
+    """``tf.Variable`` with ``use_resource=True``, the only kind that TensorFlow computes with at once."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         if not options.setdefault("use_resource", True):
