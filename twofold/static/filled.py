@@ -26,6 +26,7 @@ from twofold.static.define import (
 )
 from twofold.static.docstrings import example
 from twofold.static.graph import Tensor
+from twofold.static.renamed import renamed
 
 
 @operation("ZerosLike", name_at=2)
@@ -115,32 +116,10 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     return _range(*given, as_dtype(dtype), name=name)
 
 
-@operation("Diag")
-@example("tf.diag([1, 2])", "[[1 0]\n [0 2]]")
-def diag(diagonal: Any) -> Any:
-    """A square matrix with this diagonal."""
-    return ops.diag_embed(diagonal)
-
-
-@operation("DiagPart")
-@example("tf.diag_part([[1, 2], [3, 4]])", "[1 4]")
-def diag_part(input: Any) -> Any:
-    """The diagonal of a matrix."""
-    return ops.diagonal(input)
-
-
-@operation("MatrixDiag")
-@example("tf.matrix_diag([[1, 2]])", "[[[1 0]\n  [0 2]]]")
-def matrix_diag(diagonal: Any) -> Any:
-    """A square matrix with each row as its diagonal."""
-    return ops.diag_embed(diagonal)
-
-
-@operation("MatrixDiagPart")
-@example("tf.matrix_diag_part([[[1, 2], [3, 4]]])", "[[1 4]]")
-def matrix_diag_part(input: Any) -> Any:
-    """The diagonal of each matrix."""
-    return ops.diagonal(input, 0, -2, -1)
+diag = renamed("Diag", "diag_embed", "diagonal")
+diag_part = renamed("DiagPart", "diagonal", "input")
+matrix_diag = renamed("MatrixDiag", "diag_embed", "diagonal")
+matrix_diag_part = renamed("MatrixDiagPart", "diagonal", "input", dim1=-2, dim2=-1)
 
 
 @operation("BroadcastTo")

@@ -36,6 +36,7 @@ digamma = renamed("Digamma", "digamma")
 igamma = renamed("Igamma", "igamma", "a x")
 igammac = renamed("Igammac", "igammac", "a x")
 zeta = renamed("Zeta", "special.zeta", "x q")
+complex = renamed("Complex", "complex", "real imag")
 conj = renamed("Conj", "conj", "input")
 angle = renamed("Angle", "angle", "input")
 
@@ -59,13 +60,6 @@ def real(input: Any) -> Any:
 def imag(input: Any) -> Any:
     """The imaginary part; zeros for real numbers."""
     return ops.imag(input) if input.dtype.kind == "c" else ops.full_like(input, 0)
-
-
-@operation("Complex")
-@example("tf.complex([1.0, 2.0], [0.0, -3.0])", "[1.+0.j 2.-3.j]")
-def complex(real: Any, imag: Any) -> Any:
-    """Complex numbers of real and imaginary parts."""
-    return ops.complex(real, imag)
 
 
 @operation("Bitcast")
