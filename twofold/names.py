@@ -147,7 +147,7 @@ NAMES: dict[str, dict[str, str]] = {
             "sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
         ),
         "twofold.static.special": (
-            "acosh asinh atanh lgamma digamma igamma igammac zeta conj angle polygamma real imag complex "
+            "acosh asinh atanh lgamma digamma igamma igammac zeta complex conj angle polygamma real imag "
             "bitcast saturate_cast scalar_mul lbeta cumulative_logsumexp shape_n identity_n "
             "verify_tensor_all_finite check_numerics add_check_numerics_ops broadcast_static_shape "
             "broadcast_dynamic_shape make_template"
