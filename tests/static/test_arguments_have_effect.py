@@ -222,3 +222,20 @@ def test_numbers_beyond_a_floating_dtype_are_infinite() -> None:
     assert run(tf.fill([2], 1e40)).tolist() == [infinite, infinite]
     assert run(tf.pad([1.0], [[1, 1]], constant_values=-1e40)).tolist() == [-infinite, 1.0, -infinite]
     assert run(tf.constant(1e40)) == infinite
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "named"),
+    [
+        (tf.layers.dense, (), {"units": 3}),
+        (tf.layers.conv2d, (1, 2, 3), {"unit": 3}),
+        (tf.losses.huber_loss, (1.0, 2.0), {"labels": 3.0}),
+        (tf.metrics.accuracy, (1,) * 9, {}),
+        (tf.train.exponential_decay, (0.1, 1), {}),
+    ],
+)
+def test_a_call_that_does_not_fit_is_named(
+    function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    with pytest.raises(TypeError, match=rf"^{function.__name__}: "):
+        function(*given, **named)

@@ -35,7 +35,7 @@ def renamed(type: str, function: str, parameters: str = "x", **fixed: Any) -> Ca
     body.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, kind, annotation=Any) for name in names], return_annotation=Any
     )
-    body.__name__ = body.__qualname__ = type.lower()
+    body.__name__ = body.__qualname__ = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type).lower()
     body.__doc__ = _derived(function, names, fixed)
     body.__module__ = sys._getframe(1).f_globals["__name__"]  # whose name it is
     made = RENAMED[type] = operation(type)(body)

@@ -34,7 +34,10 @@ def with_parameters(
 
     @functools.wraps(like or function)
     def named(*args: Any, **kwargs: Any) -> Any:
-        given = public.bind(*args, **kwargs)
+        try:
+            given = public.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{named.__name__}: {error}") from None
         given.apply_defaults()
         return function(**given.arguments)
 
