@@ -168,30 +168,14 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
   return program;
 }
 
-// The program that `choice` selects, run on all inputs.
-PyNested make_one_of(const std::vector<PyProgram*>& programs, const std::vector<int32_t>& first_labels, size_t inputs, size_t outputs) {
-  auto made = std::make_shared<Branch>();
-  for (size_t k = 0; k < programs.size(); ++k) made->parts.push_back(Part{programs[k]->program, first_labels.at(k)});
-  made->inputs = inputs;
-  made->outputs = outputs;
-  return PyNested{std::move(made)};
-}
-
-PyNested make_repeated(PyProgram& body, int32_t first_label, int64_t limit, bool descending, bool conditional, bool counted,
-                       std::vector<int64_t> carried, std::vector<int64_t> read, std::vector<int64_t> written, size_t fixed,
-                       const std::vector<std::tuple<size_t, int64_t, int64_t>>& placed) {
-  auto made = std::make_shared<Loop>();
-  made->body = Part{body.program, first_label};
-  made->limit = limit;
-  made->descending = descending;
-  made->conditional = conditional;
-  made->counted = counted;
-  made->carried_nbytes = std::move(carried);
-  made->read_nbytes = std::move(read);
-  made->written_nbytes = std::move(written);
-  made->fixed = fixed;
-  for (auto [k, nbytes, row_nbytes] : placed) made->placed.push_back(Loop::Placed{k, nbytes, row_nbytes});
-  return PyNested{std::move(made)};
+PyNested make_nested(const std::vector<PyProgram*>& programs, const std::vector<int32_t>& first_labels, nb::tuple form,
+                     const std::vector<int64_t>& numbers) {
+  NestedForm own;
+  if (!own.read(form.ptr())) throw nb::python_error();
+  if (own.numbers() != numbers.size()) throw nb::value_error("a nested instruction has the wrong number of numbers");
+  std::vector<Part> parts;
+  for (size_t k = 0; k < programs.size(); ++k) parts.push_back(Part{programs[k]->program, first_labels.at(k)});
+  return PyNested{own.made(std::move(parts), numbers.data())};
 }
 
 // Runs a program on memory given by address.
@@ -474,8 +458,7 @@ void bind_functions(nb::module_& m) {
     PyObject* before = Purity::exchange(refusal.is_none() ? nullptr : refusal.release().ptr());
     return before ? nb::steal(before) : nb::none();
   }, nb::arg("refusal").none(), "Raise this where a declared function is about to use anything but its arguments; what was raised before.");
-  m.def("one_of", &make_one_of);
-  m.def("repeated", &make_repeated);
+  m.def("nested", &make_nested);
   m.def("portable_key", &portable_key);
   m.def("last_executable", [] {
     ExecutableRef executable = Recorder::current().last_executable();

@@ -137,4 +137,51 @@ void Loop::run(void* const* slots, Interrupts& interrupts) const {
   std::memcpy(rows_out[written], &round, sizeof round);
 }
 
+bool NestedForm::read(PyObject* tuple) {
+  is_loop_ = PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) > 2;
+  if (!is_loop_) return PyArg_ParseTuple(tuple, "nn", &inputs_, &outputs_);
+  int descending, conditional, counted;
+  PyObject* placed;
+  if (!PyArg_ParseTuple(tuple, "pppnnnnO!", &descending, &conditional, &counted, &carried_, &read_, &written_, &fixed_, &PyTuple_Type,
+                        &placed)) {
+    return false;
+  }
+  descending_ = descending;
+  conditional_ = conditional;
+  counted_ = counted;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(placed); ++i) placed_.push_back(PyLong_AsSize_t(PyTuple_GET_ITEM(placed, i)));
+  return !PyErr_Occurred();
+}
+
+size_t NestedForm::numbers() const { return is_loop_ ? 1 + carried_ + read_ + written_ + 2 * placed_.size() : 0; }
+
+std::shared_ptr<const Nested> NestedForm::made(std::vector<Part> parts, const int64_t* numbers) const {
+  if (!is_loop_) {
+    auto branch = std::make_shared<Branch>();
+    branch->parts = std::move(parts);
+    branch->inputs = inputs_;
+    branch->outputs = outputs_;
+    return branch;
+  }
+  auto loop = std::make_shared<Loop>();
+  loop->body = std::move(parts.at(0));
+  loop->descending = descending_;
+  loop->conditional = conditional_;
+  loop->counted = counted_;
+  loop->fixed = fixed_;
+  loop->limit = *numbers++;
+  const auto take = [&numbers](size_t count) {
+    const int64_t* first = numbers;
+    return std::vector<int64_t>(first, numbers += count);
+  };
+  loop->carried_nbytes = take(carried_);
+  loop->read_nbytes = take(read_);
+  loop->written_nbytes = take(written_);
+  for (size_t k : placed_) {
+    loop->placed.push_back(Loop::Placed{k, numbers[0], numbers[1]});
+    numbers += 2;
+  }
+  return loop;
+}
+
 }  // namespace twofold

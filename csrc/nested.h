@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+typedef struct _object PyObject;
+
 namespace twofold {
 
 class Interrupts;
@@ -74,6 +76,24 @@ class Loop final : public Nested {
   int64_t rounds(void* const* slots) const;
   void put_block(const Placed& value, void* const* results, const std::vector<void*>& outputs, std::vector<void*>& inputs,
                  int64_t place) const;
+};
+
+// What no size changes of something nested; with programs and numbers it is made for given sizes.
+class NestedForm {
+ public:
+  // From (inputs, outputs) of a branch, or of a loop from (descending, conditional, counted, how many values are carried,
+  // read, written and fixed, which of the carried are placed); false with a Python error set.
+  bool read(PyObject* tuple);
+  // How many numbers it takes: of a loop the limit, the bytes of what is carried, read and written, then of each placed
+  // value its bytes and those of a row.
+  size_t numbers() const;
+  std::shared_ptr<const Nested> made(std::vector<Part> parts, const int64_t* numbers) const;
+
+ private:
+  bool is_loop_ = false, descending_ = false, conditional_ = false, counted_ = false;
+  size_t inputs_ = 0, outputs_ = 0;
+  size_t carried_ = 0, read_ = 0, written_ = 0, fixed_ = 0;
+  std::vector<size_t> placed_;
 };
 
 }  // namespace twofold

@@ -278,7 +278,14 @@ ProgramRef program_by_template(Signature* signature) {
 
 TemplateCounts template_counts() { return counts; }
 
-size_t ProgramTemplate::memory() const { return sizeof *this + memory_of(steps_) + memory_of(slots_) + sizes_.memory(); }
+size_t ProgramSteps::memory() const {
+  size_t total = sizeof *this + memory_of(steps_) + memory_of(slots_);
+  for (const Step& step : steps_) {
+    if (!step.inside) continue;
+    for (const ProgramSteps& program : step.inside->programs) total += program.memory();
+  }
+  return total;
+}
 
 size_t Template::memory() const {
   constexpr size_t kInPython = 16384;  // graph, symbols and what is known of them, roughly
@@ -293,10 +300,26 @@ size_t Template::memory() const {
   return total;
 }
 
-bool ProgramTemplate::read_step(PyObject* item) {
-  PyObject *kernel, *buffers;
+bool ProgramSteps::read_inside(PyObject* encoded, Step& step) {
+  PyObject *programs, *labels, *form;
+  if (!PyArg_ParseTuple(encoded, "O!O!O", &PyList_Type, &programs, &PyList_Type, &labels, &form)) return false;
+  auto made = std::make_shared<Inside>();
+  made->programs.resize(static_cast<size_t>(PyList_GET_SIZE(programs)));
+  for (size_t k = 0; k < made->programs.size(); ++k) {
+    const auto place = static_cast<Py_ssize_t>(k);
+    if (!made->programs[k].read(PyList_GET_ITEM(programs, place))) return false;
+    made->first_labels.push_back(static_cast<int32_t>(PyLong_AsLong(PyList_GetItem(labels, place))));
+  }
+  if (PyErr_Occurred() || !made->form.read(form)) return false;
+  step.inside = std::move(made);
+  return true;
+}
+
+bool ProgramSteps::read_step(PyObject* item) {
+  PyObject *kernel, *buffers, *inside;
   Step made{};
-  if (!PyArg_ParseTuple(item, "OOIi", &kernel, &buffers, &made.params, &made.label)) return false;
+  if (!PyArg_ParseTuple(item, "OOIiO", &kernel, &buffers, &made.params, &made.label, &inside)) return false;
+  if (inside != Py_None && !read_inside(inside, made)) return false;
   made.kernel = reinterpret_cast<Kernel>(PyLong_AsUnsignedLongLong(kernel));
   if (PyErr_Occurred()) return false;
   code_->add(kernel);
@@ -308,16 +331,18 @@ bool ProgramTemplate::read_step(PyObject* item) {
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(buffers, i), "iL", &kind, &number)) return false;
     slots_.push_back(BufferSlot{static_cast<uint8_t>(kind), number});
   }
-  steps_.push_back(made);
+  steps_.push_back(std::move(made));
   return true;
 }
 
-bool ProgramTemplate::read(PyObject* encoded) {
-  PyObject *sizes, *steps, *donations;
+bool ProgramSteps::read(PyObject* encoded) {
+  PyObject *steps, *donations;
   Py_ssize_t outputs, buffers;
-  if (!PyArg_ParseTuple(encoded, "OO!nnO!", &sizes, &PyList_Type, &steps, &outputs, &buffers, &PyList_Type, &donations)) return false;
+  long long further_work;
+  if (!PyArg_ParseTuple(encoded, "O!nnO!L", &PyList_Type, &steps, &outputs, &buffers, &PyList_Type, &donations, &further_work)) return false;
   outputs_ = static_cast<size_t>(outputs);
   buffers_ = static_cast<size_t>(buffers);
+  further_work_ = further_work;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(steps); ++i) {
     if (!read_step(PyList_GET_ITEM(steps, i))) return false;
   }
@@ -326,18 +351,17 @@ bool ProgramTemplate::read(PyObject* encoded) {
     if (!PyArg_ParseTuple(PyList_GET_ITEM(donations, i), "ii", &source, &target)) return false;
     donations_.emplace_back(source, target);
   }
-  return sizes_.read(sizes);
+  return true;
 }
 
-ProgramRef ProgramTemplate::instantiate(const int64_t* values) const {
-  Values numbers;
-  if (!sizes_.run(values, numbers)) return nullptr;
+ProgramRef ProgramSteps::with_numbers(const int64_t*& next) const {
   auto program = std::make_shared<Program>();
-  const int64_t* next = numbers.data();
   program->code = code_;
   program->slots = slots_;
   program->donations = donations_;
+  program->total_work = further_work_;
   program->instructions.reserve(steps_.size());
+  std::vector<std::pair<int64_t, int64_t>> scratch;  // buffers, with their sizes
   for (const Step& step : steps_) {
     Instruction made{};
     made.kernel = step.kernel;
@@ -349,11 +373,39 @@ ProgramRef ProgramTemplate::instantiate(const int64_t* values) const {
     made.work = *next++;
     made.grain = std::max<int64_t>(1, *next++);
     made.label = step.label;
+    if (step.inside) {
+      const Inside& inside = *step.inside;
+      std::vector<Part> parts;
+      for (size_t k = 0; k < inside.programs.size(); ++k) {
+        parts.push_back(Part{inside.programs[k].with_numbers(next), inside.first_labels[k]});
+      }
+      program->nested.push_back(inside.form.made(std::move(parts), next));
+      next += inside.form.numbers();
+      made.nested = program->nested.back().get();
+      program->has_host |= made.nested->has_host();
+      scratch.emplace_back(slots_[step.first_slot + step.slots - 1].index, made.nested->scratch_bytes());
+    }
     program->instructions.push_back(made);
   }
   program->output_nbytes.assign(next, next + outputs_);
-  program->settle(std::vector<int64_t>(next + outputs_, next + outputs_ + buffers_), true);
+  next += outputs_;
+  std::vector<int64_t> buffer_sizes(next, next + buffers_);
+  next += buffers_;
+  for (auto [buffer, size] : scratch) buffer_sizes[static_cast<size_t>(buffer)] = size;
+  program->settle(buffer_sizes, true);
   return program;
+}
+
+bool ProgramTemplate::read(PyObject* encoded) {
+  PyObject *sizes, *steps;
+  return PyArg_ParseTuple(encoded, "OO", &sizes, &steps) && steps_.read(steps) && sizes_.read(sizes);
+}
+
+ProgramRef ProgramTemplate::instantiate(const int64_t* values) const {
+  Values numbers;
+  if (!sizes_.run(values, numbers)) return nullptr;
+  const int64_t* next = numbers.data();
+  return steps_.with_numbers(next);
 }
 
 }  // namespace twofold

@@ -10,34 +10,57 @@
 #include <utility>
 #include <vector>
 
+#include "nested.h"
 #include "signature.h"
 #include "size_program.h"
 
 namespace twofold {
 
-// A program whose parameters, work and memory are expressions over sizes.
-class ProgramTemplate {
+// A program but for its numbers: parameters, work and memory.
+class ProgramSteps {
  public:
-  // From what Python planned, see twofold.compiler.templates; false with a Python error set.
+  // From (steps, outputs, buffers, donations, further work); false with a Python error set.
   bool read(PyObject* encoded);
-  // The program for these sizes; null where a guard does not hold.
-  ProgramRef instantiate(const int64_t* values) const;
+  // The program with numbers from `next` on, which is moved behind them.
+  ProgramRef with_numbers(const int64_t*& next) const;
   size_t memory() const;
 
  private:
+  // Programs that a step runs in place of a kernel.
+  struct Inside {
+    NestedForm form;
+    std::vector<ProgramSteps> programs;
+    std::vector<int32_t> first_labels;
+  };
   struct Step {
     Kernel kernel;
     uint32_t first_slot, slots, params;
     int32_t label;
+    std::shared_ptr<const Inside> inside;
   };
   bool read_step(PyObject* item);
+  bool read_inside(PyObject* encoded, Step& step);
 
   std::shared_ptr<CodeOwners> code_ = std::make_shared<CodeOwners>();
-  SizeProgram sizes_;
   std::vector<Step> steps_;
   std::vector<BufferSlot> slots_;  // those of the arena hold the number of the buffer
   size_t outputs_ = 0, buffers_ = 0;
+  int64_t further_work_ = 0;
   std::vector<std::pair<int32_t, int32_t>> donations_;
+};
+
+// A program whose numbers are expressions over sizes.
+class ProgramTemplate {
+ public:
+  // From (sizes, steps), see twofold.compiler.templates; false with a Python error set.
+  bool read(PyObject* encoded);
+  // The program for these sizes; null where a guard does not hold.
+  ProgramRef instantiate(const int64_t* values) const;
+  size_t memory() const { return sizes_.memory() + steps_.memory(); }
+
+ private:
+  SizeProgram sizes_;
+  ProgramSteps steps_;
 };
 
 struct GradientTemplate;

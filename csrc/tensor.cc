@@ -392,7 +392,8 @@ PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const*
   if (status == 1) {
     ValueRef value = bind_operands(op, attributes, operands, count, arguments, location);
     if (value) result = wrap(std::move(value));
-    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) &&
+    // In a graph for all sizes nothing is written in place.
+    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && !reinterpret_cast<PyTensor*>(result)->value->type->unknown &&
         !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {
       Py_CLEAR(result);
     }

@@ -24,7 +24,7 @@ from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.ops.samples import Sample
-from twofold.transforms.derived import Pullback, pullbacks_of, stable_graph
+from twofold.transforms.derived import PULLBACK, Pullback, pullbacks_of, stable_graph, traits_of
 from twofold.transforms.vmap import with_samples
 
 NAMES = sampled.operations_with_samples()
@@ -56,19 +56,33 @@ def template_of(op: Any, sample: Sample) -> Any:
 
 def instantiated(plan: Any, values: Sequence[int]) -> Any:
     """The program for sizes; None where a guard does not hold."""
-    sizes, steps, outputs, buffers, donations = plan
+    sizes, program = plan
     numbers = _core.run_size_program(sizes, values)
     if numbers is None:
         return None
     left = iter(numbers)
-    instructions = []
-    for address, slots, count, label in steps:
-        params = [next(left) for _ in range(count)]
-        instructions.append((address, slots, params, next(left), next(left), label, None))
-    nbytes = [next(left) for _ in range(outputs)]
-    made = _core.Program(instructions, nbytes, [next(left) for _ in range(buffers)], True, None, 0, donations)
+    made = program_of(program, left)
     assert next(left, None) is None
     return made
+
+
+def program_of(plan: Any, left: Iterator[int]) -> Any:
+    """The program of steps with the numbers that are left."""
+    steps, outputs, buffers, donations, further_work = plan
+    instructions, scratch = [], {}
+    for address, slots, count, label, inside in steps:
+        params = [next(left) for _ in range(count)]
+        made = [address, slots, params, next(left), next(left), label, None]
+        if inside is not None:
+            programs, labels, form = inside
+            parts = [program_of(part, left) for part in programs]
+            count = 1 + sum(form[3:6]) + 2 * len(form[7]) if len(form) > 2 else 0
+            made[-1] = _core.nested(parts, labels, form, [next(left) for _ in range(count)])
+            scratch[slots[-1][1]] = made[-1].scratch_bytes
+        instructions.append(tuple(made))
+    nbytes = [next(left) for _ in range(outputs)]
+    buffer_sizes = [scratch.get(k, size) for k, size in enumerate([next(left) for _ in range(buffers)])]
+    return _core.Program(instructions, nbytes, buffer_sizes, True, None, further_work, donations)
 
 
 def run(program: Any, graph: Graph, arrays: Sequence[Any], filling: int = 0xA5) -> bytes:
@@ -96,6 +110,15 @@ def compare(template: Any, graph: Graph, values: Sequence[int], arrays: Sequence
     return True
 
 
+def check_numbers(found: Sequence[int], op: Any, graph: Graph) -> None:
+    """A plan tells the shape of a result and, of calls that it knows to move their operand, how far these do."""
+    shape = graph.outputs[0].type.shape
+    assert tuple(found[: len(shape)]) == shape
+    if len(found) > len(shape):
+        moved = traits_of(op, graph).movement
+        assert tuple(found[len(shape) :]) == (moved.offset, moved.step)
+
+
 def check_result(op: Any, made: Any, sample: Sample) -> Graph | None:
     """The shape and flags of the plan for another size; the graph of that size, None where the plan does not hold."""
     _, shape, code, *_ = made
@@ -107,7 +130,7 @@ def check_result(op: Any, made: Any, sample: Sample) -> Graph | None:
         return None
     if found is None:
         return None
-    assert tuple(found) == graph.outputs[0].type.shape
+    check_numbers(found, op, graph)
     assert code == graph.outputs[0].type.dtype.code
     return graph
 
@@ -125,13 +148,14 @@ def gradients(op: Any, made: Any, sample: Sample, graph: Graph) -> Iterator[tupl
         known = pullbacks_of(op, sample.attrs, sample.types, wanted, graph)
         assert [piece[0] for piece in planned[1]] == list(known)
         left = iter(numbers)
-        for (index, _, attrs, _, _, slots, template, *_), found in zip(
+        for (index, _, attrs, _, count, slots, template, *_), found in zip(
             planned[1], known.values(), strict=True
         ):
             assert isinstance(found, Pullback)
             assert templates.replaced(attrs, left) == found.attrs
-            shape = found.graph.outputs[0].type.shape
-            assert tuple(next(left) for _ in shape) == shape
+            check_numbers(
+                [next(left) for _ in range(count - len(templates.numbers_in(attrs)))], PULLBACK, found.graph
+            )
             assert slots == found.slots
             if len(wanted) == 1:
                 yield from operands_of(template, found, sample, index, graph.outputs[0].type)

@@ -85,6 +85,66 @@ def words():
     return [x, lengths], [tf.train.AdagradOptimizer(0.1).minimize(loss), loss]
 
 
+def sequences():
+    x, lengths = tf.placeholder(tf.float32, [None, None, 5]), tf.placeholder(tf.int32, [None])
+    found, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(7), x, lengths, dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(found))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    return [x, lengths], [train, loss, found, state, tf.gradients(loss, x)[0]]
+
+
+def both_ways():
+    x, lengths = tf.placeholder(tf.float32, [4, None, 5]), tf.placeholder(tf.int32, [None])
+    cells = tf.nn.rnn_cell.BasicLSTMCell(3), tf.nn.rnn_cell.BasicLSTMCell(2)
+    found, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, lengths, dtype=tf.float32)
+    loss = tf.reduce_sum(tf.concat(found, 2))
+    return [x, lengths], [tf.train.GradientDescentOptimizer(0.1).minimize(loss), loss]
+
+
+def choices():
+    x, which = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [])
+    w, n = tf.get_variable("w", [3, 3]), tf.to_float(tf.shape(x)[0])
+    y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.matmul(x, w) * n, lambda: x - tf.reduce_mean(x))
+    rows = {0: lambda: y[::-1], 1: lambda: tf.nn.softmax(y, 0)}
+    z = tf.switch_case(which, rows, lambda: tf.cumsum(y))
+    return [x, which], [y, z, *tf.gradients(z, [x, w])]
+
+
+def loops_in_loops():
+    x = tf.placeholder(tf.float32, [None, None])
+    count = tf.to_float(tf.shape(x)[1])
+    y = tf.map_fn(lambda row: tf.foldl(lambda a, b: a * 0.5 + b * count, row), x)
+    z = tf.scan(lambda a, row: a * 0.9 + tf.reduce_mean(row), x, tf.constant(0.0))
+    return [x], [y, z, tf.gradients(y, x)[0]]
+
+
+def counted_loops():
+    x, most = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.int32, [])
+    n = tf.shape(x)[0]
+
+    def add(i, total):
+        row = tf.gather(x, i) * tf.gather(tf.to_float(tf.range(n)), i)
+        return i + 1, total * 1.5 + row
+
+    def change(i, rows):
+        return i + 1, tf.tanh(rows) + tf.random_uniform(tf.shape(rows)) * tf.eye(tf.shape(rows)[0])[:, :1]
+
+    _, total = tf.while_loop(lambda i, _: i < n, add, [0, tf.zeros([4])])
+    _, rows = tf.while_loop(lambda i, _: i < most, change, [0, x], maximum_iterations=5)
+    return [x, most], [total, rows, *tf.gradients([total, rows], [x])]
+
+
+def arrays():
+    x = tf.placeholder(tf.float32, [None, 4])
+    n = tf.shape(x)[0]
+    made = tf.TensorArray(tf.float32, n)
+    made = tf.while_loop(
+        lambda i, _: i < n, lambda i, own: (i + 1, own.write(i, tf.gather(x, i) * 2.0)), [0, made]
+    )[1]
+    y = made.stack()
+    return [x], [y, tf.gradients(tf.reduce_sum(y * y), x)[0]]
+
+
 def sentence(n, m):
     return RANDOM.integers(0, 20, (n, m)).astype("i"), RANDOM.integers(1, m + 1, n).astype("i")
 
@@ -94,6 +154,18 @@ PROGRAMS = {
     shapes: [(floats(n, m, 4),) for n, m in ((3, 5), (4, 6), (6, 6), (1, 7), (5, 2), (2, 4))],
     pictures: [(floats(n, 12, m, 1),) for n, m in ((4, 9), (5, 7), (2, 10), (3, 12), (1, 9), (6, 11))],
     words: [sentence(n, m) for n, m in ((3, 7), (4, 5), (5, 5), (1, 4), (6, 2))],
+    sequences: [
+        (floats(n, m, 5), RANDOM.integers(1, m + 1, n).astype("i"))
+        for n, m in ((3, 4), (5, 6), (2, 9), (4, 4), (1, 3), (7, 1), (8, 20))
+    ],
+    both_ways: [(floats(4, m, 5), RANDOM.integers(1, m + 1, 4).astype("i")) for m in (3, 5, 9, 2, 17)],
+    choices: [
+        (floats(n, 3) + side, which)
+        for n, side, which in ((4, 1, 0), (5, -1, 1), (2, 1, 2), (9, -1, 0), (1, 1, 1), (3, -2, 2), (6, 0, 1))
+    ],
+    loops_in_loops: [(floats(n, m),) for n, m in ((3, 4), (5, 2), (6, 6), (2, 7), (1, 3), (4, 9))],
+    counted_loops: [(floats(n, 4), most) for n, most in ((3, 2), (5, 1), (2, 0), (7, 9), (1, 2), (6, 3))],
+    arrays: [(floats(n, 4),) for n in (3, 5, 2, 7, 1, 6)],
 }
 
 
@@ -191,14 +263,44 @@ def test_feeds_that_do_not_fit_are_refused_after_others():
             session.run(y, {x: numpy.ones(4)})
 
 
-def test_loops_and_choices_are_declared_for_each_size():
+def test_lengths_of_loops_are_planned_once(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        y = tf.scan(lambda a, row: tf.tanh(a + row), x, tf.zeros([2]))
+        grad = tf.gradients(y, x)[0]
+        for n in (5, 9, 12, 20):  # the second is planned for all sizes, and may run in parts
+            session.run([y, grad], {x: floats(n, 2)})
+        bodies.clear()
+        before = twofold.stats()
+        for n in (30, 14, 7, 26, 41):
+            assert session.run([y, grad], {x: floats(n, 2)})[1].shape == (n, 2)
+        assert not bodies
+        assert twofold.stats().open_graph_uses - before.open_graph_uses == 5
+
+
+def test_branches_of_different_sizes_are_chosen_for_each_size():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None])
-        total = tf.foldl(lambda a, b: a + b, x)
-        chosen = tf.cond(tf.reduce_sum(x) > 3.5, lambda: x * 2.0, lambda: x)
+        chosen = tf.cond(tf.reduce_sum(x) > 3.5, lambda: x[:2], lambda: x)
         for n in (2, 3, 5, 4):
-            found = session.run([total, chosen], {x: numpy.ones(n)})
-            assert found[0] == n and found[1].tolist() == [2.0 if n > 3 else 1.0] * n
+            assert session.run(chosen, {x: numpy.ones(n)}).tolist() == [1.0] * (2 if n > 3 else n)
+
+
+def test_errors_in_bodies_name_their_lines_for_all_sizes():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.int32, [None, None])
+        table = tf.constant([1.0, 2.0, 3.0])
+
+        def looked_up(row):
+            return tf.gather(table, row) * 2.0
+
+        y = tf.map_fn(looked_up, x, tf.float32)
+        for shape in ((4, 2), (3, 3), (5, 2), (6, 4)):
+            assert session.run(y, {x: numpy.ones(shape)}).tolist() == [[4.0] * shape[1]] * shape[0]
+        line = looked_up.__code__.co_firstlineno + 1
+        for shape in ((7, 3), (6, 4)):
+            with pytest.raises(tf.errors.OpError, match=f"test_open_graphs.py:{line} in looked_up"):
+                session.run(y, {x: numpy.full(shape, 3)})
 
 
 def test_compiling_for_one_shape_declares_for_all(bodies):

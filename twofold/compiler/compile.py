@@ -46,19 +46,33 @@ class Spent:
 SPENT = Spent()
 
 
-class Nested(NamedTuple):
-    """What an instruction runs in place of a kernel, and its compiled programs with their labels."""
+class Inside(NamedTuple):
+    """Programs that an instruction runs in place of a kernel, see ``programs.Program.nested``.
 
-    run: Any
-    labels: list[Label]
-    nanoseconds: int
+    ``labels`` are the numbers of their first labels in the program around them.
+    """
+
+    programs: list[FlatProgram]
+    labels: list[int]
+    form: tuple[Any, ...]
+    numbers: list[Any]
+
+    def nested(self) -> Any:
+        """What the core runs."""
+        programs = [program.program() for program in self.programs]
+        return _core.nested(programs, self.labels, self.form, self.numbers)
+
+    def behind(self, count: int) -> Inside:
+        """The same in a program with ``count`` more labels before."""
+        return self._replace(labels=[count + label for label in self.labels])
 
 
 class FlatProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
-    ``host`` is a function, or what the core made of programs inside (``Nested.run``). The core places the buffers of
-    ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies, ``new_bodies`` are new.
+    ``host`` is a function, or an ``Inside``, whose last buffer is scratch memory of a size that the core knows. The
+    core places the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
+    ``new_bodies`` of these are new.
     """
 
     bodies = new_bodies = calls = 1
@@ -83,10 +97,16 @@ class FlatProgram:
     def program(self) -> Any:
         """The program in the form that the core runs."""
         sizes = [type.nbytes for type in self.output_types]
+        buffer_sizes, instructions = list(self.buffer_sizes), []
+        for *made, host in self.instructions:
+            if isinstance(host, Inside):
+                (_, scratch), host = made[1][-1], host.nested()
+                buffer_sizes[scratch] = host.scratch_bytes
+            instructions.append((*made, host))
         return _core.Program(
-            self.instructions,
+            instructions,
             sizes,
-            self.buffer_sizes,
+            buffer_sizes,
             self.reuse_memory,
             self.labels,
             self.further_work,
@@ -102,7 +122,7 @@ class CompiledProgram(FlatProgram):
         graph: Graph,
         schedule: Schedule,
         kernels: dict[Any, Kernel],
-        nested: dict[int, Nested],
+        inside: dict[int, tuple[Any, list[Label]]],
         reuse_memory: bool,
     ) -> None:
         super().__init__([node.type for node in graph.outputs], reuse_memory)
@@ -119,13 +139,13 @@ class CompiledProgram(FlatProgram):
             self.labels.append(_label(node))
             address = 0 if instruction.key is None else kernels[instruction.key]
             host = None if instruction.host is None else _on_arrays(instruction)
-            if number in nested:
-                host = nested[number].run
-                self.further_work += nested[number].nanoseconds
+            if number in inside:
+                host, _ = inside[number]
+                self.further_work += _LONG
             work, grain = instruction.work, instruction.grain
             self.instructions.append((address, buffers, instruction.params, work, grain, number, host))
-        for found in nested.values():
-            self.labels += found.labels
+        for _, labels in inside.values():
+            self.labels += labels
 
     def _slot(self, key: BufferKey) -> tuple[int, int]:
         kind, number = key
@@ -222,7 +242,7 @@ def compile_graphs(
     plan_seconds = time.perf_counter() - start - kernel_seconds
     programs = []
     for graph, schedule, count in zip(graphs, schedules, new):
-        program = CompiledProgram(graph, schedule, kernels, _compile_nested(schedule), reuse_memory)
+        program = CompiledProgram(graph, schedule, kernels, _compile_inside(schedule), reuse_memory)
         program.new_kernels = count
         program.kernel_seconds = kernel_seconds / len(graphs)
         program.plan_seconds = plan_seconds / len(graphs)
@@ -252,25 +272,25 @@ _LONG = 1_000_000
 """Nanoseconds that a run of unknown length is taken for: long enough to let other threads go on."""
 
 
-def _compile_nested(schedule: Schedule) -> dict[int, Nested]:
-    """The programs inside instructions, by number of the instruction; scratch memory gets its size."""
-    found: dict[int, Nested] = {}
+def _compile_inside(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
+    """What runs inside instructions, by number of the instruction, with the labels of its programs."""
+    found: dict[int, tuple[Any, list[Label]]] = {}
     labels = len(schedule.instructions)
     for number, instruction in enumerate(schedule.instructions):
         node = instruction.nodes[0]
         if node.op.kind != "program":
             continue
         op: Any = node.op
-        programs = [compile_graph(graph) for graph in op.graphs(node.attrs)]
-        places, own = [], []
+        programs: list[FlatProgram] = [compile_graph(graph) for graph in op.graphs(node.attrs)]
+        places: list[int] = []
+        own: list[Label] = []
         for program in programs:
             places.append(labels)
             labels += len(program.labels)
             own += program.labels
         types = [value.type for value in node.inputs]
-        run = op.nested(node.attrs, types, [program.program() for program in programs], places, _program_of)
-        schedule.sizes[instruction.buffers[-1]] = getattr(run, "scratch_bytes", 0)
-        found[number] = Nested(run, own, _LONG)
+        run = op.nested(node.attrs, types, _program_of)
+        found[number] = Inside(programs, places, *run) if isinstance(run, tuple) else run, own
     return found
 
 

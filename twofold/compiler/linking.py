@@ -9,7 +9,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from twofold.cache import Cache
-from twofold.compiler.compile import ARENA, INPUT, OUTPUT, CompiledProgram, FlatProgram, compile_graphs
+from twofold.compiler.compile import (
+    ARENA,
+    INPUT,
+    OUTPUT,
+    CompiledProgram,
+    FlatProgram,
+    Inside,
+    compile_graphs,
+)
 from twofold.compiler.kept_values import keep_values
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import may_fail
@@ -225,6 +233,7 @@ class _Linker:
         program.further_work += made.further_work
         for address, buffers, params, work, grain, number, host in made.instructions:
             bound = tuple([places[kind][index] for kind, index in buffers])
+            host = host.behind(label) if isinstance(host, Inside) else host
             program.instructions.append((address, bound, params, work, grain, label + number, host))
 
     def _donations(self, calls: Sequence[tuple[Node, Graph]]) -> list[tuple[int, int]]:

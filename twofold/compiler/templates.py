@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from twofold.compiler.compile import FlatProgram, compile_graph
+from twofold.compiler.compile import FlatProgram, Inside, compile_graph
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.portable_program import kernel_by, key_of
 from twofold.compiler.saved_plans import saved_plans
@@ -264,9 +264,9 @@ def template_program(template: Template, values: tuple[int, ...]) -> Any:
     if saved == _NOTHING:
         return None
     if saved is not None:
-        sizes, steps, *rest = saved
+        sizes, steps = saved
         with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
-            return sizes, [(kernel_by(key), *step) for key, *step in steps], *rest
+            return sizes, _with_kernels(steps, kernel_by)
 
     def make(facts: Facts) -> Any:
         parts, known = template.example(values, facts)
@@ -276,9 +276,25 @@ def template_program(template: Template, values: tuple[int, ...]) -> Any:
     if found is None:
         saved_plans().keep(key, _NOTHING)
     else:
-        sizes, steps, *rest = found
-        saved_plans().keep(key, (sizes, [(key_of(kernel), *step) for kernel, *step in steps], *rest))
+        sizes, steps = found
+        saved_plans().keep(key, (sizes, _with_kernels(steps, key_of)))
     return found
+
+
+Step = tuple[Any, tuple[Any, ...], int, int, "tuple[Any, ...] | None"]
+"""Of a program: kernel, buffers, number of parameters, label, and what runs in place of a kernel."""
+
+
+def _with_kernels(program: tuple[Any, ...], kernel: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The steps of a program with ``kernel`` of what names it in each."""
+    steps, *rest = program
+    made = []
+    for name, *step, inside in steps:
+        if inside is not None:
+            programs, *others = inside
+            inside = [_with_kernels(part, kernel) for part in programs], *others
+        made.append((kernel(name), *step, inside))
+    return made, *rest
 
 
 def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> tuple[Any, FlatProgram]:
@@ -289,17 +305,28 @@ def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: in
     """
     recording.strict = False  # plans keep the bits, whatever they take for equal
     program = compiled()
-    if any(instruction[-1] is not None for instruction in program.instructions):
-        raise NotImplementedError("host functions and programs inside are planned for each size")
-    steps, results = [], []
-    for address, buffers, params, work, grain, label, _ in program.instructions:
-        steps.append((address, buffers, len(params), label))
+    results: list[Any] = []
+    steps = _steps(program, results)
+    return (SizeProgram(recording, results, recording.guards[known:]).encoded(), steps), program
+
+
+def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
+    """What the core takes of a program but for its numbers, which are put behind ``results`` in its order."""
+    steps: list[Step] = []
+    for address, buffers, params, work, grain, label, host in program.instructions:
         results += [*params, work, grain]
+        inside = None
+        if isinstance(host, Inside):
+            inside = [_steps(part, results) for part in host.programs], host.labels, host.form
+            results += host.numbers
+        elif host is not None:
+            raise NotImplementedError("host functions are planned for each size")
+        steps.append((address, buffers, len(params), label, inside))
     results += [*(type.nbytes for type in program.output_types), *program.buffer_sizes]
-    if any(is_symbolic(part) for step in steps for part in step):
+    if any(is_symbolic(part) for step in steps for part in step[:4]):
         raise NotImplementedError("a step depends on a size")
-    sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
-    return (sizes, steps, len(program.output_types), len(program.buffer_sizes), program.donations), program
+    counts = len(program.output_types), len(program.buffer_sizes)
+    return steps, *counts, program.donations, program.further_work
 
 
 def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
@@ -378,6 +405,9 @@ def _batched(
     graph: Callable[[], Graph], types: Sequence[TensorType], flags: Sequence[bool], count: int
 ) -> tuple[Any, FlatProgram] | None:
     def make(facts: Facts) -> Any:
+        whole = graph()
+        if any(node.op.kind == "program" for node in whole.nodes()):
+            raise NotImplementedError("programs inside are run one by one")
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs
         own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
@@ -385,7 +415,7 @@ def _batched(
         outputs = [
             # what reads no operand that has the axis is the same for all
             output if batched else broadcast(output, (size, *output.shape))
-            for output, batched in batch_graph(graph(), inputs, flags)
+            for output, batched in batch_graph(whole, inputs, flags)
         ]
         return planned(recording, partial(compile_graph, Graph(own, outputs)), 0)
 

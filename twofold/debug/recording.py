@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.frontend.breakpoints import breakpoints_as
+from twofold.ir.attribute_numbers import mapped
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import type_from_code
+from twofold.ops.control_flow.size_parameters import Parametric
 from twofold.runtime.closures import BODY_CALLS, BodyCalls
 
 Tensor = _core.Tensor
@@ -50,7 +52,7 @@ class Call:
     """One call of an operation: its operands and its result are numbers of values."""
 
     __slots__ = (
-        *("attrs", "chain", "forward", "location", "loop"),
+        *("attrs", "chain", "content", "forward", "location", "loop"),
         *("mask", "op", "operands", "parts", "result", "types"),
     )
 
@@ -65,13 +67,10 @@ class Call:
         self.chain = chain_of(provenance[0])
         self.forward = chain_of(provenance[1]) if provenance[1] else None
         self.parts: list[Part] = []
+        self.content: Any = self.attrs[1].at(self.attrs[3]) if self.op.name == "program_results" else None
+        """The loop or the branches that the call runs, or None."""
         self.loop: Call | None = None
         """What runs the loop or branches that this gives results of: itself, or an earlier call for another dtype."""
-
-    @property
-    def content(self) -> Any:
-        """The loop or the branches that the call runs, or None."""
-        return self.attrs[1] if self.op.name == "program_results" else None
 
     @property
     def result_types(self) -> list[Any]:
@@ -220,7 +219,7 @@ class Recording:
                 call.loop = self._first_of(call, [*self.calls, *made])
                 if call.loop is None:
                     known = BODY_CALLS.get(call.location) or {}
-                    call.parts = [self._part(part) for part in known.get(call.content.content_key, ())]
+                    call.parts = [self._part(call, part) for part in known.get(call.attrs[1].content_key, ())]
                     call.loop = call if call.parts else None
             made.append(call)
         return made
@@ -241,10 +240,14 @@ class Recording:
         numbers = [self.given.get(one) for one in (a, b)]
         return a == b or (isinstance(numbers[0], (bool, int, float)) and numbers[0] == numbers[1])
 
-    def _part(self, part: BodyCalls) -> Part:
+    def _part(self, call: Call, part: BodyCalls) -> Part:
         inputs = [self.new_number() for _ in range(part.inputs)]
         leaves = [inputs[place] for place in part.places]
-        calls = self._calls(part.entries, part.provenance, leaves)
+        entries = part.entries
+        if isinstance(content := call.attrs[1], Parametric):
+            sizes = content.sizes_at(call.attrs[3])
+            entries = [(*entry[:3], mapped(entry[3], sizes), *entry[4:]) for entry in entries]
+        calls = self._calls(entries, part.provenance, leaves)
         return Part(inputs, calls, [calls[ref].result if ref >= 0 else leaves[~ref] for ref in part.outputs])
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from twofold.ir.sizes import Symbol
+from twofold.ir.sizes import Symbol, example_of
 
 _WIDEST = 63
 
@@ -34,8 +34,13 @@ def numbers_in(value: Any) -> list[Any]:
     return [value] if _is_number(value) or isinstance(value, Symbol) else []
 
 
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Attributes with what ``function`` makes of each item, also inside of tuples."""
+    if isinstance(value, tuple):
+        return _rebuilt(value, [mapped(item, function) for item in value])
+    return function(value)
+
+
 def with_examples(value: Any) -> Any:
     """Attributes with the example of each symbol in its place."""
-    if isinstance(value, tuple):
-        return _rebuilt(value, [with_examples(item) for item in value])
-    return value.example if isinstance(value, Symbol) else value
+    return mapped(value, example_of)

@@ -39,7 +39,7 @@ class NamedSizes(Recording):
         """Declared tensors that are sizes, with these."""
         given = iter(self.inputs)
         self.types_of_inputs = [
-            self._named(
+            self.named(
                 tensor_type(type.dtype, tuple([next(given) if own else n for n, own in pair]), type.weak)
             )
             for type, pair in zip(types, pairs)
@@ -54,7 +54,7 @@ class NamedSizes(Recording):
             self._by_name[name] = size
         return name
 
-    def _named(self, type: TensorType) -> TensorType:
+    def named(self, type: TensorType) -> TensorType:
         """A type with names in place of symbols."""
         return tensor_type(type.dtype, tuple([self._name(size) for size in type.shape]), type.weak)
 
@@ -68,7 +68,7 @@ class NamedSizes(Recording):
     def result_type(self, op: Op, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
         """The type of a call, by its rule on symbols."""
         inputs = [input_node(k, self.symbolic(type)) for k, type in enumerate(types)]
-        return self._named(op.build(attrs, inputs).type)
+        return self.named(op.build(attrs, inputs).type)
 
     def operand(self, symbol: Symbol) -> Any:
         """A declared tensor that is this size when the graph runs, as a Python number."""

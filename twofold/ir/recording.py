@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from twofold.ir.sizes import Monomial, Symbol, Terms, identity, maximum, minimum, terms_of
+from twofold.ir.sizes import Monomial, Symbol, Terms, identity, look_up, maximum, minimum, real, terms_of
 
 _recordings = itertools.count()
 
@@ -17,6 +17,16 @@ _OF_FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
     "modulo": operator.mod,
     "most": maximum,
     "least": minimum,
+}
+
+_OF_ATOMS: dict[str, Callable[[Any, Any], Any]] = {
+    **_OF_FORMULAS,
+    "look_up": look_up,
+    "as_real": lambda a, _: real(a),
+    "real_add": operator.add,
+    "real_multiply": operator.mul,
+    "real_divide": operator.truediv,
+    "whole": lambda a, _: math.floor(a),
 }
 
 _SLACK = 1.3
@@ -263,6 +273,32 @@ class Recording:
         if low is not None and atom is not None:
             before = self._lowest[atom]
             self._lowest[atom] = low if before is None else max(before, low)
+
+    def at(self, value: Any, inputs: Mapping[int, Any]) -> Any:
+        """What a number over this recording is for other inputs, by position: integers, or numbers over another one.
+
+        >>> recording = Recording([32, 10], [0, 0])
+        >>> n, m = recording.inputs
+        >>> recording.at((2 * n + 1) // m, {0: 7, 1: 4})
+        3
+        """
+        if not isinstance(value, Symbol):
+            return value
+        if value.is_real:
+            return self._atom_at(value.terms[0][0][0], inputs)
+        total: Any = 0
+        for monomial, factor in value.terms:
+            product: Any = factor
+            for atom in monomial:
+                product = product * self._atom_at(atom, inputs)
+            total = total + product
+        return total
+
+    def _atom_at(self, atom: int, inputs: Mapping[int, Any]) -> Any:
+        name, *arguments = self._atoms[atom]
+        if name == "input":
+            return inputs[arguments[0]]
+        return _OF_ATOMS[name](*[self.at(argument, inputs) for argument in arguments])
 
     def atom(self, number: int) -> tuple[Any, ...]:
         """How an atom is computed: ``("input", number)`` or ``(operation, number, number)``."""

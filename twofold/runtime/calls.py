@@ -19,6 +19,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
 from twofold.ops.control_flow.programs import Branches, Rounds
+from twofold.ops.control_flow.size_parameters import with_parameters
 from twofold.runtime.closures import as_tensor, close, in_round, note_calls, together
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here
@@ -81,13 +82,13 @@ def call_branch(
     for other, name in zip(results[1:], names[1:]):
         _check_same(operation, results[0], other, names[0], name)
     graphs, captured = together(parts, len(types))
-    content = interned(Branches(graphs))
+    content, sizes = with_parameters(interned(Branches(graphs)))
     for part in parts:
         part.note_lines()
     note_calls(content.content_key, parts, len(types) + len(captured))
     index = apply("cast", choice, attrs=(int64,))
     inputs = [index, *operands, *captured]
-    return call_program("branch", content, [node.type for node in graphs[0].outputs], inputs)
+    return call_program("branch", content, sizes, [node.type for node in graphs[0].outputs], inputs)
 
 
 def _check_same(
@@ -101,9 +102,14 @@ def _check_same(
         what = f"{a} returns {len(first)} tensors and {b} returns {len(second)}"
         raise failed(operation, ArgumentError(what, "Return as many from both."))
     for (x, name), (y, _) in zip(first, second):
-        if x.type_ is not y.type_:
+        if not _is_same(x.type_, y.type_):
             what = f"{name} is {_described(x)} from {a} and {_described(y)} from {b}"
             raise failed(operation, _mismatch(x.type_, y.type_, what, "Return the same type from both"), y)
+
+
+def _is_same(a: TensorType, b: TensorType) -> bool:
+    """Whether values of two types are of one; where sizes are symbols that is a decision on these."""
+    return a is b or (a.dtype is b.dtype and a.weak is b.weak and a.shape == b.shape)
 
 
 def _described(tensor: Tensor) -> str:
@@ -137,7 +143,7 @@ class LoopCall:
         found = []
         for value, before, name in zip(returned, self.carried, self.names):
             tensor = value_of(self.operation, f"the new value of {name}", value, before.type_)
-            if tensor.type_ is not before.type_:
+            if not _is_same(before.type_, tensor.type_):
                 what = f"{name} enters as {_described(before)} and leaves the body as {_described(tensor)}"
                 fix = "Make the body return the type that it was given"
                 raise failed(self.operation, _mismatch(before.type_, tensor.type_, what, fix), tensor)
@@ -159,13 +165,14 @@ class LoopCall:
         types = [tensor_type(int64), *[value.type_ for value in self.carried], *row_types]
         part = close(numbered, types)
         flags = (self.descending, start is not None, self.most is not None)
-        content = interned(Rounds(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
+        repeated = interned(Rounds(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
+        content, sizes = with_parameters(repeated)
         part.note_lines()
         note_calls(content.content_key, [part], len(part.graph.input_types))
         first = [value for value in (start, self.most) if value is not None]
         zero = _core.from_array(numpy.zeros((), numpy.int64), False)
         inputs = [*first, zero, *self.carried, *self.rows, *part.captured]
-        return call_program("loop", content, result_types(content), inputs)[1:]
+        return call_program("loop", content, sizes, result_types(repeated), inputs)[1:]
 
 
 def result_types(content: Rounds) -> list[TensorType]:

@@ -18,9 +18,10 @@ from twofold.cache import Cache
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Node
-from twofold.ir.sizes import current_sizes
+from twofold.ir.sizes import Symbol, current_sizes, symbolic_type
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ops.base import ops
+from twofold.ops.control_flow.programs import has_symbols
 
 Tensor = _core.Tensor
 Lines = dict[Any, int]
@@ -85,7 +86,10 @@ def inner_line(location: int, called: tuple[Any, ...]) -> int:
     computes has that line.
     """
     lines = BODY_LINES.get(location) or {}
-    return lines.get(called) or _differentiated_line(lines, called)
+    found = lines.get(called)
+    if found is None:
+        found = next((line for key, line in _calls(lines) if _is_like(key, called)), None)
+    return _differentiated_line(lines, called) if found is None else found
 
 
 def _differentiated_line(lines: Lines, called: tuple[Any, ...]) -> int:
@@ -93,11 +97,34 @@ def _differentiated_line(lines: Lines, called: tuple[Any, ...]) -> int:
 
     found = {
         line
-        for key, line in lines.items()
-        if isinstance(key, tuple)
-        and any(node.op is called[0] and node.attrs == called[1] for node in pullback_nodes(*key))
+        for key, line in _calls(lines)
+        if any(node.op is called[0] and _is_like(node.attrs, called[1]) for node in pullback_nodes(*key))
     }
     return found.pop() if len(found) == 1 else 0
+
+
+class _ForAllSizes:
+    """What is called in a body over symbols: operation, attributes and input types."""
+
+    def __init__(self, called: tuple[Any, ...]) -> None:
+        self.called = called
+
+
+def _calls(lines: Lines) -> list[tuple[tuple[Any, ...], int]]:
+    """Operation, attributes and input types of the calls with lines."""
+    calls = [(key.called if isinstance(key, _ForAllSizes) else key, line) for key, line in lines.items()]
+    return [(called, line) for called, line in calls if isinstance(called, tuple)]
+
+
+def _is_like(own: Any, other: Any) -> bool:
+    """Whether a call is another one for some sizes: symbols stand for any."""
+    if isinstance(own, Symbol):
+        return isinstance(other, int)
+    if isinstance(own, TensorType) and isinstance(other, TensorType):
+        return own.dtype is other.dtype and _is_like(own.shape, other.shape)
+    if not isinstance(own, tuple) or not isinstance(other, tuple):
+        return bool(own == other)
+    return len(own) == len(other) and all(map(_is_like, own, other))
 
 
 BODY_CALLS: Cache[dict[str, list[BodyCalls]]] = Cache(
@@ -150,16 +177,19 @@ def _signed(number: int) -> int:
 def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -> Closed:
     """What ``function`` does to tensors of ``types``; it returns tensors.
 
-    Raises NotImplementedError where a graph is declared for all sizes: a closed function is one of its types.
+    Where sizes are symbols, so are those of the graph.
     """
-    if current_sizes() is not None:
-        raise NotImplementedError("a function that is closed over types")
-    inputs = tuple(_core.placeholder(type) for type in types)
-    mark = _core.declaration_mark()
-    trace = _core.close(inputs, tuple(function(*inputs)), mark)
-    leaves = trace.leaves
-    captured = [leaf[0] for leaf in leaves if isinstance(leaf, tuple)]
+    sizes = current_sizes()
+    inputs = [_core.placeholder(type if sizes is None else sizes.named(type)) for type in types]
+    mark, before = _core.declaration_mark(), len(sizes.operands) if sizes else 0
+    outputs = tuple(function(*inputs))
+    inputs += [tensor for tensor, _ in sizes.operands[before:]] if sizes else []
+    trace = _core.close(tuple(inputs), outputs, mark)
+    leaves = [inputs[leaf] if isinstance(leaf, int) and leaf >= len(types) else leaf for leaf in trace.leaves]
+    captured = [leaf[0] if isinstance(leaf, tuple) else leaf for leaf in leaves if not isinstance(leaf, int)]
     places = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
+    if sizes is not None:
+        return Closed(_build(trace.describe(), places, types), captured, trace)
     key = (trace.key, tuple(types), places)
     found = _graphs.get(key)
     if found is None:
@@ -176,7 +206,7 @@ def _graph_of(entry: tuple[Any, ...]) -> Graph:
 
 def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[TensorType]) -> Graph:
     written, entries, outputs = described
-    leaf_types = [type_from_code(*type) for type in written]
+    leaf_types = [symbolic_type(type_from_code(*type)) for type in written]
     input_types = list(types)
     leaves: list[Node] = []
     for place, type in zip(places, leaf_types):
@@ -203,7 +233,8 @@ def _stopped(node: Node, mask: int, place: int) -> Node:
 
 def _note(lines: Lines, graph: Graph, attrs: Any, location: int) -> None:
     for node in graph.nodes():
-        lines.setdefault((node.op, node.attrs, tuple(value.type for value in node.inputs)), location)
+        called = (node.op, node.attrs, tuple(value.type for value in node.inputs))
+        lines.setdefault(_ForAllSizes(called) if has_symbols(called) else called, location)
     for item in attrs:
         if hasattr(item, "content_key"):
             lines.update(BODY_LINES.get(location) or {})

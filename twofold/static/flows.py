@@ -243,6 +243,14 @@ def is_unwritten(type: TensorType) -> bool:
     return len(type.shape) == 2 and type.shape[1] == 0
 
 
+def _common_length(lengths: Sequence[Any]) -> Any:
+    """The length of all arrays; raises ShapeError where they differ."""
+    first, *rest = lengths
+    if any(length != first for length in rest):
+        raise ShapeError(f"the first axes are of sizes {sorted(set(lengths))}", "Give arrays of one length.")
+    return first
+
+
 class Repeat(Flow):
     """A body over the rows of arrays: inputs are carried values, then the arrays."""
 
@@ -265,11 +273,7 @@ class Repeat(Flow):
         call = LoopCall(self.operation, values[:count], self.names)
         call.rows = values[count:]
         call.descending = self.reverse
-        lengths = {row.type_.shape[0] for row in call.rows}
-        if len(lengths) != 1:
-            what = f"the first axes are of sizes {sorted(lengths)}"
-            raise ShapeError(what, "Give arrays of one length.")
-        (call.limit,) = lengths
+        call.limit = _common_length([row.type_.shape[0] for row in call.rows])
 
         def step(*given: Any) -> list[Any]:
             found = self.body.replay(replay, given)
@@ -281,11 +285,7 @@ class Repeat(Flow):
         count = len(self.names)
         carried, rows = list(arrays[:count]), arrays[count : count + self.arrays]
         captured = arrays[count + self.arrays :]
-        lengths = {len(array) for array in rows}
-        if len(lengths) != 1:
-            what = f"the first axes are of sizes {sorted(lengths)}"
-            raise ShapeError(what, "Give arrays of one length.")
-        order = range(lengths.pop())
+        order = range(_common_length([len(array) for array in rows]))
         self.begin_record(run, arrays)
         stacked: list[list[Any]] = []
         for k in reversed(order) if self.reverse else order:

@@ -18,6 +18,7 @@ from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import declared_over, is_symbolic
 from twofold.ir.types import TensorType
 from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.static.bodies import all_inside
 from twofold.static.replay import Needed, Replay, Walk
 from twofold.static.values import Source
 
@@ -27,13 +28,10 @@ def declared_for_all_sizes(
 ) -> tuple[Any, ...] | None:
     """What the core takes of a graph for all sizes: those that ``declared`` leaves open, and are now as in ``types``.
 
-    None where no size is open, where loops and choices close functions over types, and where a body needs the numbers
-    in a way that symbols do not offer.
+    None where no size is open, and where a body needs the numbers in a way that symbols do not offer.
     """
     varies = [_open_sizes(own, type) for own, type in zip(declared, types)]
-    closed = any(
-        (op.flow is not None and op.flow.bodies) or op.pullback is not None for op in walk.operations
-    )
+    closed = any(operation.pullback is not None for operation in all_inside(walk.operations))
     if closed or not any(map(any, varies)):
         return None
     try:
@@ -48,10 +46,9 @@ def declared_for_all_sizes(
 
 
 def _open_sizes(declared: TensorType, type: TensorType) -> list[bool]:
-    """Which sizes of a type its declaration leaves open."""
-    if declared.shape == UNKNOWN_RANK:
-        return [True] * len(type.shape)
-    return [size < 0 for size in declared.shape]
+    """Which sizes of a type its declaration leaves open; a size of 1, which broadcasts, is one of its own."""
+    known = declared.shape if declared.shape != UNKNOWN_RANK else (-1,) * len(type.shape)
+    return [own < 0 and size != 1 for own, size in zip(known, type.shape)]
 
 
 def _declared(walk: Walk, kept: Sequence[Source], sizes: NamedSizes) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from twofold.cache import Cache
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op, register
-from twofold.ir.sizes import Symbol
+from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
 from twofold.transforms.factors import PLAIN, Form, form_of
 from twofold.transforms.movement import Movement, movement_in
@@ -52,7 +52,7 @@ def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
     if instance is not None:
         graph: Graph = instance.graph
         return graph
-    return stable_graph(op, attrs, [type_from_code(*type) for type in types])
+    return stable_graph(op, attrs, [symbolic_type(type_from_code(*type)) for type in types])
 
 
 class Traits(NamedTuple):

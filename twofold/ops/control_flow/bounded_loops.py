@@ -46,7 +46,7 @@ class LimitedLoop(Family):
         self.spec = spec
         self._types = tuple(types)
 
-    def key(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, ...]:
         return (self.spec, self._types)
 
     def graph(self, limit: int) -> Graph:
@@ -62,7 +62,7 @@ class Gradients(Family):
     def __init__(self, base: Family, given: Sequence[int], wanted: Sequence[int], backward: Backward) -> None:
         self.base, self.given, self.wanted, self._backward = base, tuple(given), tuple(wanted), backward
 
-    def key(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, ...]:
         return (self.base, self.given, self.wanted)
 
     def found(self, limit: int) -> tuple[list[TensorType], list[Node | None]]:
@@ -113,10 +113,8 @@ class Sized(Program):
         self,
         attrs: Attributes,
         inputs: Sequence[TensorType],
-        programs: Sequence[Any],
-        labels: Sequence[int],
         compiler: Callable[[Graph], Any],
-    ) -> Any:
+    ) -> Callable[..., None]:
         family, count = attrs[0], len(inputs)
         ready: dict[int, Any] = {}
 

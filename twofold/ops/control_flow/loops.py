@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy
 
-from twofold import _core
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, interned, rewrite
 from twofold.ir.interpret import evaluate
@@ -55,29 +54,19 @@ class Loop(Program):
         self,
         attrs: Attributes,
         inputs: Sequence[TensorType],
-        programs: Sequence[Any],
-        labels: Sequence[int],
         compiler: Callable[[Graph], Any],
-    ) -> Any:
-        spec, (program,) = attrs[0], programs
+    ) -> tuple[tuple[Any, ...], list[Any]]:
+        spec = attrs[0]
         types = spec.body.input_types
         carried = [node.type.nbytes for node in spec.body.outputs[: spec.carried]]
-        placed = [(k, types[k].nbytes, types[k].nbytes // max(types[k].shape[0], 1)) for k in spec.placed]
+        placed = [
+            number for k in spec.placed for number in (types[k].nbytes, types[k].nbytes // types[k].shape[0])
+        ]
         read = [type.nbytes for type in types[spec.carried : spec.carried + spec.read]]
         written = [node.type.nbytes for node in spec.body.outputs[spec.carried :]][: spec.written]
-        return _core.repeated(
-            program,
-            labels[0],
-            -1 if spec.limit is None else spec.limit,
-            spec.descending,
-            spec.conditional,
-            spec.counted,
-            carried,
-            read,
-            written,
-            spec.fixed,
-            placed,
-        )
+        counts = len(carried), len(read), len(written), spec.fixed
+        form = (spec.descending, spec.conditional, spec.counted, *counts, spec.placed)
+        return form, [-1 if spec.limit is None else spec.limit, *carried, *read, *written, *placed]
 
     def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
         spec = node.attrs[0]

@@ -21,7 +21,7 @@ from twofold.ops.control_flow.programs import run
 class program_results:
     """All results of one dtype of a program, flat and end to end; a single one keeps its shape.
 
-    Attributes ``(name of the operation, its content, dtype)``.
+    Attributes ``(name of the operation, its content, dtype, parameters of the content)``.
     """
 
     functions = ()
@@ -30,8 +30,8 @@ class program_results:
 
     @staticmethod
     def compute(*values: Any) -> Node:
-        *inputs, name, content, dtype = values
-        parts = [part for part in run(name, (content,), inputs) if part.dtype is dtype]
+        *inputs, name, content, dtype, sizes = values
+        parts = [part for part in run(name, (content.at(sizes),), inputs) if part.dtype is dtype]
         if len(parts) == 1:
             return parts[0]
         flat: Node = ops.concatenate([ops.reshape(part, (part.type.size,)) for part in parts])
@@ -52,20 +52,22 @@ class result_block:
         return made
 
 
-def call_program(name: str, content: Any, types: list[TensorType], inputs: list[Any]) -> list[Any]:
+def call_program(
+    name: str, content: Any, sizes: tuple[Any, ...], types: list[TensorType], inputs: list[Any]
+) -> list[Any]:
     """The results, of ``types``, of a program on tensors; recorded or declared as its inputs are."""
     groups: dict[DType, list[int]] = {}
     for place, type in enumerate(types):
         groups.setdefault(type.dtype, []).append(place)
     found: list[Any] = [None] * len(types)
     for dtype, places in groups.items():
-        flat = apply("program_results", *inputs, attrs=(name, content, dtype))
+        flat = apply("program_results", *inputs, attrs=(name, content, dtype, sizes))
         if len(places) == 1:
             found[places[0]] = flat
             continue
         start = 0
         for place in places:
-            shape = types[place].shape
+            shape = tuple(types[place].shape)
             found[place] = apply("result_block", flat, attrs=(start, shape))
             start += prod(shape)
     return found

@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
-from twofold import _core
 from twofold.dtypes import int64
+from twofold.ir.attribute_numbers import mapped
 from twofold.ir.bind import input_node
-from twofold.ir.graph import HANDLE, Content, Graph, interned, rewrite
+from twofold.ir.graph import HANDLE, Content, Graph, interned, rebuild, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, make_node, topological
 from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import filled
@@ -40,17 +42,69 @@ ROUNDS_TYPE = tensor_type(int64)
 _ALIGNMENT = 64
 
 
+_contents = count()
+
+
 class WrittenContent(Content):
-    """Attributes that are told from others by their text, in other processes too."""
+    """Attributes that are told from others by their text, in other processes too.
+
+    Over symbols they live only while something is planned for these, and have a number in place of the text.
+    """
 
     __slots__ = ()
+
+    def parts(self) -> tuple[Any, ...]:
+        """The graphs and numbers."""
+        raise NotImplementedError
 
     def text(self) -> str:
         """The graphs and numbers as text."""
         raise NotImplementedError
 
+    def key(self) -> tuple[Any, ...]:
+        return tuple([part.content_key if isinstance(part, Symbol) else part for part in self.parts()])
+
     def digest(self) -> str:
+        if any(has_symbols(part) for part in self.parts()):
+            return f"{next(_contents)}"
         return hashlib.sha256(self.text().encode()).hexdigest()
+
+    def at(self, numbers: tuple[Any, ...]) -> WrittenContent:
+        """Itself: it has no parameters."""
+        assert not numbers
+        return self
+
+    def resized(self, size: Callable[[Symbol], Any]) -> WrittenContent:
+        """The same with ``size`` of each symbol in its place."""
+        raise NotImplementedError("graphs that are made for a number of iterations")
+
+
+def has_symbols(value: Any) -> bool:
+    """Whether a symbol stands in attributes, in a graph, or in what graphs inside of it run."""
+    if isinstance(value, tuple):
+        return any(map(has_symbols, value))
+    if isinstance(value, Graph):
+        return has_symbols(value.input_types) or any(has_symbols((n.type, n.attrs)) for n in value.nodes())
+    if isinstance(value, WrittenContent):
+        return has_symbols(value.parts())
+    return has_symbols(value.shape) if isinstance(value, TensorType) else isinstance(value, Symbol)
+
+
+def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
+    """``graph`` with ``size`` of each symbol in its place."""
+
+    def item(value: Any) -> Any:
+        if isinstance(value, WrittenContent):
+            return value.resized(size)
+        return size(value) if isinstance(value, Symbol) else value
+
+    def own(type: TensorType) -> TensorType:
+        return tensor_type(type.dtype, mapped(type.shape, item), type.weak)
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        return make_node(node.op, mapped(node.attrs, item), inputs, own(node.type))
+
+    return Graph([own(type) for type in graph.input_types], rebuild(graph.outputs, make))
 
 
 class Branches(WrittenContent):
@@ -61,11 +115,15 @@ class Branches(WrittenContent):
     def __init__(self, graphs: Sequence[Graph]) -> None:
         self.graphs = tuple(graphs)
 
-    def key(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, ...]:
         return self.graphs
 
     def text(self) -> str:
         return "\n".join(map(format_graph, self.graphs))
+
+    def resized(self, size: Callable[[Symbol], Any]) -> Branches:
+        made: Branches = interned(Branches([resized(graph, size) for graph in self.graphs]))
+        return made
 
 
 class Rounds(WrittenContent):
@@ -96,12 +154,16 @@ class Rounds(WrittenContent):
         self.descending, self.conditional, self.counted = descending, conditional, counted
         self.placed = tuple(placed)
 
-    def key(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, ...]:
         flags = (self.descending, self.conditional, self.counted)
         return (self.body, self.carried, self.read, self.limit, *flags, self.placed)
 
     def text(self) -> str:
-        return f"{self.key()[1:]} {format_graph(self.body)}"
+        return f"{self.parts()[1:]} {format_graph(self.body)}"
+
+    def resized(self, size: Callable[[Symbol], Any]) -> Rounds:
+        limit = size(self.limit) if isinstance(self.limit, Symbol) else self.limit
+        return self.with_body(resized(self.body, size), limit=limit)
 
     @property
     def first(self) -> int:
@@ -142,14 +204,11 @@ class Program(Op):
         self,
         attrs: Attributes,
         inputs: Sequence[TensorType],
-        programs: Sequence[Any],
-        labels: Sequence[int],
         compiler: Callable[[Graph], Any],
-    ) -> Any:
-        """What the core runs on inputs, results and scratch memory; it knows how much of that it needs.
+    ) -> tuple[tuple[Any, ...], list[Any]] | Callable[..., None]:
+        """How the core runs the programs of the graphs: what no size changes, and numbers, see ``csrc/nested.h``.
 
-        Instead a function of the addresses of inputs and results. ``labels`` are the places of the programs'
-        labels, ``compiler`` makes programs later.
+        Instead a function of the addresses of inputs and results; ``compiler`` makes programs later.
         """
         raise NotImplementedError
 
@@ -232,12 +291,9 @@ class Branch(Program):
         self,
         attrs: Attributes,
         inputs: Sequence[TensorType],
-        programs: Sequence[Any],
-        labels: Sequence[int],
         compiler: Callable[[Graph], Any],
-    ) -> Any:
-        count = len(attrs[0].graphs[0].outputs)
-        return _core.one_of(list(programs), list(labels), len(inputs) - 1, count)
+    ) -> tuple[tuple[Any, ...], list[Any]]:
+        return (len(inputs) - 1, len(attrs[0].graphs[0].outputs)), []
 
     def parts_vjp(
         self, node: Node, cotangents: Sequence[Node | None], backward: Backward

@@ -28,11 +28,11 @@ class Pullback(WrittenContent):
         self.graph, self.places, self.name = graph, tuple(places), name
         self.count, self.own, self.results = count, own, results
 
-    def key(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, ...]:
         return (self.graph, self.places, self.count, self.own, self.results, self.name)
 
     def text(self) -> str:
-        return f"{self.key()[1:]} {format_graph(self.graph)}"
+        return f"{self.parts()[1:]} {format_graph(self.graph)}"
 
 
 def _vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
