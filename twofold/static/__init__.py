@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         datasets,
         distributions,
         errors,
+        estimator,
         examples,
         filled,
         graph_util,
