@@ -16,6 +16,9 @@ Array = Any
 
 _POSITIONS = 32  # bits of a position
 _NANOSECONDS = {"sort": 10, "argsort": 40, "partition": 3}
+_PARTS = 64  # of a long row
+_LONG = 8192  # elements
+_FEW = 256  # elements of a row for each one that is wanted
 
 
 def _rows(x: Array) -> Array:
@@ -115,12 +118,28 @@ def ordered(x: Array, descending: bool = False) -> Array:
     return found.reshape(x.shape)
 
 
+def _last(x: Array, count: int, descending: bool) -> Array:
+    """The last of the first ``count`` elements of each row, by a column."""
+    at = x.shape[-1] - count if descending else count - 1
+    return numpy.partition(x, at, -1)[..., at : at + 1]
+
+
+def _last_of_few(x: Array, count: int, descending: bool) -> Array:
+    """As ``_last``: of a long row only what the first element of each of its columns leaves possible is divided."""
+    size = x.shape[-1]
+    if size < max(_LONG, _FEW * count):
+        return _last(x, count, descending)
+    parts = x[:, : size - size % _PARTS].reshape(len(x), _PARTS, -1)
+    bound = _last(parts.max(1) if descending else parts.min(1), count, descending)
+    possible = x >= bound if descending else x <= bound
+    return numpy.stack([_last(row[own], count, descending) for row, own in zip(x, possible, strict=True)])
+
+
 def _first(x: Array, count: int, descending: bool) -> Array:
     """As ``first`` of rows: what lies before the last of those wanted, and as many of its equals as are missing."""
     if x.dtype.kind == "b" or (x.dtype.kind == "f" and numpy.isnan(x.max())):
         x = _unsigned(x)
-    at = x.shape[-1] - count if descending else count - 1
-    last = numpy.partition(x, at, -1)[..., at : at + 1]
+    last = _last_of_few(x, count, descending)
     chosen = x >= last if descending else x <= last
     surplus = numpy.count_nonzero(chosen, -1) - count
     for row in numpy.flatnonzero(surplus):
