@@ -22,6 +22,19 @@ number = 3
 """
 
 
+TRAINING = """import twofold as torch
+
+w = torch.ones(2, 2, requires_grad=True)
+optimizer = torch.optim.SGD([w], 0.1)
+for step in range(3):
+    loss = (w @ w).tanh().sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "program.py"
@@ -57,6 +70,17 @@ def test_draw_and_trace(script: Path, tmp_path: Path, capsys: Any) -> None:
     shown = capsys.readouterr().out
     assert "program.py:5" in shown and "loss = (w * w).sum()" in shown and "[1., 4.]" in shown
     assert main(["draw", str(script), "number"]) == 2
+
+
+def test_a_loss_that_a_training_loop_has_used_up(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "training.py"
+    path.write_text(TRAINING)
+    assert main(["trace", str(path), "loss"]) == 0
+    shown = capsys.readouterr().out
+    assert "training.py:6" in shown and "tanh" in shown and "sum" in shown
+
+
+def test_a_variable_that_is_not_there(script: Path) -> None:
     with pytest.raises(SystemExit, match="no variable 'lost'"):
         main(["draw", str(script), "lost"])
 

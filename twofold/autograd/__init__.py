@@ -18,6 +18,7 @@ from twofold.frontend.gradients import (
     enable_grad,
     grad,
     inference_mode,
+    keeps_graph,
     no_grad,
     set_grad_enabled,
 )
@@ -64,8 +65,7 @@ def backward(
     seeds = (given,) if isinstance(given, Tensor) else tuple(given)
     if len(seeds) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(seeds)} gradients")
-    keep = create_graph if retain_graph is None else retain_graph
-    backward_all(roots, seeds, keep, create_graph, inputs)
+    backward_all(roots, seeds, keeps_graph(retain_graph, create_graph), create_graph, inputs)
 
 
 class _VariableType(type):

@@ -20,6 +20,7 @@ from twofold.debug.profile import profile
 from twofold.debug.script import debug_script
 from twofold.debug.stories import story
 from twofold.errors import TwofoldError
+from twofold.frontend.gradients import graphs_kept
 
 
 def add_commands(commands: Any) -> None:
@@ -129,7 +130,8 @@ def _run(script: str, arguments: list[str]) -> dict[str, Any]:
 
 
 def _variable(arguments: Namespace) -> Any:
-    found = _run(arguments.script, [])
+    with graphs_kept():
+        found = _run(arguments.script, [])
     if arguments.variable not in found:
         names = [name for name in found if not name.startswith("_")]
         raise SystemExit(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from twofold import _core
@@ -107,6 +108,25 @@ def is_grad_enabled() -> bool:
     return bool(_core.grad_enabled())
 
 
+_keeping = False
+
+
+@contextmanager
+def graphs_kept() -> Iterator[None]:
+    """Inside, no backward pass uses its graph up, so that tools find it after the program has ended."""
+    global _keeping
+    before, _keeping = _keeping, True
+    try:
+        yield
+    finally:
+        _keeping = before
+
+
+def keeps_graph(retain_graph: bool | None, create_graph: bool) -> bool:
+    """Whether a backward pass called with these arguments leaves its graph for another pass."""
+    return _keeping or (create_graph if retain_graph is None else retain_graph)
+
+
 def backward(
     self: Tensor,
     gradient: Tensor | None = None,
@@ -125,7 +145,7 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
-    keep = create_graph if retain_graph is None else retain_graph
+    keep = keeps_graph(retain_graph, create_graph)
     if inputs is None:
         backward_pass(self._backward, gradient, keep, create_graph)
     else:
@@ -189,7 +209,7 @@ def grad(
     if is_grads_batched:
         found = _batched(roots, seeds, targets, create_graph)
     else:
-        keep = create_graph if retain_graph is None else retain_graph
+        keep = keeps_graph(retain_graph, create_graph)
         found = backward_pass(_core.gradients_of, roots, tuple(seeds), targets, keep, create_graph)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
