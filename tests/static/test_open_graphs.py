@@ -145,6 +145,36 @@ def arrays():
     return [x], [y, tf.gradients(tf.reduce_sum(y * y), x)[0]]
 
 
+def own_gradients():
+    x = tf.placeholder(tf.float32, [None, 4])
+
+    @tf.custom_gradient
+    def clipped(value):
+        def grad(cotangent):
+            return tf.clip_by_value(cotangent, -0.5, 0.5) * tf.to_float(tf.shape(value)[0])
+
+        return value * value, grad
+
+    y = tf.map_fn(lambda row: tf.reduce_sum(clipped(tf.expand_dims(row, 0))), x) + tf.reduce_sum(clipped(x))
+    return [x], [y, tf.gradients(y, x)[0]]
+
+
+def given_numbers():
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [None, 6])
+    sizes = tf.placeholder(tf.int32, [2])
+    rows = tf.reshape(x, [n, -1, 6])
+    start = tf.zeros([n, 6])
+    total = tf.scan(lambda a, row: a * 0.5 + row, tf.transpose(rows, [1, 0, 2]), start)
+    return [n, x, sizes], [
+        total,
+        tf.gradients(total, x)[0],
+        tf.fill(sizes, 1.5),
+        tf.random_uniform([n, 3]),
+        tf.concat([x, x], 0)[: sizes[0], : sizes[1]],
+        tf.one_hot(tf.range(n), n + 1),
+    ]
+
+
 def sentence(n, m):
     return RANDOM.integers(0, 20, (n, m)).astype("i"), RANDOM.integers(1, m + 1, n).astype("i")
 
@@ -166,6 +196,18 @@ PROGRAMS = {
     loops_in_loops: [(floats(n, m),) for n, m in ((3, 4), (5, 2), (6, 6), (2, 7), (1, 3), (4, 9))],
     counted_loops: [(floats(n, 4), most) for n, most in ((3, 2), (5, 1), (2, 0), (7, 9), (1, 2), (6, 3))],
     arrays: [(floats(n, 4),) for n in (3, 5, 2, 7, 1, 6)],
+    own_gradients: [(floats(n, 4),) for n in (3, 5, 2, 7, 1, 6)],
+    given_numbers: [
+        (n, floats(n * m, 6), sizes)
+        for n, m, sizes in (
+            (7, 4, (11, 2)),
+            (5, 2, (4, 3)),
+            (2, 9, (8, 1)),
+            (8, 5, (2, 6)),
+            (1, 2, (0, 2)),
+            (9, 12, (10, 4)),
+        )
+    ],
 }
 
 
@@ -184,7 +226,21 @@ def test_the_bits_are_those_of_a_graph_for_each_size(build, monkeypatch):
             assert (a is None and b is None) or (a.dtype == b.dtype and a.tobytes() == b.tobytes())
 
 
-@pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
+def test_further_numbers_that_a_run_computes_run_no_bodies(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        given, found = given_numbers()
+        counts = []
+        for feed in PROGRAMS[given_numbers][:3] + PROGRAMS[given_numbers][-1:]:
+            bodies.clear()
+            session.run(found, dict(zip(given, feed)))
+            counts.append(len(bodies))
+    assert counts[0] > 3 and counts[1:] == [0, 0, 0]
+
+
+IN_ONE_STEP = [build for build in PROGRAMS if build is not given_numbers]
+
+
+@pytest.mark.parametrize("build", IN_ONE_STEP, ids=lambda build: build.__name__)
 def test_a_second_and_a_third_size_run_no_bodies(build, bodies):
     with tf.Graph().as_default(), tf.Session() as session:
         given, found = build()
@@ -276,6 +332,41 @@ def test_lengths_of_loops_are_planned_once(bodies):
             assert session.run([y, grad], {x: floats(n, 2)})[1].shape == (n, 2)
         assert not bodies
         assert twofold.stats().open_graph_uses - before.open_graph_uses == 5
+
+
+def test_a_number_that_decides_is_part_of_what_is_declared(bodies):
+    with tf.Graph().as_default(), tf.Session() as session:
+        n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [None])
+        v = tf.Variable(0)
+        up = tf.cond(tf.equal(n, 3), lambda: tf.assign_add(v, n), lambda: tf.assign_sub(v, 1))
+        parts = tf.reshape(x, [n, -1])
+        session.run(tf.global_variables_initializer())
+        values = [
+            session.run([up, parts], {n: count, x: numpy.ones(6 * count)})[0] for count in (3, 2, 3, 5, 3)
+        ]
+        assert values == [3, 2, 5, 4, 7]
+
+
+def test_a_size_that_a_number_of_the_run_divides_may_be_compared_with_others():
+    with tf.Graph().as_default(), tf.Session() as session:
+        n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [None, 8])
+        y = tf.reshape(x, [n, -1, 8]) - tf.ones([n, 1, 8])
+        for rows, count in ((2, 6), (3, 12), (5, 5)):
+            assert session.run(y, {n: rows, x: numpy.ones((count, 8))}).shape == (rows, count // rows, 8)
+
+
+def test_negative_and_positive_numbers_of_one_tensor():
+    with tf.Graph().as_default(), tf.Session() as session:
+        shape = tf.placeholder(tf.int32, [2])
+        y = tf.reshape(tf.range(12), shape)
+        for given, wanted in (
+            ((3, 4), (3, 4)),
+            ((-1, 6), (2, 6)),
+            ((2, 6), (2, 6)),
+            ((4, -1), (4, 3)),
+            ((12, 1), (12, 1)),
+        ):
+            assert session.run(y, {shape: given}).shape == wanted
 
 
 def test_branches_of_different_sizes_are_chosen_for_each_size():

@@ -63,10 +63,10 @@ def test_steps_after_a_number_depend_on_it_alone(session, planned):
 
 def test_numbers_that_are_always_new_do_not_gather(session, monkeypatch):
     monkeypatch.setattr(sessions, "_MOST_PLANS", 8)
-    n = tf.placeholder(tf.int32, [])
-    filled = tf.fill([n], 1.0)
-    for size in range(40):
-        assert session.run(filled, {n: size}).shape == (size,)
+    shape = tf.placeholder(tf.int32, [2])
+    rows = tf.reshape(tf.zeros([720]), shape)
+    for size in (size for size in range(1, 721) if not 720 % size):
+        assert session.run(rows, {shape: [-1, size]}).shape == (720 // size, size)
     assert session._plans <= 8
     seen: list[steps.Step] = []
     waiting = list(session._steps.values())

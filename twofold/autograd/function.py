@@ -171,7 +171,7 @@ def _result(
         ) from error
     closed.note_lines()
     content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), cls.__name__))
-    return apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content,))
+    return apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content, ()))
 
 
 def _shares(cls: Any, args: Sequence[Any], found: Any, places: list[int]) -> list[Tensor]:

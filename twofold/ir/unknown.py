@@ -309,11 +309,12 @@ def _accepted(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]
 
 
 def _other_ways(rule: Rule, refused: Errors, way: OpenSizes) -> Iterator[tuple[OpenSizes, list[TensorType]]]:
+    errors: Errors = (*refused, ZeroDivisionError)  # a size that others are divided by cannot be 0
     for place in range(min(len(way.keys), _WAYS)):
         other = OpenSizes(*way.turned_at(place))
         try:
             yield other, list(rule(other))
-        except refused:
+        except errors:
             continue
 
 

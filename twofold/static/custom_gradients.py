@@ -17,6 +17,7 @@ from twofold.errors import GradientError, ShapeError
 from twofold.ir.graph import interned
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
+from twofold.ops.control_flow.size_parameters import with_parameters
 from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closures import close
 from twofold.runtime.structure import flatten, unflatten
@@ -172,7 +173,9 @@ class Rule:
             places, name = range(len(inputs)), operation.type
             content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), name))
             value = apply("stop_gradient", results[own])
-            found[k] = apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content,))
+            found[k] = apply(
+                "user_gradient", value, *inputs, *results, *closed.captured, attrs=with_parameters(content)
+            )
         return found
 
 

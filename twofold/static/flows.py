@@ -17,7 +17,7 @@ from twofold.runtime.closures import close
 from twofold.static.bodies import Body
 from twofold.static.graph import Graph, Operation
 from twofold.static.string_table import stack
-from twofold.static.values import Source, read_of
+from twofold.static.values import Numbers, Source, read_of
 
 
 class Record:
@@ -118,7 +118,7 @@ class Choice(Flow):
             return self._chosen(replay, operation)
 
     def _chosen(self, replay: Any, operation: Operation) -> list[Any]:
-        chosen = int(numpy.asarray(replay.number(operation, operation.sources[0])))
+        chosen = _integer(replay.number(operation, operation.sources[0]))
         last = len(self.bodies) - 1
         return self.bodies[chosen if 0 <= chosen <= last else last].replay_here(replay, ())
 
@@ -158,7 +158,7 @@ class While(Flow):
         carried = self._carried(replay, operation)
         if not replay.depth:
             for place, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
-                size = int(numpy.asarray(replay.number(operation, source)))
+                size = _integer(replay.number(operation, source))
                 carried[place] = replay.symbolic(_longer(carried[place], size))
         return self._looped(replay, operation, carried)
 
@@ -230,7 +230,12 @@ class Sizes(While):
         return [numpy.int64(len(found[place])) for place in self.growing]
 
 
-def _longer(flow: Any, size: int) -> Any:
+def _integer(number: Any) -> Any:
+    """One number as an integer, or as a symbol."""
+    return number.array.item() if isinstance(number, Numbers) else int(numpy.asarray(number))
+
+
+def _longer(flow: Any, size: Any) -> Any:
     rows, *rest = flow.type_.shape
     if size <= rows:
         return flow

@@ -18,7 +18,6 @@ from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import declared_over, is_symbolic
 from twofold.ir.types import TensorType
 from twofold.ir.unknown import UNKNOWN_RANK
-from twofold.static.bodies import all_inside
 from twofold.static.replay import Needed, Replay, Walk
 from twofold.static.values import Source
 
@@ -31,8 +30,7 @@ def declared_for_all_sizes(
     None where no size is open, and where a body needs the numbers in a way that symbols do not offer.
     """
     varies = [_open_sizes(own, type) for own, type in zip(declared, types)]
-    closed = any(operation.pullback is not None for operation in all_inside(walk.operations))
-    if closed or not any(map(any, varies)):
+    if not any(map(any, varies)):
         return None
     try:
         return _declared(walk, kept, NamedSizes(types, varies))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from importlib import import_module
+from math import prod
 from typing import Any
 
 import numpy
@@ -15,7 +16,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
 from twofold.static.graph import Operation, describe
-from twofold.static.replay import Replay, Walk
+from twofold.static.replay import NUMBER, Replay, Walk
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.values import Source
@@ -55,6 +56,7 @@ class Plan:
         shown = [*walk.goal.fetches, *kept, *seen]
         self.arrays = len(shown)
         types = [owner.outputs[index].type_ for owner, index in walk.position.feeds]
+        types += [NUMBER for shape in walk.position.sizes.values() for _ in range(prod(shape))]
         types += [variable.type_ for variable in (*self.reads, *self.states)]
         types += [operation.outputs[0].type_ for operation in self.numbers]
         types += [tensor_type(int64)] if self.draws else []

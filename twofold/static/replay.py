@@ -13,13 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from math import prod
 from typing import Any, NamedTuple
 
+import numpy
+
 from twofold import _core
+from twofold.dtypes import uint8
 from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import current_sizes
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.unknown import new_unknown_size
 from twofold.ops.base import apply, ops
 from twofold.runtime.closures import varied
 from twofold.runtime.tracing import here
@@ -27,19 +32,32 @@ from twofold.static.bodies import ARGUMENT, all_inside
 from twofold.static.graph import DERIVATIVES, Operation, describe, local
 from twofold.static.placement import HERE, trouble
 from twofold.static.shapes import fits, shape_text
-from twofold.static.values import Numbers, Source, Unforeseen, call_body, evaluated, known_value, read_of
+from twofold.static.values import (
+    Numbers,
+    Source,
+    Unforeseen,
+    call_body,
+    evaluated,
+    known_value,
+    read_of,
+    whole_numbers,
+)
 
 Tensor = _core.Tensor
 _COPY = REGISTRY["positive"]
 
 
 class Needed(Exception):
-    """Raised for what must be done first: the numbers of ``source`` computed; without it, ``operation`` called."""
+    """Raised for what must be done first: the numbers of ``source`` computed; without it, ``operation`` called.
 
-    def __init__(self, operation: Operation, source: Source | None) -> None:
+    ``decides``: what comes then depends on the very numbers.
+    """
+
+    def __init__(self, operation: Operation, source: Source | None, decides: bool = False) -> None:
         super().__init__(operation.name)
         self.operation = operation
         self.source = source
+        self.decides = decides
 
 
 class Goal(NamedTuple):
@@ -47,7 +65,7 @@ class Goal(NamedTuple):
 
     ``purpose`` says what for: None for the results of the run; an operation whose function of the host is called with
     them; a source whose numbers they are; a variable that they initialise. These are inputs of ``consumer``. With
-    ``keeps`` more steps may follow, which see the effects of this one.
+    ``keeps`` more steps may follow, which see the effects of this one; with ``decides`` the numbers decide what comes.
     """
 
     fetches: tuple[Source, ...]
@@ -55,15 +73,36 @@ class Goal(NamedTuple):
     consumer: Operation | None = None
     purpose: Any = None
     keeps: bool = True
+    decides: bool = False
+
+
+_FEW = 16
+
+
+def is_like_sizes(number: Any) -> bool:
+    """Whether an array may be given to plans as sizes: a few whole numbers, none of them negative."""
+    return (
+        number.dtype.kind in "iu" and number.ndim <= 1 and number.size <= _FEW and bool((number >= 0).all())
+    )
+
+
+def number_feeds(number: Any) -> list[Any]:
+    """Numbers as the core is given them: each is a size of an array without elements."""
+    return [numpy.empty((int(size), 0), numpy.uint8) for size in number.flat]
+
+
+NUMBER = tensor_type(uint8, (new_unknown_size(), 0))
+"""Declared type of the feed of a number."""
 
 
 class Position:
     """Where a run stands: what is fed by now, which effects have happened, and which numbers are known.
 
     ``begin`` is the number of the first operation of the body of a loop, of which the run is one iteration.
+    ``sizes`` are the shapes of numbers that are given to each plan as it runs, see ``number_feeds``.
     """
 
-    __slots__ = ("begin", "done", "feeds", "key", "known")
+    __slots__ = ("begin", "done", "feeds", "key", "known", "sizes")
 
     def __init__(
         self,
@@ -71,11 +110,12 @@ class Position:
         done: frozenset[Operation] = frozenset(),
         begin: int = 0,
         known: dict[Source, Any] | None = None,
+        sizes: dict[Source, tuple[int, ...]] | None = None,
     ) -> None:
         self.feeds, self.done, self.begin = feeds, done, begin
-        self.known = known or {}
+        self.known, self.sizes = known or {}, sizes or {}
         numbers = tuple((source, value.tobytes(), value.shape) for source, value in self.known.items())
-        self.key = (feeds, done, begin, numbers)
+        self.key = (feeds, done, begin, numbers, tuple(self.sizes.items()))
 
     def is_past(self, operation: Operation) -> bool:
         """Whether an operation that something must wait for has run before."""
@@ -86,10 +126,15 @@ class Position:
         feeds: Sequence[Source] = (),
         done: Sequence[Operation] = (),
         known: dict[Source, Any] | None = None,
+        sizes: dict[Source, tuple[int, ...]] | None = None,
     ) -> Position:
         """The position with more fed, done and known."""
         return Position(
-            (*self.feeds, *feeds), self.done.union(done), self.begin, {**self.known, **(known or {})}
+            (*self.feeds, *feeds),
+            self.done.union(done),
+            self.begin,
+            {**self.known, **(known or {})},
+            {**self.sizes, **(sizes or {})},
         )
 
 
@@ -189,7 +234,7 @@ class Walk:
         sources = [
             source
             for k, source in enumerate(operation.sources)
-            if k not in operation.host or source not in self.known
+            if k not in operation.host or not (source in self.known or source in self.position.sizes)
         ]
         if not operation.branches:
             return sources
@@ -205,7 +250,7 @@ class Walk:
         try:
             value = known_value(source)
         except Unforeseen:
-            raise Needed(operation, source) from None
+            raise Needed(operation, source, True) from None
         return value.detach().numpy() if isinstance(value, Tensor) else value
 
     def held(self, source: Source) -> Any:
@@ -289,10 +334,12 @@ class Replay:
     def __init__(self, walk: Walk, kept: Sequence[Source], types: Sequence[TensorType]) -> None:
         self.walk = walk
         self.kept = kept
-        feeds = len(walk.position.feeds)
         declared = [owner.outputs[index] for owner, index in walk.position.feeds]
         self.inputs = tuple(_placeholder(type, tensor) for type, tensor in zip_longest(types, declared))
         self.fed = dict(zip(walk.position.feeds, self.inputs))
+        feeds = len(walk.position.feeds) + sum(map(prod, walk.position.sizes.values()))
+        self._sizes = iter(self.inputs[len(walk.position.feeds) : feeds])
+        self.sizes = {source: self._number(source, shape) for source, shape in walk.position.sizes.items()}
         self.before = dict(zip(walk.reads, self.inputs[feeds:]))
         states = feeds + len(walk.reads)
         self.state: dict[Any, Any] = {**self.before, **dict(zip(walk.states, self.inputs[states:]))}
@@ -308,6 +355,11 @@ class Replay:
 
         flows = [op.flow for op in all_inside(walk.operations) if op.flow is not None]
         self.rules = {op for flow in flows for op in flow.rules}
+
+    def _number(self, source: Source, shape: tuple[int, ...]) -> Any:
+        """Numbers that the inputs have as sizes."""
+        found = [next(self._sizes).type_.shape[0] for _ in range(prod(shape))]
+        return whole_numbers(numpy.array(found, object).reshape(shape), source[0].outputs[source[1]].dtype)
 
     def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(inputs, outputs): fetches, what observers see, then new values of the variables written."""
@@ -463,6 +515,8 @@ class Replay:
         """The numbers of an input, which a part of the run before this one may have to compute."""
         if source in self.walk.known:
             return self.walk.known[source]
+        if source in self.sizes:
+            return self.sizes[source]
         value = self.value_of(source)
         if not isinstance(value, Numbers) and value._is_symbolic:
             if current_sizes() is not None:

@@ -15,7 +15,7 @@ from twofold.runtime.tracing import here
 from twofold.static.bodies import sources_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan, call_python, feed_value
-from twofold.static.replay import Needed, Position
+from twofold.static.replay import Needed, Position, number_feeds
 from twofold.static.steps import Step
 from twofold.static.values import Source
 
@@ -31,6 +31,9 @@ class Run:
         self.position = position
         self.values = tuple(values)
         self.number = number
+        self.sizes: tuple[
+            Any, ...
+        ] = ()  # numbers that the position has the shapes of, as the core is given them
         self._before: dict[Any, Any] | None = None
         self._after: dict[Any, Any] | None = None
         self.records: dict[Operation, Any] = {}  # of loops that are differentiated
@@ -58,6 +61,7 @@ class Run:
     def resumed(self, feeds: Sequence[Source], values: Sequence[Any]) -> Run:
         """What was recorded, to compute more of it: with the same samples, effects and variables."""
         made = Run(self.session, self.position.after(feeds), (*self.values, *values), self.number)
+        made.sizes = self.sizes
         made._before, made._after, made.records = self._before, self._after, self.records
         return made
 
@@ -101,7 +105,8 @@ class Run:
         plan = step.plan
         if not step.computes:
             return []
-        arrays: list[Any] = self.session._execute(plan, self.values, self.number, self._before, self._after)
+        feeds = (*self.values, *self.sizes)
+        arrays: list[Any] = self.session._execute(plan, feeds, self.number, self._before, self._after)
         plan.observe(arrays, step.position.done)
         if plan.written:
             state = self.session._state
@@ -117,7 +122,11 @@ class Run:
             self.position = step.end
             self.values += tuple(self._called(purpose, arrays))
         elif isinstance(purpose, tuple):
-            return step.following(_as_array(arrays[0]))
+            number = _as_array(arrays[0])
+            after = step.following(number)
+            if purpose in after.position.sizes:
+                self.sizes += tuple(number_feeds(number))
+            return after
         else:
             self.values += tuple(arrays)
         return step.following()

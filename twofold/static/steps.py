@@ -15,7 +15,7 @@ from typing import Any
 from twofold.static.bodies import source_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan
-from twofold.static.replay import Goal, Needed, Position, Walk
+from twofold.static.replay import Goal, Needed, Position, Walk, is_like_sizes
 from twofold.static.values import Source
 
 
@@ -73,7 +73,7 @@ class Step:
         """Let what is needed be computed first."""
         operation, source = needed.operation, needed.source
         if source is not None:
-            goal = Goal((source,), (), operation, source)
+            goal = Goal((source,), (), operation, source, decides=needed.decides)
         else:
             goal = Goal(operation.sources, operation.control_inputs, operation, operation)
         self.first = Step(self._session, self.position, (*self.goals, goal))
@@ -87,13 +87,16 @@ class Step:
         return found
 
     def following(self, number: Any = None) -> Step:
-        """The step after this one, which may depend on the number that it told."""
-        key = None if number is None else (number.tobytes(), number.shape)
+        """The step after this one, which may depend on the number that it told, or on its shape alone."""
+        sized = number is not None and not self.goal.decides and is_like_sizes(number)
+        key = None if number is None else number.shape if sized else (number.tobytes(), number.shape)
         found = self._following.get(key)
         if found is None:
             purpose = self.goal.purpose
             if isinstance(purpose, Operation):
                 more = self.end.after([(purpose, k) for k in range(len(purpose.outputs))], [purpose])
+            elif sized:
+                more = self.end.after(sizes={purpose: number.shape})
             elif number is not None:
                 more = self.end.after(known={purpose: number})
             else:

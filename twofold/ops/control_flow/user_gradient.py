@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.errors import UndefinedGradientError
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, interned
 from twofold.ir.node import Node
+from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ops.base import apply, composite
-from twofold.ops.control_flow.programs import WrittenContent
+from twofold.ops.control_flow.programs import WrittenContent, resized
+from twofold.ops.control_flow.size_parameters import with_parameters
 
 
 class Pullback(WrittenContent):
@@ -34,9 +36,14 @@ class Pullback(WrittenContent):
     def text(self) -> str:
         return f"{self.parts()[1:]} {format_graph(self.graph)}"
 
+    def resized(self, size: Callable[[Symbol], Any]) -> Pullback:
+        made: Pullback = interned(Pullback(resized(self.graph, size), *self.parts()[1:]))
+        return made
+
 
 def _vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
-    *others, content = rest
+    *others, given, sizes = rest
+    content = given.at(sizes)
     results = list(others[content.count : content.count + content.results])
     results[content.own] = y
     captured = others[content.count + content.results :]
@@ -51,14 +58,16 @@ def _vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
 class user_gradient:
     """Its first input, with a gradient of the user's in the others.
 
-    Inputs ``(value, *inputs, *values of all results, *captured values)``, attributes ``(Pullback,)``.
+    Inputs ``(value, *inputs, *values of all results, *captured values)``, attributes ``(Pullback, its parameters)``.
     """
 
-    autograd_name = lambda attrs, types: f"{attrs[0].name}Backward"
+    autograd_name = lambda attrs, types: f"{attrs[0].at(attrs[1]).name}Backward"
     functions = ()
     methods = ()
     complex_rule = True
-    call = staticmethod(lambda *inputs, content: apply("user_gradient", *inputs, attrs=(content,)))
+    call = staticmethod(
+        lambda *inputs, content: apply("user_gradient", *inputs, attrs=with_parameters(content))
+    )
     compute = lambda value, *rest: value
     vjp = _vjp
 
