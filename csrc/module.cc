@@ -25,6 +25,7 @@
 #include "profile.h"
 #include "process.h"
 #include "purity.h"
+#include "recompute.h"
 #include "template.h"
 #include "tensor.h"
 #include "untraced.h"
@@ -69,6 +70,7 @@ const HookSlot kHooks[] = {
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},
     {"traits_of", &hooks.traits_of},
+    {"is_cheap", &hooks.is_cheap},
     {"dtype_class", &hooks.dtype_class},
     {"size_class", &hooks.size_class},
     {"symbol_class", &hooks.symbol_class},
@@ -200,11 +202,18 @@ ExecutableRef& executable_in(nb::handle capsule) {
   return *found;
 }
 
-// What the compiler needs of an executable.
-nb::tuple describe_executable(nb::handle capsule) {
-  const CanonicalTrace& canonical = executable_in(capsule)->canonical;
-  return describe_trace(canonical.trace, canonical.outputs);
+// A trace, and in which order its entries run, see steps_of.
+nb::tuple describe_steps(const CanonicalTrace& canonical) try {
+  const nb::tuple trace = describe_trace(canonical.trace, canonical.outputs);
+  nb::list steps;
+  for (uint32_t step : steps_of(canonical)) steps.append(step);
+  return nb::make_tuple(trace[0], trace[1], trace[2], steps);
+} catch (const PythonError&) {
+  throw nb::python_error();
 }
+
+// What the compiler needs of an executable.
+nb::tuple describe_executable(nb::handle capsule) { return describe_steps(executable_in(capsule)->canonical); }
 
 nb::object captured_object(const Leaf& leaf, Type* type);
 
@@ -244,7 +253,7 @@ nb::object trace_above(nb::list tensors) {
     const auto source = static_cast<size_t>(canonical.leaf_source[k]);
     leaves.append(source < sources.size() ? captured_object(sources[source], canonical.trace.leaves[k]) : nb::none());
   }
-  return nb::make_tuple(numbers, describe_trace(canonical.trace, canonical.outputs), lines, leaves);
+  return nb::make_tuple(numbers, describe_steps(canonical), lines, leaves);
 }
 
 std::vector<ValueRef> values_in(nb::tuple tensors) {

@@ -466,6 +466,18 @@ const Traits* traits_of(Signature* signature) {
   return signature->traits.get();
 }
 
+int is_cheap(Signature* signature) {
+  int8_t& memo = signature->plan ? signature->plan->is_cheap : signature->is_cheap;
+  if (memo < 0) {
+    PyObject* call = signature->plan ? signature->plan->python : signature->graph;
+    const Owned found(call && hooks.is_cheap ? PyObject_CallOneArg(hooks.is_cheap, call) : Py_NewRef(Py_False));
+    const int truth = found ? PyObject_IsTrue(found.object) : -1;
+    if (truth < 0) return -1;
+    memo = static_cast<int8_t>(truth);
+  }
+  return memo;
+}
+
 namespace {
 
 ProgramRef compiled_by_python(Signature* s) {

@@ -113,6 +113,7 @@ struct Signature {
   std::shared_ptr<const std::vector<int64_t>> values;  // the sizes that the plan is for
   bool differentiable = false;
   std::unique_ptr<const Traits> traits;  // null until they were asked for
+  int8_t is_cheap = -1;  // -1 until Python has been asked; of one made by a plan, the plan knows
   std::vector<std::unique_ptr<GradientPlan>> gradients;  // by what is wanted
   ProgramRef program;
   std::vector<std::shared_ptr<BatchFamily>> batches;
@@ -155,6 +156,7 @@ struct Hooks {
                                         // or -1, offset, step) or None), see Traits
   PyObject* bad_value = nullptr;        // (op, attrs, operands, result, (location, backward), where, op differentiated or None) -> exception, or
                                         // None where the call was to give infinity
+  PyObject* is_cheap = nullptr;         // (op instance or template) -> whether a large result is better computed again than kept in memory
   PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
   PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
   PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
@@ -188,6 +190,8 @@ std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signatu
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set
 // What Python says of a call; null with a Python error set.
 const Traits* traits_of(Signature* signature);
+// 1 where a large result is better computed again than kept in memory; -1 with a Python error set.
+int is_cheap(Signature* signature);
 // A new signature without a result type, which must not exist.
 SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set

@@ -96,6 +96,7 @@ struct Template {
   size_t memory() const;
 
   PyObject* const python;  // twofold.compiler.templates.Template
+  int8_t is_cheap = -1;    // -1 until Python has been asked
   SizeProgram result;      // the shape, and of a movement its offset and step
   std::vector<std::pair<uint32_t, int64_t>> fixed;  // numbers that are part of the plan, by position
   uint8_t dtype = 0;

@@ -10,6 +10,7 @@
 #include "out_of_memory.h"
 #include "owned.h"
 #include "profile.h"
+#include "recompute.h"
 
 namespace twofold {
 namespace {
@@ -20,51 +21,53 @@ constexpr double kLongestTail = 5e8;        // nanoseconds that nothing interrup
 // The operand whose memory the one result of a program may take over; -1 if there is none.
 int32_t given_operand(const Program& program) { return program.donations.empty() ? -1 : program.donations[0].first; }
 
-// Whether the result of an entry may take over the memory of a leaf that nothing reads later.
-bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t index) {
-  const Entry& entry = canonical.trace.entries[index];
+// Whether the result of a step may take over the memory of a leaf that nothing reads later.
+bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t step) {
+  const Entry& entry = canonical.trace.entries[plan.steps[step]];
   const int32_t given = given_operand(*entry.signature->program);
   const Ref ref = given < 0 ? 0 : canonical.trace.inputs(entry)[given];
-  return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == index;
+  return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == step;
 }
 
 }  // namespace
 
-UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) {
+UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canonical)) {
   const Trace& trace = canonical.trace;
-  uses.assign(trace.entries.size(), 0);
+  uses.assign(steps.size(), 0);
   last_read.assign(trace.leaves.size(), 0);
-  for (size_t i = 0; i < trace.entries.size(); ++i) {
-    const Entry& entry = trace.entries[i];
+  std::vector<uint32_t> made(trace.entries.size());  // the step that computes each entry
+  for (uint32_t step = 0; step < steps.size(); ++step) {
+    const Entry& entry = trace.entries[steps[step]];
+    made[steps[step]] = step;
     for (uint32_t k = 0; k < entry.count; ++k) {
       const Ref ref = trace.inputs(entry)[k];
-      if (ref >= 0) ++uses[static_cast<size_t>(ref)];
-      else last_read[static_cast<size_t>(~ref)] = static_cast<uint32_t>(i);
+      if (ref >= 0) ++uses[made[static_cast<size_t>(ref)]];
+      else last_read[static_cast<size_t>(~ref)] = step;
     }
   }
   for (Ref ref : canonical.outputs) {
-    if (ref >= 0) ++uses[static_cast<size_t>(ref)];
+    if (ref >= 0) ++uses[made[static_cast<size_t>(ref)]];
   }
   find_tail(canonical);
 }
 
-size_t UnfusedPlan::memory() const { return memory_of(uses) + memory_of(last_read); }
+size_t UnfusedPlan::memory() const { return memory_of(steps) + memory_of(uses) + memory_of(last_read); }
 
 // The longest one that is worth it and short enough.
 void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
   const Trace& trace = canonical.trace;
   int64_t saved = 0, needed = 0, scratch = 0;
   double work = 0;
-  for (size_t i = trace.entries.size(); i-- > 0;) {
-    const Entry& entry = trace.entries[i];
+  for (size_t step = steps.size(); step-- > 0;) {
+    const Entry& entry = trace.entries[steps[step]];
     const Program& program = *entry.signature->program;
     work += static_cast<double>(program.total_work);
     if (program.has_host || !program.nested.empty() || work > kLongestTail) return;
-    const bool takes = takes_leaf(canonical, *this, i);
+    const bool takes = takes_leaf(canonical, *this, step);
     (takes ? saved : needed) += entry.signature->output->nbytes;
     scratch = std::max(scratch, program.arena_bytes);
     if (!takes || needed + scratch > saved) continue;
-    tail = i;
+    tail = step;
     tail_scratch = scratch;
   }
 }
@@ -77,7 +80,7 @@ UnfusedRun::UnfusedRun(const CanonicalTrace& canonical, const UnfusedPlan& plan,
       spare_(spare),
       provenance_(provenance),
       interrupts_(interrupts),
-      left_(plan.uses),
+      left_(canonical.trace.entries.size()),
       values_(canonical.trace.entries.size()) {}
 
 UnfusedRun::FirstError::~FirstError() {
@@ -103,10 +106,11 @@ bool UnfusedRun::FirstError::restore() {
 
 bool UnfusedRun::run(std::vector<BufferRef>& outputs) {
   const Trace& trace = canonical_.trace;
-  for (size_t i = 0; i < trace.entries.size(); ++i) {
-    const Entry& entry = trace.entries[i];
-    if (i == plan_.tail && spare_) begin_tail();
-    if (point(entry) && !run_entry(i)) return false;
+  for (size_t step = 0; step < plan_.steps.size(); ++step) {
+    const Entry& entry = entry_of(step);
+    left_[plan_.steps[step]] = plan_.uses[step];
+    if (step == plan_.tail && spare_) begin_tail();
+    if (point(entry) && !run_step(step)) return false;
     const Ref* refs = trace.inputs(entry);
     for (uint32_t k = 0; k < entry.count; ++k) {
       if (refs[k] >= 0 && --left_[static_cast<size_t>(refs[k])] == 0) values_[static_cast<size_t>(refs[k])] = BufferRef();
@@ -128,12 +132,13 @@ bool UnfusedRun::point(const Entry& entry) {
   return true;
 }
 
-bool UnfusedRun::run_entry(size_t index) {
+bool UnfusedRun::run_step(size_t step) {
+  const size_t index = plan_.steps[step];
   const Program& program = *canonical_.trace.entries[index].signature->program;
   BufferRef result;  // until an error is worded: it may be that of an operand
   try {
     size_t whole_from = SIZE_MAX;
-    result = result_of(index, program, &whole_from);
+    result = result_of(step, program, &whole_from);
     void* output = result->data;
     if (profile::is_on()) profile::context.entry = static_cast<int32_t>(index);
     program.run(pointers_.data(), &output, interrupts_, whole_from, scratch_ ? static_cast<char*>(scratch_->data) : nullptr);
@@ -169,26 +174,26 @@ bool UnfusedRun::fail(size_t index) {
 }
 
 // Memory for the result; from instruction `whole_from` on the program writes over an operand.
-BufferRef UnfusedRun::result_of(size_t index, const Program& program, size_t* whole_from) {
-  if (BufferRef taken = overwritten(index, program)) {
+BufferRef UnfusedRun::result_of(size_t step, const Program& program, size_t* whole_from) {
+  if (BufferRef taken = overwritten(step, program)) {
     *whole_from = program.overwrites_from;
     return taken;
   }
-  if (held_) return std::move(ready_[index - plan_.tail]);
-  return BufferRef(new_buffer(static_cast<size_t>(canonical_.trace.entries[index].signature->output->nbytes)));
+  if (held_) return std::move(ready_[step - plan_.tail]);
+  return BufferRef(new_buffer(static_cast<size_t>(entry_of(step).signature->output->nbytes)));
 }
 
 // The memory of an operand that nobody reads afterwards, and that the result may take over; null if there is none.
-BufferRef UnfusedRun::overwritten(size_t index, const Program& program) const {
+BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
   const int32_t given = given_operand(program);
   if (given < 0) return BufferRef();
-  const Ref ref = canonical_.trace.inputs(canonical_.trace.entries[index])[given];
+  const Ref ref = canonical_.trace.inputs(entry_of(step))[given];
   if (ref >= 0) {
     const BufferRef& value = values_[static_cast<size_t>(ref)];
     return left_[static_cast<size_t>(ref)] == 1 && value->references == 1 ? value : BufferRef();
   }
   Buffer* leaf = held_ ? spare_[~ref] : nullptr;
-  if (!leaf || plan_.last_read[static_cast<size_t>(~ref)] != index) return BufferRef();
+  if (!leaf || plan_.last_read[static_cast<size_t>(~ref)] != step) return BufferRef();
   ++leaf->references;
   return BufferRef(leaf);
 }
@@ -198,15 +203,15 @@ void UnfusedRun::begin_tail() {
   const Trace& trace = canonical_.trace;
   std::vector<size_t> wanted;
   int64_t saved = 0, needed = plan_.tail_scratch;
-  for (size_t i = plan_.tail; i < trace.entries.size(); ++i) {
-    const Entry& entry = trace.entries[i];
+  for (size_t i = plan_.tail; i < plan_.steps.size(); ++i) {
+    const Entry& entry = entry_of(i);
     const bool takes = takes_leaf(canonical_, plan_, i) && spare_[~trace.inputs(entry)[given_operand(*entry.signature->program)]];
     (takes ? saved : needed) += entry.signature->output->nbytes;
     if (!takes) wanted.push_back(i);
   }
   if (needed > saved) return;
-  std::vector<BufferRef> ready(trace.entries.size() - plan_.tail);
-  for (size_t i : wanted) ready[i - plan_.tail] = BufferRef(new_buffer(static_cast<size_t>(trace.entries[i].signature->output->nbytes)));
+  std::vector<BufferRef> ready(plan_.steps.size() - plan_.tail);
+  for (size_t i : wanted) ready[i - plan_.tail] = BufferRef(new_buffer(static_cast<size_t>(entry_of(i).signature->output->nbytes)));
   if (plan_.tail_scratch > 0) scratch_ = BufferRef(new_buffer(static_cast<size_t>(plan_.tail_scratch)));
   ready_ = std::move(ready);
   held_.emplace(interrupts_);

@@ -1,5 +1,5 @@
 // Operations of a trace one after the other, each by its own program; a result takes over the memory of an operand that
-// dies with it where the program may write there.
+// dies with it where the program may write there, and large ones that are cheap are computed again rather than kept.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,10 @@ struct UnfusedPlan {
   explicit UnfusedPlan(const CanonicalTrace& canonical);
   size_t memory() const;
 
-  std::vector<uint32_t> uses;       // by entry, outputs counted
-  std::vector<uint32_t> last_read;  // by leaf: the entry
-  // From this entry on leaves are written over. What comes then cannot be run again, so nothing may interrupt it, and
+  std::vector<uint32_t> steps;      // the entries that run, see steps_of
+  std::vector<uint32_t> uses;       // by step: of what it computes, until that is computed again; outputs counted
+  std::vector<uint32_t> last_read;  // by leaf: the step
+  // From this step on leaves are written over. What comes then cannot be run again, so nothing may interrupt it, and
   // memory for all of it is there before: less than what the leaves save.
   size_t tail = SIZE_MAX;
   int64_t tail_scratch = 0;  // bytes that a program of the tail needs beside its results
@@ -48,10 +49,11 @@ class UnfusedRun {
     PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
   };
 
-  bool run_entry(size_t index);
+  const Entry& entry_of(size_t step) const { return canonical_.trace.entries[plan_.steps[step]]; }
+  bool run_step(size_t step);
   bool point(const Entry& entry);  // at the operands; false where one could not be computed
-  BufferRef result_of(size_t index, const Program& program, size_t* whole_from);
-  BufferRef overwritten(size_t index, const Program& program) const;
+  BufferRef result_of(size_t step, const Program& program, size_t* whole_from);
+  BufferRef overwritten(size_t step, const Program& program) const;
   void begin_tail();
   bool fail(size_t index);
 

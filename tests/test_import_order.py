@@ -90,6 +90,7 @@ LATE_IMPORTS = {
     ("runtime/instances.py", "twofold.ir.unknown"),
     ("runtime/instances.py", "twofold.transforms.sparse_rows"),
     ("runtime/instances.py", "twofold.compiler.compile"),
+    ("runtime/instances.py", "twofold.compiler.recompute"),
     ("runtime/instances.py", "twofold.transforms.derived"),
     ("runtime/tracing.py", "twofold.compiler"),
     ("compiler/schedule/schedule.py", "twofold.compiler.lower.convolution"),

@@ -223,7 +223,7 @@ def planted(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     class Planted:
         @staticmethod
         def of(description: Any) -> Trace:
-            _, entries, outputs = description
+            _, entries, outputs, _ = description
             returned = {entries[ref][2].name for ref in outputs if ref >= 0}
             right = request.param != "always" and "cos" in returned
             monkeypatch.setattr(linking, "graph_of_entry", graph_of_entry if right else swapped)

@@ -369,7 +369,7 @@ TYPES = [KINDS[0].graph.input_types[0]] * 2
 
 def outlined(entries: list[Entry], output: list[int], **options: int) -> Outlined:
     """With a second operand where there is none."""
-    return outline(TYPES, KINDS, [Entry(k, (*refs, ~1)[:2]) for k, refs in entries], output, **options)
+    return outline(TYPES, KINDS, [Entry(k, (*refs, ~1)[:2]) for k, refs, _ in entries], output, **options)
 
 
 def test_short_traces_and_those_without_repetition_are_one_body():

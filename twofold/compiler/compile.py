@@ -13,7 +13,7 @@ from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler.jit import Kernel, compile_kernels
 from twofold.compiler.portable_program import Label
-from twofold.compiler.schedule.donation import donations
+from twofold.compiler.schedule.donation import matched, possible_donations
 from twofold.compiler.schedule.loop_nests import BufferKey
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.errors import TwofoldError
@@ -128,11 +128,12 @@ class CompiledProgram(FlatProgram):
         super().__init__([node.type for node in graph.outputs], reuse_memory)
         self.schedule = schedule
         self._buffers: dict[BufferKey, int] = {}
-        self.donations = [
+        self.possible_donations = [
             (source, target)
-            for source, target in donations(schedule.instructions)
+            for source, target in possible_donations(schedule.instructions)
             if graph.input_types[source].nbytes == graph.outputs[target].type.nbytes
         ]
+        self.donations = matched(self.possible_donations)
         for number, instruction in enumerate(schedule.instructions):
             buffers = tuple([self._slot(key) for key in instruction.buffers])
             node = instruction.nodes[0]

@@ -60,7 +60,7 @@ def keep_values(graphs: Sequence[Graph], entries: Sequence[Entry]) -> Kept | Non
     ]
     first: dict[tuple[int, tuple[Ref, ...]], int] = {}
     far: set[int] = set()
-    for number, (kind, refs) in enumerate(entries):
+    for number, (kind, refs, _) in enumerate(entries):
         for value, positions in own[kind]:
             if number - first.setdefault((value, tuple([refs[k] for k in positions])), number) >= _FAR:
                 far.add(value)
@@ -99,15 +99,15 @@ class _Keeper:
         """The entries with kept values in front of the first that reads them."""
         refs: list[Ref] = []
         values: dict[Ref, int] = {}
-        for number, (kind, own) in enumerate(entries):
+        for number, (kind, own, again) in enumerate(entries):
             before = len(self._entries)
             given = tuple([refs[ref] if ref >= 0 else ref for ref in own])
-            refs.append(self._made(self._reading(self._graphs[kind], False), given))
+            refs.append(self._made(self._reading(self._graphs[kind], False), given, again))
             values.update(dict.fromkeys(range(before, len(self._entries)), number))
             values.pop(refs[-1], None)
         return Kept(list(self._kinds), list(self._entries), refs, values)
 
-    def _made(self, reading: _Reading, given: tuple[Ref, ...]) -> Ref:
+    def _made(self, reading: _Reading, given: tuple[Ref, ...], again: bool = False) -> Ref:
         """The entry that computes a graph of operands; an operand that it returns itself."""
         operands = tuple(
             [
@@ -119,7 +119,7 @@ class _Keeper:
         if is_input(output):
             return operands[output.attrs[0]]
         kind = self._kinds.setdefault(reading.graph, len(self._kinds))
-        return self._entries.setdefault(Entry(kind, operands), len(self._entries))
+        return self._entries.setdefault(Entry(kind, operands, again), len(self._entries))
 
     def _value(self, value: _Value, given: tuple[Ref, ...]) -> Ref:
         key = value.graph, tuple([given[k] for k in value.positions])

@@ -20,7 +20,7 @@ from twofold.compiler.compile import (
 )
 from twofold.compiler.kept_values import keep_values
 from twofold.compiler.portable_program import Label
-from twofold.compiler.schedule.donation import may_fail
+from twofold.compiler.schedule.donation import matched, may_fail
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
 from twofold.ir.node import Node
 from twofold.ir.sizes import example_of, keys_by_identity
@@ -42,7 +42,9 @@ class Trace:
         entries: Sequence[Entry],
         outputs: Sequence[Ref],
         symbolic: bool = False,
+        steps: Sequence[int] = (),
     ) -> None:
+        """``steps``: the entries in the order in which they run, where some are computed again."""
         self.leaf_types = list(leaf_types)
         self.symbolic = symbolic  # sizes are symbols of one recording: no other trace has its bodies
         kinds: dict[Graph, int] = {}
@@ -50,19 +52,24 @@ class Trace:
             same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
         self.graphs = list(kinds)
         self.entries: list[Entry] = []
-        self._places = self._numbered([Entry(same[kind], refs) for kind, refs in entries])
+        self._sources: list[
+            tuple[Ref, int]
+        ] = []  # what is computed, for which of the entries that were given
+        own = [Entry(same[entry.kind], entry.refs) for entry in entries]
+        self._places = self._numbered(own, steps or range(len(own)))
         self._first_of: dict[Ref, Ref] = {}  # kept values, by the entry that is the first to read them
         kept = keep_values(self.graphs, self.entries) if len(self.entries) >= 2 * LEAST else None
         if kept is not None:
             self.graphs, self.entries, refs, values = kept
             self._places = [refs[ref] if ref >= 0 else ref for ref in self._places]
+            self._sources = [(refs[ref], number) for ref, number in self._sources]
             self._first_of = {value: refs[number] for value, number in values.items()}
         self.outputs = [self._places[ref] if ref >= 0 else ref for ref in outputs]
 
     @classmethod
     def of(cls, description: tuple[Any, ...]) -> Trace:
-        """A trace that the core describes."""
-        leaves, described, outputs = description
+        """A trace that the core describes, with the order in which its entries run or without."""
+        leaves, described, outputs, *steps = description
         kinds: dict[int, int] = {}
         graphs: list[Graph] = []
         entries: list[Entry] = []
@@ -72,28 +79,35 @@ class Trace:
             if kind == len(graphs):
                 graphs.append(graph_of_entry(entry))
             entries.append(Entry(kind, entry[1]))
-        return cls([type_from_code(*type) for type in leaves], graphs, entries, outputs)
+        return cls([type_from_code(*type) for type in leaves], graphs, entries, outputs, False, *steps)
 
     def sources(self) -> list[list[int]]:
         """Which of the entries that were given each entry stands for."""
         found: list[list[int]] = [[] for _ in self.entries]
-        for number, place in enumerate(self._places):
-            if place >= 0 and not self._is_shown[number]:
+        for place, number in self._sources:
+            if place >= 0:
                 found[place].append(number)
         for value, place in self._first_of.items():
             found[value] += found[place]
         return found
 
-    def _numbered(self, entries: Sequence[Entry]) -> list[Ref]:
+    def _numbered(self, entries: Sequence[Entry], steps: Sequence[int]) -> list[Ref]:
         """Take entries in, equal ones once and those that return an operand not at all; what each stands for."""
         shown = [_shown(graph) for graph in self.graphs]
         known: dict[Entry, Ref] = {}
-        places: list[Ref] = []
-        self._is_shown = bytearray([shown[entry.kind] is not None for entry in entries])
-        for kind, refs in entries:
+        places: list[Ref] = [0] * len(entries)
+        made = bytearray(len(entries))
+        for number in steps:
+            kind, refs, _ = entries[number]
             own = tuple([places[ref] if ref >= 0 else ref for ref in refs])
             operand = shown[kind]
-            places.append(known.setdefault(Entry(kind, own), len(known)) if operand is None else own[operand])
+            if operand is None:
+                entry = Entry(kind, own, bool(made[number]))
+                places[number] = known.setdefault(entry, len(known))
+                self._sources.append((places[number], number))
+            else:
+                places[number] = own[operand]
+            made[number] = True
         self.entries = list(known)
         return places
 
@@ -134,7 +148,7 @@ class BodyPlan(NamedTuple):
     instructions: list[tuple[Any, ...]]
     buffer_sizes: list[int]
     labels: list[Label]
-    donations: list[tuple[int, int]]
+    possible_donations: list[tuple[int, int]]
     further_work: int
     may_fail: bool
 
@@ -146,7 +160,7 @@ class BodyPlan(NamedTuple):
             program.instructions,
             program.buffer_sizes,
             program.labels,
-            program.donations,
+            program.possible_donations,
             program.further_work,
             fails,
         )
@@ -243,7 +257,7 @@ class _Linker:
         for call, body in reversed(calls):
             made = self._plans[body]
             results = {node.attrs[0]: node for node in self._results[call.id]}
-            for source, target in made.donations:
+            for source, target in made.possible_donations:
                 kind, place = self._slots[results[target].id]
                 leaf = call.inputs[source]
                 if leaf.op.kind == "source" and leaf not in later and kind == OUTPUT:
@@ -251,4 +265,4 @@ class _Linker:
             if made.may_fail:
                 break
             later.update(call.inputs)
-        return found
+        return matched(found)

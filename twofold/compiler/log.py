@@ -57,7 +57,7 @@ class Described(NamedTuple):
 
 def described(executable: Any) -> Described:
     """What the core keeps of a trace."""
-    leaves, entries, outputs = _core.describe_executable(executable)
+    leaves, entries, outputs, _ = _core.describe_executable(executable)
     return Described(
         tuple([op.name for _, _, op, _, _, _ in entries]),
         tuple([tuple(refs) for _, refs, _, _, _, _ in entries]),

@@ -22,14 +22,14 @@ class PortableTrace(NamedTuple):
     leaves: list[Any]
     entries: list[tuple[list[int], str, tuple[Any, ...], list[Any]]]
     outputs: list[int]
+    steps: list[int]
 
     @classmethod
     def of(cls, executable: Any) -> PortableTrace:
         """What the core keeps of a trace."""
-        leaves, entries, outputs = _core.describe_executable(executable)
-        return cls(
-            leaves, [(refs, op.name, attrs, types) for _, refs, op, attrs, _, types in entries], outputs
-        )
+        leaves, entries, outputs, steps = _core.describe_executable(executable)
+        own = [(refs, op.name, attrs, types) for _, refs, op, attrs, _, types in entries]
+        return cls(leaves, own, outputs, steps)
 
     def request(self) -> bytes | None:
         """What another process reads; None where an operation has a function or a graph among its attributes."""
@@ -55,4 +55,5 @@ class PortableTrace(NamedTuple):
             if kind == len(graphs):
                 graphs.append(stable_graph(REGISTRY[name], attrs, [type_from_code(*type) for type in types]))
             entries.append(Entry(kind, refs))
-        return Trace([type_from_code(*type) for type in self.leaves], graphs, entries, self.outputs)
+        types = [type_from_code(*type) for type in self.leaves]
+        return Trace(types, graphs, entries, self.outputs, steps=self.steps)

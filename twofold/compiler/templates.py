@@ -76,6 +76,11 @@ class Template:
         return self._parts
 
     @property
+    def graph(self) -> Graph:
+        """What the call computes."""
+        return self.parts.graph
+
+    @property
     def known(self) -> int:
         """How many guards of the recording hold."""
         assert self.parts
@@ -331,7 +336,7 @@ def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
 
 def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
     """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
-    written, entries, _ = described
+    written, entries, *_ = described
     numbers = [size for _, shape, _ in written for size in shape]
     lowest: list[int | None] = [0] * len(numbers)
     for entry in entries:
@@ -352,7 +357,7 @@ def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
 
 def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
     """A trace over symbols: with ``numbers`` as those of its leaves and attributes."""
-    written, described_entries, outputs = described
+    written, described_entries, outputs, steps = described
     types = [
         tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
         for code, shape, weak in written
@@ -368,7 +373,7 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace
         if kind == len(graphs):
             graphs.append(stable_graph(op, own, given))
         entries.append(Entry(kind, refs))
-    return Trace(types, graphs, entries, outputs, symbolic=True)
+    return Trace(types, graphs, entries, outputs, symbolic=True, steps=steps)
 
 
 def template_batch(

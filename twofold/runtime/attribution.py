@@ -49,7 +49,7 @@ class TracedGraph(NamedTuple):
 
 def traced_graph(description: Any) -> TracedGraph:
     """All calls of a trace that the core describes, as one closed graph with the entries of its nodes."""
-    leaves, entries, outputs = description
+    leaves, entries, outputs, *_ = description
     types = [type_from_code(*type) for type in leaves]
     return _traced(types, [(entry[1], graph_of_entry(entry)) for entry in entries], outputs)
 

@@ -17,6 +17,7 @@ from twofold.ir.types import TensorType, check_limits
 from twofold.runtime.tracing import at_call, parameter_names, public_name
 
 if TYPE_CHECKING:
+    from twofold.compiler.templates import Template
     from twofold.transforms.derived import Traits
     from twofold.transforms.factors import Form
 
@@ -166,3 +167,15 @@ def compile_signature(instance: OpInstance) -> Any:
 def traits_of(instance: OpInstance) -> Traits:
     """What the core asks of a call once it needs it."""
     return instance.traits
+
+
+def is_cheap(call: OpInstance | Template) -> bool:
+    """Whether it takes less to compute a large result again than to keep it in memory."""
+    key = call.part("is cheap")
+    saved: bool | None = saved_plans().read(key)
+    if saved is None:
+        from twofold.compiler.recompute import is_cheap as is_cheap_graph
+
+        saved = is_cheap_graph(call.graph)
+        saved_plans().keep(key, saved)
+    return saved

@@ -28,10 +28,14 @@ Ref = int
 
 
 class Entry(NamedTuple):
-    """One operation of a trace: entries of one ``kind`` are the same operation on the same types."""
+    """One operation of a trace: entries of one ``kind`` are the same operation on the same types.
+
+    One that is computed ``again`` has an equal one before it, whose result is not kept until it is read once more.
+    """
 
     kind: int
     refs: Sequence[Ref]
+    again: bool = False
 
 
 class Kind(NamedTuple):
@@ -93,7 +97,7 @@ def outline(
 def _free(entries: Sequence[Entry], kinds: Sequence[Kind]) -> bytearray:
     """Which entries are made again where they are read."""
     depths = [0] * len(entries)
-    for number, (kind, refs) in enumerate(entries):
+    for number, (kind, refs, _) in enumerate(entries):
         if kinds[kind].is_free:
             depth = 1 + max([depths[ref] for ref in refs if ref >= 0], default=0)
             depths[number] = depth if depth <= _DEEPEST else 0
@@ -177,6 +181,8 @@ class _Cutter:
                 last = windows[-1] + size
                 starts.add(last)
                 taken[first:last] = b"\1" * (last - first)
+        again = [number for number, entry in enumerate(self._entries) if entry.again and not taken[number]]
+        starts.update(again[:1])  # within one body it would not be computed again
         ordered = sorted(starts)
         return list(pairwise(ordered))
 
@@ -193,7 +199,7 @@ class _Cutter:
         beyond = middle + 2 * period
         far = {n for n in range(middle, middle + period) if n in self._wanted or self._last[n] >= beyond}
         for number in range(middle, min(beyond, end)):
-            kind, refs = self._entries[number]
+            kind, refs, _ = self._entries[number]
             read: list[Ref] = []
             for ref in refs:
                 if ref >= middle:
@@ -243,7 +249,7 @@ class _Segment:
                 self._add(number)
 
     def _add(self, number: int) -> Ref:
-        kind, refs = self._entries[number]
+        kind, refs, _ = self._entries[number]
         self.own.append(Entry(kind, tuple([self.local(ref) for ref in refs])))
         self.numbers.append(number)
         found = self._known[number] = len(self.own) - 1
@@ -343,7 +349,7 @@ def _body(
     inputs = [input_node(k, type) for k, type in enumerate(types)]
     values: list[Node] = []
     numbers: dict[Node, int] = {}
-    for number, (kind, refs) in enumerate(own):
+    for number, (kind, refs, _) in enumerate(own):
         values += call(graphs[kind], [values[ref] if ref >= 0 else inputs[~ref] for ref in refs])
         numbers.setdefault(values[-1].inputs[0], number)
     body = Graph(types, [values[ref] for ref in results])

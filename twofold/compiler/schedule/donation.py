@@ -7,14 +7,14 @@ free, only the run knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from twofold.compiler.lower.loopnest import REDUCING_FORMS, Access
 from twofold.compiler.schedule.schedule import Instruction
 
 
-def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
-    """Pairs (input, output), each input and each output at most once.
+def possible_donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
+    """All pairs (input, output) of which one of each may be chosen, see ``matched``.
 
     A kernel that may report an error, or a host function, must not come later: what failed is run once more to
     find the line, and needs its inputs whole.
@@ -26,21 +26,23 @@ def donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
         for kind, index in instruction.buffers:
             if kind == "input":
                 last_read[index] = number
-    found: list[tuple[int, int]] = []
-    taken: set[int] = set()
+    return [
+        (source, target)
+        for number, instruction in enumerate(instructions[first:], first)
+        for source, target in _candidates(instruction)
+        if last_read[source] == number
+    ]
+
+
+def matched(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Of these pairs (input, output) such that each input and each output stands in one at most."""
+    found: dict[int, int] = {}
     given: set[int] = set()
-    for number, instruction in enumerate(instructions):
-        for source, target in _candidates(instruction):
-            if (
-                number >= first
-                and last_read[source] == number
-                and source not in taken
-                and target not in given
-            ):
-                taken.add(source)
-                given.add(target)
-                found.append((source, target))
-    return found
+    for source, target in pairs:
+        if source not in found and target not in given:
+            found[source] = target
+            given.add(target)
+    return list(found.items())
 
 
 def may_fail(instruction: Instruction) -> bool:

@@ -309,39 +309,56 @@ def _group(graph: Graph, fuse: bool) -> tuple[Analysis, Grouping]:
 def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
     """Groups, each after all that it reads; among those that are ready, in the order of the graph.
 
+    One that reads inputs alone waits for the first that reads it, as its result would only take memory until then.
     One that may overwrite an input waits until nothing else is ready: what reads that input, or may fail, comes first.
     """
-    waiting: dict[int, int] = {}
+    needs: dict[int, list[FusionGroup]] = {}
     readers: dict[int, list[FusionGroup]] = {}
-    ready: list[tuple[bool, int, int]] = []
-
-    def add(group: FusionGroup) -> None:
-        last = group.expressions[0].root.op.overwrites is not None
-        heapq.heappush(
-            ready, (last, max(expression.number for expression in group.expressions), group.number)
-        )
-
-    by_number = {group.number: group for group in grouping.groups}
     for group in grouping.groups:
-        needs = set()
-        for expression in group.expressions:
-            needs |= {
-                grouping.home[node_id] for node_id in analysis.reads(expression) if node_id in grouping.home
-            }
-        needs.discard(group)
-        waiting[group.number] = len(needs)
-        for other in needs:
+        read = {
+            grouping.home[node_id]
+            for expression in group.expressions
+            for node_id in analysis.reads(expression)
+            if node_id in grouping.home
+        }
+        read.discard(group)
+        needs[group.number] = sorted(read, key=_place)
+        for other in read:
             readers.setdefault(other.number, []).append(group)
-        if not needs:
-            add(group)
+    late = [
+        group
+        for group in sorted(grouping.groups, key=_place)
+        if not needs[group.number] and group.number in readers and not _overwrites(group)
+    ]
+    unmade = {group.number for group in late}
+    waiting = {number: sum(one.number not in unmade for one in read) for number, read in needs.items()}
+    by_number = {group.number: group for group in grouping.groups}
+    ready = [
+        (_overwrites(group), _place(group), group.number)
+        for group in grouping.groups
+        if not waiting[group.number] and group.number not in unmade
+    ]
+    heapq.heapify(ready)
     order = []
     while ready:
-        group = by_number[heapq.heappop(ready)[2]]
-        order.append(group)
-        for reader in readers.get(group.number, ()):
+        overwrites, _, number = heapq.heappop(ready)
+        before = late if overwrites else needs[number]
+        made = [*(one for one in before if one.number in unmade), by_number[number]]
+        order += made
+        unmade.difference_update([one.number for one in made])
+        for reader in readers.get(number, ()):
             waiting[reader.number] -= 1
             if not waiting[reader.number]:
-                add(reader)
+                heapq.heappush(ready, (_overwrites(reader), _place(reader), reader.number))
     if len(order) != len(grouping.groups):
         raise AssertionError("the groups read each other in a circle")
     return order
+
+
+def _place(group: FusionGroup) -> int:
+    """Where its last operation stands in the graph."""
+    return max(expression.number for expression in group.expressions)
+
+
+def _overwrites(group: FusionGroup) -> bool:
+    return group.expressions[0].root.op.overwrites is not None
