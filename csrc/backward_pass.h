@@ -19,13 +19,14 @@ struct Origin {
   uint32_t location = 0;
 };
 
-// A contribution to a cotangent that two values of the open trace tell: the product of their rows, or rows (right) that are
-// added at numbers (left).
+// A contribution to a cotangent that values of the open trace tell: the product of the rows of two, rows (right) that are
+// added at numbers (left), or rows that are added up (right, or what the gradient makes of its inputs).
 struct Term {
   SignatureRef call;  // whose gradient of this input it is
   uint32_t input = 0;
   const Gradient* gradient = nullptr;  // lives as long as the call
   Ref left = kNoRef, right = kNoRef;
+  std::vector<Ref> inputs;  // of the gradient, where its form is a sum of rows
   bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
   std::pair<uint64_t, uint32_t> order;  // of the call in all traces
   Origin origin;
@@ -156,8 +157,10 @@ class BackwardPass {
   bool add_terms(Ref* sum, std::vector<Term> terms);
   bool add_group(Ref* sum, const std::vector<Term>& terms);
   bool record_alone(const Term& term, Ref* out);
+  bool join_summed(std::vector<Term> terms, const Origin& origin, Ref* out);
   bool join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out);
   bool call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
+  bool call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
   bool add(Ref* sum, Ref term, const Origin& origin);
   bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;

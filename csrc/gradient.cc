@@ -160,7 +160,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;
-  const bool factored = gradient->form.kind == Form::kProduct || gradient->form.kind == Form::kTable;
+  const bool factored = gradient->form.kind != Form::kPlain && gradient->form.kind != Form::kTranspose;
   if (factored && !keep_factors(visit, *gradient, k, refs)) return false;
   if (factored) return true;
   Ref made;

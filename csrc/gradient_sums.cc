@@ -1,9 +1,11 @@
-// Cotangents that are products over the rows of calls, or rows of tables: kept as what they are made of until the sum is
-// needed, which is one product, or one addition of rows.
+// Cotangents that are products over the rows of calls, rows of tables, or sums of rows: kept as what they are made of until
+// the sum is needed, which is one product, or one addition of rows.
 #include <Python.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "owned.h"
 #include "tensor.h"
 #include "backward_pass.h"
 
@@ -38,12 +40,19 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   term.order = {history ? history->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
   term.origin = origin_of(visit.scope, static_cast<Ref>(visit.index));
   for (size_t i = 0; i < refs.size(); ++i) {
-    if (gradient.used[i] == gradient.form.left) term.left = refs[i];
+    if (gradient.used[i] == gradient.form.left && term.kind() != Form::kRows) term.left = refs[i];
     if (gradient.used[i] == gradient.form.right) term.right = refs[i];
+  }
+  if (term.kind() == Form::kRows) {
+    term.inputs = refs;
+    if (gradient.form.right == -1 && type_of(term.right) == gradient.signature->output) {  // one row, as it is
+      if (!record_alone(term, &term.right)) return false;
+      term.inputs.clear();
+    }
   }
   Place place;
   if (!find_place(visit.scope, visit.inputs[k], &place)) return false;
-  if (place.reached()) terms_of(place).push_back(term);
+  if (place.reached()) terms_of(place).push_back(std::move(term));
   return true;
 }
 
@@ -76,7 +85,7 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   for (Term& term : passed) {
     std::swap(term.left, term.right);
     term.transposed = !term.transposed;
-    above.push_back(term);
+    above.push_back(std::move(term));
   }
   return true;
 }
@@ -116,12 +125,16 @@ std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const 
   return found;
 }
 
-// Adds the sum of terms: that of products, then that of rows of tables.
+// Adds the sum of terms: that of products, then that of rows of tables, then that of rows.
 bool BackwardPass::add_terms(Ref* sum, std::vector<Term> terms) {
   std::reverse(terms.begin(), terms.end());
   std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.order < b.order; });
-  auto tables = std::stable_partition(terms.begin(), terms.end(), [](const Term& term) { return term.kind() == Form::kProduct; });
-  return add_group(sum, std::vector<Term>(terms.begin(), tables)) && add_group(sum, std::vector<Term>(tables, terms.end()));
+  for (int32_t kind : {Form::kProduct, Form::kTable, Form::kRows}) {
+    std::vector<Term> group;
+    std::copy_if(terms.begin(), terms.end(), std::back_inserter(group), [&](const Term& term) { return term.kind() == kind; });
+    if (!add_group(sum, group)) return false;
+  }
+  return true;
 }
 
 // Of several terms of one kind, one call with the rows of all in the order of the trace.
@@ -132,8 +145,13 @@ bool BackwardPass::add_group(Ref* sum, const std::vector<Term>& terms) {
   if (terms.size() == 1 && !terms[0].transposed) return record_alone(terms[0], &made) && add(sum, made, origin);
   static Operation* const product = operation_of(hooks.row_product);
   static Operation* const table = operation_of(hooks.row_table);
+  static Operation* const rows_sum = operation_of(hooks.row_sum);
   const bool is_product = terms[0].kind() == Form::kProduct;
-  const Type* whole = terms[0].call->inputs[terms[0].input];  // of a table; a transposed matrix has only products
+  const Type* whole = terms[0].call->inputs[terms[0].input];  // a transposed matrix has only products
+  if (terms[0].kind() == Form::kRows) {
+    Ref rows;
+    return join_summed(terms, origin, &rows) && call(rows_sum, whole->shape, &rows, 1, origin, &made) && add(sum, made, origin);
+  }
   std::vector<Ref> left, right;
   for (const Term& term : terms) {
     left.push_back(term.left);
@@ -147,14 +165,40 @@ bool BackwardPass::add_group(Ref* sum, const std::vector<Term>& terms) {
 }
 
 bool BackwardPass::record_alone(const Term& term, Ref* out) {
+  if (term.kind() == Form::kRows && term.inputs.empty()) {
+    *out = term.right;
+    return true;
+  }
   const Gradient& gradient = *term.gradient;
   std::vector<Ref> refs;
   uint64_t mask = 0;
   for (size_t i = 0; i < gradient.used.size(); ++i) {
-    refs.push_back(gradient.used[i] == gradient.form.left ? term.left : term.right);
+    const bool is_left = gradient.used[i] == gradient.form.left;
+    refs.push_back(term.kind() == Form::kRows ? term.inputs[i] : is_left ? term.left : term.right);
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
   return record(gradient.signature, refs.data(), refs.size(), mask, term.origin, out);
+}
+
+// The rows of several sums as one matrix.
+bool BackwardPass::join_summed(std::vector<Term> terms, const Origin& origin, Ref* out) {
+  static Operation* compute = nullptr;
+  if (!compute) {
+    const Owned operation(PyObject_CallNoArgs(hooks.pullback_rows));
+    compute = operation ? operation_of(operation.object) : nullptr;
+    if (!compute) return false;
+  }
+  static Operation* const join = operation_of(hooks.join_rows);
+  std::vector<Ref> rows;
+  for (Term& term : terms) {
+    const int64_t axes = term.gradient->form.left;
+    const bool is_computed = term.gradient->form.right == Form::kComputed;
+    Attributes* attributes = term.gradient->signature->attributes.get();
+    if (is_computed && !call_with(compute, attributes, term.inputs.data(), term.inputs.size(), term.origin, &term.right)) return false;
+    rows.push_back(term.right);
+    if (axes != 1 && !call(join, {axes}, &term.right, 1, term.origin, &rows.back())) return false;
+  }
+  return join_rows(std::move(rows), 1, origin, out);
 }
 
 // The rows of all values as one matrix; the last `axes` axes are those of a row.
@@ -183,7 +227,10 @@ bool BackwardPass::call(Operation* operation, const std::vector<int64_t>& number
   }
   AttributesRef attributes = tuple ? attributes_of(tuple) : nullptr;
   Py_XDECREF(tuple);
-  if (!attributes) return false;
+  return attributes && call_with(operation, attributes.get(), inputs, count, origin, out);
+}
+
+bool BackwardPass::call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out) {
   std::vector<Type*> types;
   uint64_t mask = 0;
   for (size_t i = 0; i < count; ++i) {

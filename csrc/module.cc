@@ -66,6 +66,8 @@ const HookSlot kHooks[] = {
     {"join_rows", &hooks.join_rows},
     {"row_product", &hooks.row_product},
     {"row_table", &hooks.row_table},
+    {"row_sum", &hooks.row_sum},
+    {"pullback_rows", &hooks.pullback_rows},
     {"view_strides", &hooks.view_strides},
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},

@@ -50,9 +50,11 @@ struct Template;
 
 // How a gradient may be combined with others: kinds as in twofold.transforms.factors.
 struct Form {
-  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable };
+  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows };
+  static constexpr int32_t kComputed = -3;
   int32_t kind = kPlain;
-  int32_t left = 0, right = 0;  // of a product its factors, of a table the numbers and the rows, as in Gradient::used
+  int32_t left = 0, right = 0;  // of a product its factors, of a table the numbers and the rows, as in Gradient::used; of a
+                                // sum of rows how many axes a row has, and the rows, kComputed if only the gradient has them
 
   bool read(PyObject* tuple);  // false with a Python error set
 };
@@ -149,6 +151,8 @@ struct Hooks {
   PyObject* join_rows = nullptr;        // the operation that concatenates the rows of its inputs
   PyObject* row_product = nullptr;      // the operation that multiplies the rows of two inputs and adds them up
   PyObject* row_table = nullptr;        // the operation that adds rows at numbers to zeros
+  PyObject* row_sum = nullptr;          // the operation that adds rows one after another
+  PyObject* pullback_rows = nullptr;    // () -> the operation that computes the rows that a gradient with its attributes adds
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor

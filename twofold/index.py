@@ -80,7 +80,7 @@ ENTRIES: dict[str, str] = {
         "basic_index index index_write index_accumulate masked_write masked_fill is_class one_hot "
         "select_scatter"
     ),
-    "twofold.ops.indexing.row_products": "concatenate_rows product_over_rows rows_added_at",
+    "twofold.ops.indexing.row_products": "concatenate_rows product_over_rows rows_added_at sum_of_rows",
     "twofold.ops.indexing.rows": "first_places changed_rows",
     "twofold.ops.indexing.scatter_combine": "scatter_combine",
     "twofold.ops.indexing.scattering": (
@@ -134,7 +134,8 @@ ENTRIES: dict[str, str] = {
     ),
     "twofold.ops.reduction.order": "median_place whole_median mode_place quantiles",
     "twofold.ops.reduction.reductions": (
-        "sum prod amax amin any all argmax argmin stop_gradient mean count_nonzero logsumexp select_extreme"
+        "sum ordered_sum prod amax amin any all argmax argmin stop_gradient mean count_nonzero logsumexp "
+        "select_extreme"
     ),
     "twofold.ops.reduction.scan": "cumulative_sum cumulative_product linear_scan cumsum cumprod",
     "twofold.ops.reduction.segments": "bit_parity",
@@ -176,7 +177,7 @@ ENTRIES: dict[str, str] = {
         "nuttall_window bartlett_window cosine_window exponential_window gaussian_window kaiser_window"
     ),
     "twofold.transforms.batched_operations": "batched_view batched_kernel batched_host",
-    "twofold.transforms.derived": "pullback each_sample",
+    "twofold.transforms.derived": "pullback pullback_rows each_sample",
 }
 FUNCTIONS: dict[str, str] = {
     "twofold.frontend.counting": (

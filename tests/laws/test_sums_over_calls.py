@@ -1,4 +1,7 @@
-"""Law 4 for sums over calls: the gradient of a shared weight is one product over the rows of all calls in order."""
+"""Law 4 for sums over calls: the gradient of a shared weight is one product over the rows of all calls in order.
+
+That of a bias, or of what else calls repeat, is one sum of these rows.
+"""
 
 import itertools
 from fractions import Fraction
@@ -16,6 +19,7 @@ from twofold import _core
 INNER, WIDTH, OUTER = 5, 4, 3
 HIDDEN = numpy.random.default_rng(0).normal(size=(WIDTH, INNER)).astype("f")
 LAST = numpy.random.default_rng(1).normal(size=(WIDTH, OUTER)).astype("f")
+BIAS = numpy.random.default_rng(2).normal(size=WIDTH).astype("f")
 
 
 def run_with(tier, threads, program):
@@ -34,35 +38,35 @@ def rows_of(seed, shape):
 
 
 CALLS = {
-    "linear": lambda x, w: F.linear(x, w),
-    "transposed": lambda x, w: x @ w.t(),
-    "left": lambda x, w: w @ x if len(x.shape) == 1 else x @ w.T,
+    "linear": lambda x, w, b: F.linear(x, w, b),
+    "transposed": lambda x, w, b: x @ w.t() + b,
+    "left": lambda x, w, b: b + (w @ x if len(x.shape) == 1 else x @ w.T),
 }
 
 
-def loss_of(values, calls, w, v):
-    """The summed loss of calls one after another that share both weights."""
+def loss_of(values, calls, w, v, b):
+    """The summed loss of calls one after another that share both weights and the bias."""
     total = 0
     for x, call in zip(values, calls, strict=True):
-        total = total + (torch.tanh(CALLS[call](x, w)) @ v).sin().sum()
+        total = total + (torch.tanh(CALLS[call](x, w, b)) @ v).sin().sum()
     return total
 
 
 def by_run(values, calls, observed=False):
-    w, v = torch.tensor(HIDDEN, requires_grad=True), torch.tensor(LAST, requires_grad=True)
-    loss = loss_of([torch.tensor(x) for x in values], calls, w, v)
+    leaves = weights()
+    loss = loss_of([torch.tensor(x) for x in values], calls, *leaves)
     if observed:
         loss.item()
     loss.backward()
-    return [w.grad.numpy().tobytes(), v.grad.numpy().tobytes()]
+    return [leaf.grad.numpy().tobytes() for leaf in leaves]
 
 
 def declared(values, calls):
     with tf.Graph().as_default(), tf.Session() as session:
         holders = [tf.placeholder(tf.float32, x.shape) for x in values]
-        w, v = tf.placeholder(tf.float32, HIDDEN.shape), tf.placeholder(tf.float32, LAST.shape)
-        wanted = tf.gradients(loss_of(holders, calls, w, v), [w, v])
-        fed = {**dict(zip(holders, values)), w: HIDDEN, v: LAST}
+        leaves = {tf.placeholder(tf.float32, value.shape): value for value in (HIDDEN, LAST, BIAS)}
+        wanted = tf.gradients(loss_of(holders, calls, *leaves), list(leaves))
+        fed = {**dict(zip(holders, values)), **leaves}
         return [value.tobytes() for value in session.run(wanted, fed)]
 
 
@@ -133,11 +137,11 @@ def expected():
 
 
 def weights():
-    return torch.tensor(HIDDEN, requires_grad=True), torch.tensor(LAST, requires_grad=True)
+    return [torch.tensor(value, requires_grad=True) for value in (HIDDEN, LAST, BIAS)]
 
 
-def loss_of_values(w, v):
-    return loss_of([torch.tensor(x) for x in VALUES], STYLES, w, v)
+def loss_of_values(*leaves):
+    return loss_of([torch.tensor(x) for x in VALUES], STYLES, *leaves)
 
 
 def bits(*values):
@@ -145,17 +149,18 @@ def bits(*values):
 
 
 def test_gradients_of_several_inputs(expected):
-    w, v = weights()
-    assert bits(*torch.autograd.grad(loss_of_values(w, v), (w, v))) == expected
-    assert bits(*torch.autograd.grad(loss_of_values(w, v), (v,))) == expected[1:]
-    assert bits(*torch.func.grad(loss_of_values, argnums=(0, 1))(w.detach(), v.detach())) == expected
+    leaves = weights()
+    assert bits(*torch.autograd.grad(loss_of_values(*leaves), leaves)) == expected
+    assert bits(*torch.autograd.grad(loss_of_values(*leaves), leaves[1:])) == expected[1:]
+    whole = torch.func.grad(loss_of_values, argnums=(0, 1, 2))
+    assert bits(*whole(*[leaf.detach() for leaf in leaves])) == expected
 
 
 def test_a_search_for_nan_changes_nothing(expected):
-    w, v = weights()
+    leaves = weights()
     with torch.autograd.detect_anomaly():
-        loss_of_values(w, v).backward()
-    assert bits(w.grad, v.grad) == expected
+        loss_of_values(*leaves).backward()
+    assert bits(*[leaf.grad for leaf in leaves]) == expected
 
 
 def test_a_search_for_nan_names_the_call():
@@ -166,26 +171,26 @@ def test_a_search_for_nan_names_the_call():
 
 
 def test_hooks_and_kept_gradients(expected):
-    w, v = weights()
+    w, v, b = weights()
     seen = []
     w.register_hook(lambda gradient: seen.append(bits(gradient)[0]))
     wide = w * 1
     wide.retain_grad()
     wide.register_hook(lambda gradient: seen.append(gradient.sum().item()))
-    loss_of_values(wide, v).backward()
-    assert bits(w.grad, v.grad) == expected
+    loss_of_values(wide, v, b).backward()
+    assert bits(w.grad, v.grad, b.grad) == expected
     assert bits(wide.grad) == expected[:1] and seen[1] == expected[0] and len(seen) == 2
 
 
 def test_hooks_on_results_in_between(expected):
-    w, v = weights()
+    w, v, b = weights()
     total = 0
     for x, call in zip(VALUES, STYLES):
-        y = CALLS[call](torch.tensor(x), w)
+        y = CALLS[call](torch.tensor(x), w, b)
         y.register_hook(lambda gradient: gradient * float(gradient.isfinite().all()))
         total = total + (torch.tanh(y) @ v).sin().sum()
     total.backward()
-    assert bits(w.grad, v.grad) == expected
+    assert bits(w.grad, v.grad, b.grad) == expected
 
 
 def test_a_hook_on_a_transposed_weight_sees_its_cotangent():
@@ -199,13 +204,13 @@ def test_a_hook_on_a_transposed_weight_sees_its_cotangent():
 
 
 def test_values_kept_by_hooks(expected):
-    w, v = weights()
+    leaves = weights()
     with torch.autograd.graph.saved_tensors_hooks(
         lambda value: value.numpy(), lambda array: torch.tensor(array)
     ):
-        loss = loss_of_values(w, v)
+        loss = loss_of_values(*leaves)
     loss.backward()
-    assert bits(w.grad, v.grad) == expected
+    assert bits(*[leaf.grad for leaf in leaves]) == expected
 
 
 def test_values_written_over_are_noticed():
@@ -219,34 +224,82 @@ def test_values_written_over_are_noticed():
 
 
 def test_second_derivatives():
-    w, v = weights()
+    w, v, b = leaves = weights()
     whole = torch.tensor(numpy.concatenate([x.reshape(-1, INNER) for x in VALUES]))
     found = []
-    for loss in (loss_of_values(w, v), (torch.tanh(F.linear(whole, w)) @ v).sin().sum()):
-        first = torch.autograd.grad(loss, (w, v), create_graph=True)
-        found.append(torch.autograd.grad(sum((g * g).sum() for g in first), (w, v)))
+    for loss in (loss_of_values(*leaves), (torch.tanh(F.linear(whole, w, b)) @ v).sin().sum()):
+        first = torch.autograd.grad(loss, leaves, create_graph=True)
+        found.append(torch.autograd.grad(sum((g * g).sum() for g in first), leaves))
     for ours, theirs in zip(*found, strict=True):
         numpy.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_graphs_used_twice(expected):
-    w, v = weights()
-    loss = loss_of_values(w, v)
+    leaves = weights()
+    loss = loss_of_values(*leaves)
     loss.backward(retain_graph=True)
-    w.grad = v.grad = None
+    for leaf in leaves:
+        leaf.grad = None
     loss.backward()
-    assert bits(w.grad, v.grad) == expected
+    assert bits(*[leaf.grad for leaf in leaves]) == expected
 
 
 def test_several_traces(expected):
-    w, v = weights()
+    w, v, b = weights()
     total = 0
     for x, call in zip(VALUES, STYLES):
-        part = (torch.tanh(CALLS[call](torch.tensor(x), w)) @ v).sin().sum()
+        part = (torch.tanh(CALLS[call](torch.tensor(x), w, b)) @ v).sin().sum()
         part.item()
         total = total + part
     total.backward()
-    assert bits(w.grad, v.grad) == expected
+    assert bits(w.grad, v.grad, b.grad) == expected
+
+
+REPEATED = {
+    "gain": ((4,), lambda x, g: x * g),
+    "bias and gain": ((2, 4), lambda x, p: F.layer_norm(x, (4,), p[0], p[1])),
+    "positions": ((3, 4), lambda x, p: x.reshape(-1, 3, 4) + p),
+    "one more axis": ((1, 3, 4), lambda x, p: torch.tanh(x.reshape(-1, 3, 4)) * p),
+    "short rows": ((1,), lambda x, b: x.sum(1, keepdim=True) + b),
+    "expanded": ((4,), lambda x, b: b.expand(x.shape).sin() * x),
+    "normalised": ((4,), lambda x, g: F.rms_norm(x, (4,), g)),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+@pytest.mark.parametrize("tier", ["unfused", "fused"])
+def test_what_calls_repeat_gets_the_rows_of_all_calls(name, tier):
+    shape, call = REPEATED[name]
+    whole, start = rows_of(1, (36, 4)), rows_of(2, shape)
+
+    def gradient(parts):
+        p = torch.tensor(start, requires_grad=True)
+        used = (p[0].clone(), p[1].clone()) if name == "bias and gain" else p
+        sum(torch.exp(torch.sin(call(torch.tensor(x), used))).sum() for x in parts).backward()
+        return bits(p.grad)
+
+    expected = run_with("unfused", 1, lambda: gradient([whole]))
+    for parts in (numpy.split(whole, 6), numpy.split(whole, [6, 18])):
+        for threads in (1, 2):
+            assert run_with(tier, threads, lambda parts=parts: gradient(parts)) == expected
+
+
+def test_a_bias_has_the_bits_of_the_weight_of_ones():
+    xs, seed = rows_of(1, (50, 5)), torch.tensor(rows_of(2, (50, 3)))
+    bias, weight = torch.zeros(3, requires_grad=True), torch.zeros(3, 6, requires_grad=True)
+    F.linear(torch.tensor(xs), torch.zeros(3, 5), bias).backward(seed)
+    F.linear(torch.tensor(numpy.concatenate([xs, numpy.ones((50, 1), "f")], 1)), weight).backward(seed)
+    assert bits(bias.grad) == bits(weight.grad[:, 5])
+
+
+@pytest.mark.parametrize("shape", [(37, 3), (4, 5, 70), (5000, 2), (300, 200)])
+def test_rows_are_added_one_after_another(shape):
+    rows = rows_of(1, shape)
+    for tier, threads in itertools.product(("unfused", "fused"), (1, 2)):
+        b = torch.zeros(shape[-1], requires_grad=True)
+        run_with(tier, threads, lambda b=b: ((torch.zeros(shape) + b) * torch.tensor(rows)).sum().backward())
+        chain = numpy.add.accumulate(rows.reshape(-1, shape[-1]))[-1]
+        assert b.grad.numpy().tobytes() == chain.tobytes()
 
 
 def test_no_number_of_calls_makes_a_new_op_instance():
@@ -275,10 +328,13 @@ def test_a_sample_of_a_batched_gradient_has_the_bits_that_it_has_alone():
     assert [bits(one) for one in each] == [bits(one) for one in alone]
 
 
-def cell(w, u):
+def cell(w, u, b, g):
+    total = w.sum(0)  # in a loop's body it would be computed once as well, before the loop
+
     def step(h, x):
-        h = torch.tanh(h @ w + x @ u)
-        h = torch.tanh(F.linear(h, w)) * w.sum(0)
+        h = torch.tanh(h @ w + x @ u + b)
+        h = torch.tanh(F.linear(h, w, b)) * total
+        h = F.layer_norm(h, (6,), g, b) if len(h.shape) > 1 else h
         return h, h
 
     return step
@@ -315,13 +371,15 @@ def test_a_loop_operation_has_the_bits_of_its_unrolled_calls(loop, reverse, batc
         rows_of(2, (7, 6)) / 3,
         rows_of(3, (*batch, 6)),
         rows_of(4, (9, *batch, 7)),
+        rows_of(5, (6,)),
+        rows_of(6, (6,)),
     ]
 
     def gradients(run):
-        w, u, h, xs = values = [torch.tensor(value, requires_grad=True) for value in start]
-        h, ys = run(cell(w, u), h, xs, reverse)
+        w, u, h, xs, b, g = values = [torch.tensor(value, requires_grad=True) for value in start]
+        h, ys = run(cell(w, u, b, g), h, xs, reverse)
         loss = (h * h).sum() if loop is repeated else (h * h).sum() + (ys * ys).sum()
-        return bits(*torch.autograd.grad(loss, values))
+        return bits(*torch.autograd.grad(loss, values if batch else values[:-1]))
 
     expected = gradients(unrolled)
     assert run_with(tier, 1, lambda: gradients(loop)) == expected

@@ -139,6 +139,13 @@ def _user_gradient() -> Found:
     yield array(x.grad), p[:, :1] * (numpy.eye(3)[0] - p)
 
 
+@internal("pullback_rows")
+def _rows_of_two_calls() -> Found:
+    gain, x = tensor(normal(3), grad=True), tensor(normal(4, 3))
+    ((x * gain).sum() + (x[:2] * gain * 2).sum()).backward()
+    yield array(gain.grad), normal(4, 3).sum(0) + 2 * normal(4, 3)[:2].sum(0)
+
+
 class _Once(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

@@ -18,8 +18,8 @@ from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
-from twofold.transforms.derived import EACH_SAMPLE, PULLBACK, Pullback, Pullbacks, pullbacks_of
-from twofold.transforms.factors import Kind
+from twofold.transforms.derived import EACH_SAMPLE, PULLBACK, PULLBACK_ROWS, Pullback, Pullbacks, pullbacks_of
+from twofold.transforms.factors import COMPUTED, Kind
 
 Tensor = _core.Tensor
 
@@ -111,7 +111,10 @@ _JOINED = 16  # inputs of one concatenation, so that no number of calls makes a 
 
 
 class _Term(NamedTuple):
-    """A contribution: the product of the rows of two values, or rows of the right added at numbers in the left."""
+    """A contribution: the product of the rows of two values, rows of the right added at numbers in the left, or rows.
+
+    Of rows the left is how many axes one has; without the right they are computed.
+    """
 
     position: int  # of its call
     call: Call
@@ -119,6 +122,14 @@ class _Term(NamedTuple):
     left: Any
     right: Any
     alone: tuple[Pullback, list[Any]] | None  # the gradient by itself; None for its transpose
+
+    def rows(self) -> Any:
+        """The rows that are added up."""
+        if self.right is not None:
+            return self.right
+        assert self.alone is not None
+        found, values = self.alone
+        return _core.record(PULLBACK_ROWS, found.attrs, values)
 
     def transposed(self) -> _Term:
         """The contribution to what the value is the transpose of."""
@@ -141,6 +152,9 @@ class _Arrived:
         if kind in (Kind.PRODUCT, Kind.TABLE):
             sides = (values[found.slots.index(left)], values[found.slots.index(right)])
             self.terms.append(_Term(position, call, kind, *sides, (found, values)))
+        elif kind == Kind.ROWS:
+            rows = None if right == COMPUTED else values[found.slots.index(right)]
+            self.terms.append(_Term(position, call, kind, left, rows, (found, values)))
         else:
             self.add(_core.record(PULLBACK, found.attrs, values))
 
@@ -148,7 +162,7 @@ class _Arrived:
         """The sum of what has arrived; None if nothing has."""
         terms, self.terms = self.terms[::-1], []
         terms.sort(key=lambda term: term.position)
-        for kind in (Kind.PRODUCT, Kind.TABLE):
+        for kind in (Kind.PRODUCT, Kind.TABLE, Kind.ROWS):
             group = [term for term in terms if term.kind == kind]
             if not group:
                 continue
@@ -165,6 +179,9 @@ class _Arrived:
             return apply("product_over_rows", _joined(lefts, 1), _joined(rights, 1))
         assert terms[0].alone is not None
         shape = terms[0].alone[0].graph.outputs[0].shape
+        if kind == Kind.ROWS:
+            rows = [apply("concatenate_rows", term.rows(), attrs=(term.left,)) for term in terms]
+            return apply("sum_of_rows", _joined(rows, 1), attrs=tuple(shape))
         return apply("rows_added_at", _joined(lefts, 0), _joined(rights, len(shape) - 1), attrs=tuple(shape))
 
 

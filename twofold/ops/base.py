@@ -343,6 +343,7 @@ class Reduction(Operation):
 
     kind = "reduction"
     combine: str
+    in_order: bool = False  # whether elements are combined one after another, rather than in sixteen lanes
     identity: Callable[[DType], Any]
     result_dtype: Callable[[DType], tuple[DType, DType]] = staticmethod(same)
     empty: str = ""  # why an empty axis cannot be reduced, if it cannot

@@ -15,7 +15,7 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
-from twofold.transforms.factors import PLAIN, Form, form_of
+from twofold.transforms.factors import Form, form_of, rows_of
 from twofold.transforms.movement import Movement, movement_in
 from twofold.transforms.reverse import closed_graph, vjp_pieces
 from twofold.transforms.sparse_rows import is_sparse
@@ -26,11 +26,13 @@ _USED = {"cotangent": -1, "output": -2}
 __all__ = [
     "EACH_SAMPLE",
     "PULLBACK",
+    "PULLBACK_ROWS",
     "Pullback",
     "Pullbacks",
     "Traits",
     "graph_of_entry",
     "pullback_nodes",
+    "pullback_rows",
     "pullbacks_of",
     "stable_graph",
     "traits_of",
@@ -147,7 +149,7 @@ def _made_pullbacks(
         slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
         alone = index < count and all(slot < count for slot in slots)
         own = (op.name, tuple(attrs), written, index, () if alone else flags)
-        made[index] = Pullback(own, gradient, slots, form_of(gradient, slots) if alone else PLAIN)
+        made[index] = Pullback(own, gradient, slots, form_of(gradient, slots, alone))
     return made
 
 
@@ -184,7 +186,21 @@ class _PullbackOp(_Derived):
         wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
         found = pullbacks_of(REGISTRY[name], inner, types, wanted)[index]
         assert isinstance(found, Pullback)
-        return found.graph.inline(inputs)[0]
+        return self.result(found.graph).inline(inputs)[0]
+
+    def result(self, graph: Graph) -> Graph:
+        """What is computed of a gradient."""
+        return graph
+
+
+class _PullbackRowsOp(_PullbackOp):
+    """The rows that the pullback with the same attributes adds up, if it is of the form ``Kind.ROWS``."""
+
+    name = "pullback_rows"
+
+    def result(self, graph: Graph) -> Graph:
+        """The rows behind leading axes."""
+        return rows_of(graph)
 
 
 class _EachSample(_Derived):
@@ -211,4 +227,10 @@ class _EachSample(_Derived):
 
 
 PULLBACK = register(_PullbackOp())
+PULLBACK_ROWS = register(_PullbackRowsOp())
 EACH_SAMPLE = register(_EachSample())
+
+
+def pullback_rows() -> Op:
+    """The operation for the rows that a pullback adds up."""
+    return PULLBACK_ROWS

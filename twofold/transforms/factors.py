@@ -9,7 +9,14 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.views import below_reshapes
 from twofold.ops.base import ops
-from twofold.ops.indexing.row_products import Factors, is_column, is_one, same_size, transposes
+from twofold.ops.indexing.row_products import (
+    Factors,
+    is_column,
+    is_one,
+    same_size,
+    summed_rows,
+    transposes,
+)
 
 
 class Kind(IntEnum):
@@ -19,31 +26,61 @@ class Kind(IntEnum):
     PRODUCT = 1
     TRANSPOSE = 2
     TABLE = 3
+    ROWS = 4
 
 
 Form = tuple[int, int, int]
-"""The kind of a gradient; of a product the slots of its factors, of a table those of the numbers and of the rows."""
+"""The kind of a gradient; of a product the slots of its factors, of a table those of the numbers and of the rows; of a
+sum of rows how many axes a row has, and the slot of the rows or ``COMPUTED``."""
+
+COMPUTED = -3
+"""In place of a slot: the rows are computed by the gradient itself."""
 
 PLAIN: Form = (Kind.PLAIN, 0, 0)
 
 
-def form_of(graph: Graph, slots: Sequence[int]) -> Form:
-    """The form of the gradient that ``graph`` computes from the values that ``slots`` name."""
+def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
+    """The form of the gradient that ``graph`` computes from the values that ``slots`` name.
+
+    Not ``alone`` it reads what other gradients of the call read, too.
+    """
     (output,) = graph.outputs
     if transposes(output) and output.inputs[0].op.name == "input" and tuple(slots) == (-1,):
         return (Kind.TRANSPOSE, 0, 0)
+    if output.op.name == "input" and tuple(slots) == (-1,) and output.ndim == 1 and output.dtype.kind == "f":
+        return (Kind.ROWS, 1, -1)
+    if (total := summed_rows(output)) is not None:
+        return (Kind.ROWS, total.ndim, _slot_of_rows(total, slots))
+    if not alone:
+        return PLAIN
     found = factors_of(output)
     if found is None:
         return _table_form(output, slots)
-    left, right = (_shown_rows(side) for side in found[:2])
+    assert found.left is not None
+    left, right = (_shown_rows(side) for side in (found.left, found.right))
     return PLAIN if left is None or right is None else (Kind.PRODUCT, slots[left], slots[right])
+
+
+def _slot_of_rows(total: Node, slots: Sequence[int]) -> int:
+    """The slot of the value that holds the rows of an ordered sum as they are."""
+    below = below_reshapes(total.inputs[0])
+    own = below.shape[max(below.ndim - total.ndim, 0) :]
+    shown = below.op.name == "input" and len(own) == total.ndim and all(map(same_size, own, total.shape))
+    return slots[below.attrs[0]] if shown else COMPUTED
+
+
+def rows_of(graph: Graph) -> Graph:
+    """The graph of the rows that the gradient ``graph`` sums, of the form ``ROWS``."""
+    total = summed_rows(graph.outputs[0])
+    assert total is not None
+    return Graph(graph.input_types, total.inputs)
 
 
 def factors_of(node: Node) -> Factors | None:
     """The factors of a node that is a product over rows, perhaps transposed; None for others."""
     if transposes(node):
         below = factors_of(node.inputs[0])
-        return None if below is None else Factors(below.right, below.left)
+        return None if below is None or below.left is None else Factors(below.right, below.left)
     if node.op.name != "matmul" or node.ndim != 2:
         return None
     first, right = node.inputs

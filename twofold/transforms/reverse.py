@@ -17,7 +17,14 @@ from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import convert, filled, strong
-from twofold.ops.indexing.row_products import Cotangent, Share, matrix_shares, table_share
+from twofold.ops.indexing.row_products import (
+    Cotangent,
+    Share,
+    matrix_shares,
+    rows_share,
+    table_share,
+    through_broadcast,
+)
 from twofold.transforms.sharing import divided
 
 Used = list[int | str]
@@ -76,6 +83,13 @@ def collected(
         for value, share in zip(node.inputs, shares, strict=True):
             if share is None or value.id not in needed or not value.dtype.is_differentiable:
                 continue
+            if (
+                value.op.name == "broadcast_to"
+                and value.id not in wanted
+                and isinstance(share, Node)
+                and (repeated := through_broadcast(node, _checked(node, value, share), value)) is not None
+            ):
+                value, share = value.inputs[0], repeated
             to = waiting.setdefault(value.id, Cotangent())
             if isinstance(share, Cotangent):
                 to.join(position, share)
@@ -92,7 +106,7 @@ def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Seque
     shares = input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
     if node.op.name == "gather_block" or (node.op.name == "slice" and len(values) == 2):
         return [table_share(cotangent, shares[0], node, *values), *shares[1:]]
-    return shares
+    return [rows_share(cotangent, share, node) for share in shares]
 
 
 def input_shares(

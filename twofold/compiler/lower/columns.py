@@ -1,7 +1,7 @@
 """Loops of nests that reduce leading axes: sixteen columns at a time, each with the sixteen lanes of its sum.
 
 The lanes of a column's sum lie in memory, one vector of columns per lane, so the order of additions is that
-of a sum along a row.
+of a sum along a row. Reductions that combine their elements in order have one lane.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class ColumnEmitter:
         self.plan = plan
         self.split = len(code.nest.outer)
         self.inner = len(code.nest.inner)
+        self.lanes = code.nest.lanes
         self.memory: dict[tuple[int, int, int], Val] = {}
 
     def block(
@@ -84,7 +85,7 @@ class ColumnEmitter:
     def _memory(self, phase: int, accumulators: Accumulators) -> dict[tuple[int, int, int], Val]:
         depth = max(self.code.nest.depth, 0)
         return {
-            (phase, level, number): self.b.alloca(node.inputs[0].type.dtype.compute, LANES * LANES)
+            (phase, level, number): self.b.alloca(node.inputs[0].type.dtype.compute, self.lanes * LANES)
             for level in range(depth + 1)
             for number, node in enumerate(accumulators.ordered)
         }
@@ -103,7 +104,7 @@ class ColumnEmitter:
     ) -> None:
         """Add a vector of columns to the lane of each sum that ``element`` falls on."""
         b = self.b
-        lane = b.mul(b.and_(element, LANES - 1), LANES)
+        lane = b.mul(b.and_(element, self.lanes - 1), LANES)
         for number, (node, value) in enumerate(zip(accumulators.ordered, values, strict=True)):
             memory = self.memory[phase, level, number]
             wide = b.splat(value)
@@ -149,15 +150,16 @@ class ColumnEmitter:
         (number,) = self.plan.reductions[phase]
         last = self.split
         whole = b.add(low, b.and_(b.sub(high, low), -LANES))
-        loop = b.loop(low, whole, LANES, carry=accumulators.fresh() * LANES)
+        loop = b.loop(low, whole, LANES, carry=accumulators.fresh() * self.lanes)
         with loop as (element, held):
-            sums = []
-            for lane in range(LANES):
-                pointers = self._moved(self.pointers, [last], [b.add(element, lane)])
+            sums = list(held)
+            for row in range(LANES):
+                pointers = self._moved(self.pointers, [last], [b.add(element, row)])
                 place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
                 self._evaluate(phase, place)
                 value = b.splat(code.widened(place.values[nest.steps[number].args[0]]))
-                sums.append(b.combine(combiner(node), held[lane], value))
+                lane = row % self.lanes
+                sums[lane] = b.combine(combiner(node), sums[lane], value)
             b.loop_next(sums)
         for lane, total in enumerate(loop.results):
             b.store(self.memory[phase, 0, 0], lane * LANES, total, settle=False)
@@ -166,7 +168,7 @@ class ColumnEmitter:
     def _clear(self, phase: int, level: int, accumulators: Accumulators) -> None:
         b = self.b
         if accumulators.ordered:
-            with b.loop(0, LANES * LANES, LANES) as lane:
+            with b.loop(0, self.lanes * LANES, LANES) as lane:
                 for number, start in enumerate(accumulators.fresh()):
                     b.store(self.memory[phase, level, number], lane, start)
 
@@ -174,7 +176,7 @@ class ColumnEmitter:
         b, totals = self.b, []
         for number, node in enumerate(accumulators.ordered):
             memory, dtype = self.memory[phase, level, number], node.inputs[0].type.dtype.compute
-            lanes = [b.load(memory, lane * LANES, dtype, LANES) for lane in range(LANES)]
+            lanes = [b.load(memory, lane * LANES, dtype, LANES) for lane in range(self.lanes)]
             while len(lanes) > 1:
                 half = len(lanes) // 2
                 lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]

@@ -58,6 +58,11 @@ def block_length(depth: int) -> int:
     return BLOCK**depth
 
 
+def in_order(node: Node) -> bool:
+    """Whether a reduction combines elements one after another, so that it has a single lane and no blocks."""
+    return getattr(node.op, "in_order", False)
+
+
 class Access:
     """Where in a buffer an element lies: ``offset + sum(stride * index) + sum(step * value of a step)``."""
 
@@ -165,10 +170,15 @@ class LoopNest:
         return size
 
     @property
+    def lanes(self) -> int:
+        """How many partial sums each reduction has; all reductions of a nest have as many."""
+        return 1 if any(step.kind == "reduce" and in_order(step.node) for step in self.steps) else LANES
+
+    @property
     def depth(self) -> int:
         """How the reduced length is cut: -1 one vector, 0 one block, 1 blocks, 2 blocks of blocks."""
         size = self.reduced
-        if self.form in ("blocks", "strips"):
+        if self.form in ("blocks", "strips") or self.lanes == 1:
             return 0
         if size <= LANES and self.form == "rows" and len(self.inner) == 1:
             return -1

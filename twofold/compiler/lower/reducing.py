@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from twofold.compiler.lower.addresses import decompose, divide, once
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.expression import Expression, Place, weight
-from twofold.compiler.lower.loopnest import BLOCK, LoopNest, block_length
+from twofold.compiler.lower.loopnest import BLOCK, LoopNest, block_length, in_order
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, int64
 from twofold.ir.node import Node
@@ -86,7 +86,11 @@ class Accumulators:
         """Starting values of the ordered reductions."""
         b = self.b
         return [
-            b.splat(b.identity(combiner(node), node.inputs[0].type.dtype.compute)) for node in self.ordered
+            # -0.0 is what leaves every number as it is when added to
+            b.const(-0.0, _value_dtype(node), LANES)
+            if in_order(node)
+            else b.splat(b.identity(combiner(node), _value_dtype(node)))
+            for node in self.ordered
         ]
 
     def fresh_indexed(self) -> list[Val]:

@@ -23,6 +23,7 @@ class WideColumns:
         self.code = code
         self.b = code.b
         self.nest = code.nest
+        self.lanes = code.nest.lanes
         self.split = len(self.nest.outer)
         self.steps = [number for number, step in enumerate(self.nest.steps) if step.kind == "reduce"]
         self.accumulators = Accumulators(self.b, [self.nest.steps[number].node for number in self.steps])
@@ -50,7 +51,7 @@ class WideColumns:
         if not self.memory:
             self.memory = [
                 [
-                    b.alloca(node.inputs[0].type.dtype.compute, LANES * self.nest.width)
+                    b.alloca(node.inputs[0].type.dtype.compute, self.lanes * self.nest.width)
                     for node in self.accumulators.ordered
                 ]
                 for _ in range(self.nest.depth + 1)
@@ -80,7 +81,7 @@ class WideColumns:
     def _blocks(self, depth: int, low: Val, high: Val) -> None:
         b = self.b
         for memory, start in zip(self.memory[depth], self.accumulators.fresh()):
-            with b.loop(0, LANES * self.nest.width, LANES) as lane:
+            with b.loop(0, self.lanes * self.nest.width, LANES) as lane:
                 b.store(memory, lane, start)
         if depth == 0:
             self._elements(low, high)
@@ -134,7 +135,7 @@ class WideColumns:
     def _join(self, depth: int, element: Val, offset: Val, values: Sequence[Val]) -> None:
         """Add a vector of columns to the lane of each sum that ``element`` falls on."""
         b = self.b
-        where = b.add(b.mul(b.and_(element, LANES - 1), self.nest.width), offset)
+        where = b.add(b.mul(b.and_(element, self.lanes - 1), self.nest.width), offset)
         for memory, node, value in zip(self.memory[depth], self.accumulators.ordered, values, strict=True):
             wide = b.splat(value)
             assert wide.dtype is not None
@@ -146,7 +147,8 @@ class WideColumns:
         for memory, node in zip(self.memory[depth], self.accumulators.ordered):
             dtype = node.inputs[0].type.dtype.compute
             lanes = [
-                b.load(memory, b.add(offset, lane * self.nest.width), dtype, LANES) for lane in range(LANES)
+                b.load(memory, b.add(offset, lane * self.nest.width), dtype, LANES)
+                for lane in range(self.lanes)
             ]
             while len(lanes) > 1:
                 half = len(lanes) // 2

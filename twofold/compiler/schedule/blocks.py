@@ -10,7 +10,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from twofold.compiler.lower.loopnest import BLOCK
+from twofold.compiler.lower.loopnest import BLOCK, in_order
 from twofold.compiler.lower.reducing import combiner
 from twofold.compiler.lower.values import LANES
 from twofold.ir.graph import Graph, with_inputs
@@ -61,7 +61,7 @@ def _reduced(node: Node) -> int:
 
 def _is_long(node: Node) -> bool:
     size, total = node.inputs[0].type.size, _reduced(node)
-    if size < _LONG or total < 4 * BLOCK or not combiner(node):
+    if size < _LONG or total < 4 * BLOCK or not combiner(node) or in_order(node):
         return False
     kept = node.type.size
     # a kernel over columns has sixteen of them in one work item

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from twofold.compiler.lower.loopnest import in_order
 from twofold.compiler.lower.values import LANES
 from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
 
@@ -246,6 +247,10 @@ class Grouping:
                 return None
             # either all reductions of a kernel are cut into blocks or none is
             if tags is not None and expression.is_blocked != group.blocked:
+                return None
+            # either all reductions of a kernel have sixteen lanes or all have one
+            others = [other for other in group.expressions if other.kind == "reduction"]
+            if any(in_order(other.root) != in_order(expression.root) for other in others):
                 return None
             tags = own
         joining = Joining(sizes, tags, old, new, expression.kind == "reduction")

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.compiler.lower.expression import operation_cost
-from twofold.compiler.lower.loopnest import BLOCK, WIDE, Access, LoopNest, Step, Store, piece_length
+from twofold.compiler.lower.loopnest import (
+    BLOCK,
+    WIDE,
+    Access,
+    LoopNest,
+    Step,
+    Store,
+    in_order,
+    piece_length,
+)
 from twofold.compiler.lower.reducing import combiner
 from twofold.compiler.lower.values import LANES
 from twofold.compiler.schedule.fused_expressions import FusedExpression
@@ -140,7 +149,10 @@ class NestBuilder:
         if groups is None:
             form, outer_axes, inner_axes = _map_form(axes, outer_axes, len(self.raw_stores))
         else:
-            form, outer_axes, inner_axes = _reducing_form(axes, outer_axes, axes.collapse(inner, True))
+            ordered = any(step.kind == "reduce" and in_order(step.node) for step in self.steps)
+            form, outer_axes, inner_axes = _reducing_form(
+                axes, outer_axes, axes.collapse(inner, True), ordered
+            )
         if self.group.blocked:
             form = {"rows": "blocks", "columns": "strips"}[form]
         order = [*outer_axes, *inner_axes]
@@ -152,6 +164,9 @@ class NestBuilder:
                 position += 1
         for store in self.stores:
             store.access.strides = axes.strides(position, order)
+            if () in order:
+                # one column: the lanes of a store still lie side by side, all but the first masked off
+                store.access.strides = (1, *store.access.strides[1:])
             position += 1
         sizes = axes.sizes(outer_axes)
         if self.group.blocked:
@@ -275,7 +290,7 @@ class Axes:
     def strides(self, row: int, axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """Strides of an access over merged axes: those of the last part of each."""
         found = self.rows[row]
-        return tuple([found[axis[-1]] for axis in axes])
+        return tuple([found[axis[-1]] if axis else 0 for axis in axes])
 
 
 Merged = list[tuple[int, ...]]
@@ -323,8 +338,11 @@ def _cycles(axes: Axes, outer: Merged, lanes: int, across: int, stores: int) -> 
     return (vectors * vector + (6.0 if across < 0 else 0.0)) / max(size, 1)
 
 
-def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merged, Merged]:
-    """Lanes along the last reduced axis, or along the kept axis that most accesses have contiguous."""
+def _reducing_form(axes: Axes, outer: Merged, inner: Merged, ordered: bool) -> tuple[str, Merged, Merged]:
+    """Lanes along the last reduced axis, or along the kept axis that most accesses have contiguous.
+
+    Along a kept one, if need be of one element, where elements are combined in order.
+    """
     empty = [axis for axis in inner if axes.size(axis) == 0]
     if empty:
         return "rows", outer, empty[:1]
@@ -339,8 +357,10 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged) -> tuple[str, Merge
         count = sum(row[axis[-1]] == 1 for row in whole)
         if count > best_count and axes.size(axis) > 1:
             best, best_count = number, count
-    if best < 0:
+    if best < 0 and not ordered:
         return "rows", outer, inner
+    outer = outer or [()]
+    best = best if best >= 0 else len(outer) - 1
     return "columns", [*axes.merge([*outer[:best], *outer[best + 1 :]]), outer[best]], inner
 
 

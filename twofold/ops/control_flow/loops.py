@@ -139,7 +139,9 @@ class _LoopGradient:
             *[apply("add", total, found[k]) for total, k in zip(sums, fixed)],
             *[found[k] for k in read],
         ]
-        factors = [side for terms in fixed_terms.values() for pair in terms for side in pair[:2]]
+        factors = [
+            side for terms in fixed_terms.values() for pair in terms for side in pair[:2] if side is not None
+        ]
         seeds = dict(zip([s.id for s in row_seeds], row_places))
         made, stacked = self._run(results, factors, ahead, sums, seeds, fixed)
         shares: list[Share] = [None] * len(self.node.inputs)
@@ -147,12 +149,12 @@ class _LoopGradient:
         for k, result in computed.items():
             shares[spec.first + k] = result
         for k, terms in fixed_terms.items():
-            pairs = [Factors(next(stacked), next(stacked)) for _ in terms]
+            pairs = [Factors(None if term.left is None else next(stacked), next(stacked)) for term in terms]
             if pairs:
                 total = shares[spec.first + k] = Cotangent(computed.get(k))
                 for kind in sorted({term.kind for term in terms}):
                     group = [pair for pair, term in zip(pairs, terms) if term.kind == kind]
-                    total.keep(0, self._all_rows(group, primal[k].shape if kind[0] else None, kind[1]))
+                    total.keep(0, self._all_rows(group, primal[k].shape if kind[1] else None, kind[2]))
         return shares
 
     def _all_rows(self, pairs: list[Factors], shape: Shape | None, block: bool) -> Factors:
@@ -165,8 +167,10 @@ class _LoopGradient:
             rows: Node = ops.reshape(whole, (whole.shape[0] * whole.shape[1], whole.shape[2]))
             return rows
 
-        left, right = joined([pair.left for pair in pairs]), joined([pair.right for pair in pairs])
-        return Factors(left, right, shape, block=block)
+        left = [pair.left for pair in pairs if pair.left is not None]
+        return Factors(
+            joined(left) if left else None, joined([pair.right for pair in pairs]), shape, block=block
+        )
 
     def _run(
         self,

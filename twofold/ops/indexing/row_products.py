@@ -1,7 +1,7 @@
-"""Products over rows, and cotangents that are sums of them.
+"""Products and sums over rows, and cotangents that are sums of them.
 
-The gradient of a weight is a product whose contracted axis runs over the rows of a call. The sum of such gradients over
-several calls is defined as one product over the rows of all calls, in their order.
+The gradient of a weight is a product whose contracted axis runs over the rows of a call, that of a bias a sum of rows.
+The sum of gradients over several calls is defined as one product, or one sum, over the rows of all calls, in order.
 """
 
 from __future__ import annotations
@@ -114,31 +114,50 @@ class rows_added_at:
     ]
 
 
+@composite
+class sum_of_rows:
+    """The rows of a matrix, added one after another; attributes the shape of the result, which is that of a row.
+
+    Source: the order of sums over calls, in docs/numbers.md.
+    """
+
+    functions = ()
+    methods = ()
+
+    def compute(rows: Any, *shape: Any) -> Any:
+        return ops.reshape(apply("ordered_sum", rows, attrs=((0,),)), shape)
+
+    reference = lambda rows, *shape: rows.sum(0).reshape(shape)
+    samples = lambda: [example((3,), (5, 3)), example((2, 17), (4, 34)), example((1, 2), (0, 2))]
+
+
 class Factors(NamedTuple):
     """A contribution told by two matrices with as many rows, of which several contributions make one.
 
     Without a shape it is ``left`` transposed times ``right``. With one it is zeros of this shape with the rows of
     ``right`` added at the numbers in ``left`` along the first axis; of a ``block`` ``[1, rows, width]`` the second.
-    ``alone`` is the contribution by itself, if known.
+    Without ``left`` it is the sum of the rows, each of which has the shape. ``alone`` is the contribution by itself,
+    if known.
     """
 
-    left: Node
+    left: Node | None
     right: Node
     shape: Shape | None = None
     alone: Node | None = None
     block: bool = False
 
     @property
-    def kind(self) -> tuple[bool, bool]:
+    def kind(self) -> tuple[bool, bool, bool]:
         """What contributions must agree in to make one."""
-        return self.shape is not None, self.block
+        return self.left is None, self.shape is not None, self.block
 
 
 class Cotangent:
     """What arrives at a value in a backward pass: plain contributions, added as they come, and what factors tell.
 
     The products of all calls are one, over the rows of the calls in the order of the graph; so are the rows that are
-    added to a table. The product is added to the plain contributions, then the table.
+    added to a table, and those that are added up. The product is added to the plain contributions, then the table,
+    then the sum of rows.
     """
 
     __slots__ = ("plain", "terms")
@@ -183,9 +202,9 @@ class Cotangent:
         products, same, rows = transposes(node), _is_identity(node), _numbers_rows(node)
         rest = Cotangent(self.plain)
         for position, one in self.terms:
-            if products and one.shape is None:
+            if products and one.shape is None and one.left is not None:
                 above.keep(position, Factors(one.right, one.left))
-            elif same and one.shape is not None:
+            elif same and one.shape is not None and one.left is not None:
                 above.keep(position, one)
             elif rows and one.block:
                 alone = None if one.alone is None else ops.reshape(one.alone, node.inputs[0].shape)
@@ -196,16 +215,20 @@ class Cotangent:
 
 
 def _sum_of(group: list[Factors]) -> Node:
-    left, right = (
+    left, right = ([one.left for one in group if one.left is not None], [one.right for one in group])
+    sides = [
         side[0] if len(side) == 1 else apply("concatenate_rows", *side, attrs=(1,))
-        for side in ([one.left for one in group], [one.right for one in group])
-    )
+        for side in (left, right)
+        if side
+    ]
     shape, block = group[0].shape, group[0].block
     made: Node
     if shape is None:
-        made = apply("product_over_rows", left, right)
+        made = apply("product_over_rows", *sides)
+    elif not left:
+        made = apply("sum_of_rows", *sides, attrs=shape)
     else:
-        made = apply("rows_added_at", left, right, attrs=tuple(shape[1:] if block else shape))
+        made = apply("rows_added_at", *sides, attrs=tuple(shape[1:] if block else shape))
     return ops.reshape(made, shape) if block else made
 
 
@@ -255,6 +278,54 @@ def matrix_shares(cotangent: Node, a: Node, b: Node) -> list[Share]:
     right = Cotangent()
     right.keep(0, Factors(a, cotangent))
     return [left, right]
+
+
+def summed_rows(node: Node) -> Node | None:
+    """The ordered sum along leading axes that a node shows; None for others."""
+    while node.op.name == "reshape":
+        (node,) = node.inputs
+    if node.op.name != "ordered_sum" or not node.ndim:
+        return None
+    (axes,) = node.attrs
+    return node if axes == tuple(range(len(axes))) else None
+
+
+def rows_share(cotangent: Node, share: Share, node: Node) -> Share:
+    """What an operation passes on to a vector that it adds, and to what it repeats."""
+    if not isinstance(share, Node):
+        return share
+    repeats = node.op.name in ("broadcast_to", "ruled")
+    if share is cotangent:
+        if (node.op.kind != "elementwise" and not repeats) or share.ndim != 1 or share.dtype.kind != "f":
+            return share
+        kept = Cotangent()
+        kept.keep(0, Factors(None, ops.reshape(share, (1, share.shape[0])), share.shape, share))
+        return kept
+    own = repeats and summed_rows(share) is not summed_rows(cotangent)  # not one that arrived
+    return (_kept_rows(share) if own else None) or share
+
+
+def through_broadcast(node: Node, share: Node, repeated: Node) -> Cotangent | None:
+    """What an element-wise operation passes on through a broadcast operand: a call of its own, in its own place.
+
+    Bodies have one node for equal broadcasts of several calls.
+    """
+    if node.op.kind != "elementwise" or share.dtype.kind != "f":
+        return None
+    (narrow,) = repeated.op.vjp(repeated.attrs, share, repeated, repeated.inputs)
+    assert narrow is not None
+    return _kept_rows(narrow)
+
+
+def _kept_rows(share: Node) -> Cotangent | None:
+    total = summed_rows(share)
+    if total is None:
+        return None
+    (wide,) = total.inputs
+    rows = ops.reshape(wide, (prod(wide.shape[: wide.ndim - total.ndim]), prod(share.shape)))
+    kept = Cotangent()
+    kept.keep(0, Factors(None, rows, share.shape, share))
+    return kept
 
 
 def table_share(cotangent: Node, share: Share, node: Node, table: Node, index: Node) -> Share:

@@ -167,15 +167,22 @@ class broadcast_to:
     ]
 
 
-def sum_to(value: Any, shape: Shape) -> Any:
-    """``value`` summed over the axes in which it is larger than ``shape``: the gradient of broadcasting."""
-    extra = len(value.shape) - len(shape)
-    axes = tuple(
-        axis
-        for axis, size in enumerate(value.shape)
-        if axis < extra or (shape[axis - extra] == 1 and size != 1)
+def repeated_axes(shape: Shape, wide: Shape) -> tuple[int, ...]:
+    """The axes of ``wide`` that broadcasting ``shape`` to it makes or repeats."""
+    extra = len(wide) - len(shape)
+    return tuple(
+        axis for axis, size in enumerate(wide) if axis < extra or (shape[axis - extra] == 1 and size != 1)
     )
-    summed = apply("sum", value, attrs=(axes, False)) if axes else value
+
+
+def sum_to(value: Any, shape: Shape) -> Any:
+    """``value`` summed over the axes in which it is larger than ``shape``: the gradient of broadcasting.
+
+    What was broadcast along leading axes alone gets its rows added in their order, as in sums over calls.
+    """
+    axes = repeated_axes(shape, value.shape)
+    rows = value.dtype.kind == "f" and axes == tuple(range(len(axes))) and len(axes) < len(value.shape)
+    summed = apply("ordered_sum" if rows else "sum", value, attrs=(axes, False)) if axes else value
     return summed if tuple(summed.shape) == tuple(shape) else ops.reshape(summed, shape)
 
 

@@ -23,7 +23,7 @@ from twofold.ops.base import (
 )
 from twofold.ops.examples import example
 from twofold.ops.shape import shapes
-from twofold.ops.shape.movement import axis_numbers, slice_axis, sum_to
+from twofold.ops.shape.movement import axis_numbers, repeated_axes, slice_axis
 from twofold.ops.shape.storage import alias_of, layout_of
 
 
@@ -249,7 +249,9 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     if len(wanted) > len(shape) or any(size not in (1, length) for size, length in zip(wanted, own)):
         what = f"size {wanted} does not broadcast to shape {shape}"
         raise ShapeError(what, "Keep each size, or make it 1 where the input is summed.")
-    return sum_to(input, wanted) if wanted else ops.sum(input)
+    axes = repeated_axes(wanted, shape)
+    summed = apply("sum", input, attrs=(axes, False)) if axes else input
+    return summed if tuple(summed.shape) == wanted else ops.reshape(summed, wanted)
 
 
 @public()
