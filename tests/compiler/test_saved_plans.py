@@ -40,6 +40,22 @@ print(torch.stats().plans, torch.stats().plans_found, file=sys.stderr)
 """
 
 
+BATCHES = """
+import sys
+import twofold as torch
+from twofold import _core
+_core.set_batching("at_once")
+torch.config.background_compile = False
+w = torch.linspace(-1, 1, 12).reshape(4, 3).requires_grad_(True)
+for n in map(int, sys.argv[1:]):
+    rows = torch.linspace(-2, 2, 4 * n).reshape(n, 4)
+    torch.stack([torch.tanh(rows[k : k + 1] @ w)[0] for k in range(n)]).sum().backward()
+    print(w.grad.sum().item().hex())
+assert torch.stats().batch_plans > 0
+print(torch.stats().plans, torch.stats().plans_found, file=sys.stderr)
+"""
+
+
 class Run(NamedTuple):
     """What the program printed, and how many plans it made and found."""
 
@@ -48,9 +64,9 @@ class Run(NamedTuple):
     found: int
 
 
-def run(script: Path, cache: Path, *batches: int, **settings: str) -> Run:
+def run(script: Path, cache: Path, *batches: int, program: str = PROGRAM, **settings: str) -> Run:
     """Run the program in a process of its own."""
-    script.write_text(PROGRAM)
+    script.write_text(program)
     environment = os.environ | {"TWOFOLD_CACHE_DIR": str(cache), "TWOFOLD_TIER": "unfused"} | settings
     done = subprocess.run(
         [sys.executable, str(script), *map(str, batches)],
@@ -95,6 +111,29 @@ def test_fused_programs_are_found_too(first: Run, script: Path, cache: Path) -> 
     second = run(script, cache, 8, TWOFOLD_TIER="fused")
     assert filled.made > 0 and second.made == 0
     assert first.printed.startswith(filled.printed) and filled.printed == second.printed
+
+
+def test_plans_for_all_sizes_are_found_in_other_sizes(first: Run, script: Path, cache: Path) -> None:
+    other = run(script, cache, 8, 21)
+    for plans in cache.glob("plans-*"):
+        plans.unlink()
+    alone = run(script, cache, 8, 21)
+    # guards of a few plans tell the sizes apart
+    assert other.found > 20 and other.made < alone.made / 10
+    assert other.printed == alone.printed
+
+
+def test_plans_of_traces_for_all_sizes_are_found(script: Path, cache: Path) -> None:
+    filled = run(script, cache, 8, 20, 33, TWOFOLD_TIER="fused")
+    second = run(script, cache, 8, 20, 33, TWOFOLD_TIER="fused")
+    assert filled.made > 0 and second.made == 0
+    assert second.printed == filled.printed
+
+
+def test_plans_of_batches_are_found(script: Path, tmp_path: Path) -> None:
+    first, second = (run(script, tmp_path, 20, 27, program=BATCHES, TWOFOLD_TIER="auto") for _ in range(2))
+    assert first.made > 0 and second.made == 0 and second.found > 0
+    assert second.printed == first.printed
 
 
 def test_what_was_not_planned_yet_is_planned_from_what_was_found(script: Path, cache: Path) -> None:

@@ -261,7 +261,7 @@ def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
         for place in range(min(len(sample.arrays), 3)):
             flags = [k == place for k in range(len(sample.arrays))]
             found = templates.template_batch(op, sample.attrs, sample.types, flags, planned)
-            program = None if found is None else instantiated(found[0], [rows])
+            program = None if found is None else instantiated(found.encoded, [rows])
             if program is None:
                 continue
             alone = [list(sample.arrays) for _ in range(rows)]

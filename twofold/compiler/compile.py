@@ -76,6 +76,7 @@ class FlatProgram:
     """
 
     bodies = new_bodies = calls = 1
+    for_all_sizes = False
 
     def __init__(self, output_types: Sequence[TensorType], reuse_memory: bool) -> None:
         self.output_types = tuple(output_types)

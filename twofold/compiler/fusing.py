@@ -13,6 +13,7 @@ from twofold.compiler.background import Background
 from twofold.compiler.compile import SPENT, FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.portable_program import PortableProgram
+from twofold.compiler.portable_template import ProgramTemplate
 from twofold.compiler.portable_trace import PortableTrace
 from twofold.compiler.process import CompileProcess
 from twofold.compiler.saved_plans import saved_plans
@@ -64,14 +65,17 @@ def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], wai
     try:
         found = template_trace(_core.describe_executable(executable), varies)
     finally:
-        _core.add_trace_plan(executable, None if found is None else found[0])
+        _core.add_trace_plan(executable, None if found is None else found.encoded)
     if found is not None:
-        _note(executable, place, found[1], waited)
+        _note(executable, place, found, waited)
     return found is not None
 
 
 def _note(
-    executable: Any, place: tuple[int, int], program: FlatProgram | PortableProgram, waited: bool
+    executable: Any,
+    place: tuple[int, int],
+    program: FlatProgram | PortableProgram | ProgramTemplate,
+    waited: bool,
 ) -> None:
     SPENT.fused += 1
     SPENT.bodies += program.new_bodies
@@ -155,12 +159,12 @@ def plan_batch(
     return _plan_for(family, partial(_plan_batch, family, op, attrs, types, flags, count), op.name)
 
 
-def _add_batch_plan(family: Any, found: tuple[Any, FlatProgram] | None, what: str) -> None:
-    _core.add_batch_plan(family, None if found is None else found[0])
+def _add_batch_plan(family: Any, found: ProgramTemplate | None, what: str) -> None:
+    _core.add_batch_plan(family, None if found is None else found.encoded)
     if "compile" in config.log:
         from twofold.compiler.log import log
 
-        kernels = "one by one" if found is None else f"{found[1].new_kernels} new kernels"
+        kernels = "one by one" if found is None else f"{found.new_kernels} new kernels"
         log("compile", f"{what}: {kernels}")
 
 

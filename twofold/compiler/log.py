@@ -12,7 +12,6 @@ from twofold import _core
 from twofold.compiler.spans import Spans
 from twofold.config import config
 from twofold.dtypes import DType
-from twofold.ir.sizes import is_symbolic
 from twofold.ir.types import TensorType, type_from_code
 
 _MOST_EARLIER = 256
@@ -167,7 +166,7 @@ def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: b
     calls = ""
     if program.calls > 1:
         calls = f", {program.calls} calls of {program.bodies} bodies ({program.new_bodies} new)"
-    sizes = " for all sizes" if any(is_symbolic(made[2:5]) for made in program.instructions) else ""
+    sizes = " for all sizes" if program.for_all_sizes else ""
     line = (
         f"{place_of(*place)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"
         f"{sizes}{calls} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"

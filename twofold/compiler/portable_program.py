@@ -47,6 +47,7 @@ class PortableProgram(NamedTuple):
     new_kernels: int
     plan_seconds: float
     kernel_seconds: float
+    for_all_sizes: bool = False
 
     @classmethod
     def of(cls, program: FlatProgram) -> PortableProgram:

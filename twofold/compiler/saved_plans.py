@@ -133,8 +133,9 @@ class SavedPlans:
             found = pickle.loads(payload)
         except Exception:  # a module or a name that is gone
             return None
-        self.found += 1
-        self._used.add(key)
+        if key not in self._new:
+            self.found += 1
+            self._used.add(key)
         return found
 
     def keep(self, key: bytes | None, plan: Any) -> None:

@@ -8,7 +8,6 @@ cannot be planned so is planned for each size by itself.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from twofold.compiler.compile import FlatProgram, Inside, compile_graph
 from twofold.compiler.linking import Trace, compile_outlined
-from twofold.compiler.portable_program import kernel_by, key_of
+from twofold.compiler.portable_template import ProgramTemplate, fitting
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
@@ -114,19 +113,6 @@ def _attempt(make: Callable[[], Any]) -> Any:
         return None
 
 
-_NOTHING = "nothing"
-"""What is kept where there is no plan."""
-
-
-def _kept(key: bytes | None, make: Callable[[], Any]) -> Any:
-    """What an earlier process kept under a key, else what ``make`` gives, or None, which is kept then."""
-    found = saved_plans().read(key)
-    if found is None:
-        found = _attempt(make)
-        saved_plans().keep(key, _NOTHING if found is None else found)
-    return None if found == _NOTHING else found
-
-
 @spanned("type rule for all sizes")
 def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies: tuple[bool, ...]) -> Any:
     """The result of a call for symbols in place of the numbers that vary: what the core takes, or None."""
@@ -137,18 +123,40 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
         made = _declared(op, attrs, types, facts, values)
         return made, len(made.recording.guards), traits_of(op, made.graph)
 
-    key = saved_plans().key("template", op, attrs, types, varies)
-    template = Template(key, lambda: _narrowing(declared, given)[:2])
+    fixed = iter([None if own else value for value, own in zip(values, varies)])
+    known = (
+        replaced(attrs, fixed),
+        tuple([(type.dtype, tuple([next(fixed) for _ in type.shape]), type.weak) for type in types]),
+    )
+    key = saved_plans().key("template", op, *known)
 
-    def make() -> Any:
+    def template_for(made_for: Sequence[int]) -> Template:
+        def make() -> tuple[Parts, int]:
+            parts, guards, _ = _narrowing(declared, given)
+            return parts, guards if made_for == values else 0
+
+        # its own plans count on the guards that were met for these numbers
+        return Template(saved_plans().key(key, tuple(made_for)) if key else None, make)
+
+    template = template_for(values)
+
+    def make() -> tuple[Any, ...]:
         made, _, traits = _narrowing(declared, given)
         own, numbers = _apart(traits)
         program = SizeProgram(made.recording, [*made.output.shape, *numbers], made.recording.guards).encoded()
         template.take(made)
-        return program, made.output.dtype.code, getattr(op, "differentiable", True), *own
+        return program, values, made.output.dtype.code, getattr(op, "differentiable", True), *own
 
-    found = _kept(key, make)
-    return None if found is None else (template, *found)
+    found = fitting(key, values, lambda: _attempt(make), _same, _same)
+    if found is None:
+        return None
+    program, made_for, *rest = found
+    return template if made_for == values else template_for(made_for), program, *rest
+
+
+def _same(plan: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A plan that is kept as it is."""
+    return plan
 
 
 def _apart(traits: Traits) -> tuple[Traits, tuple[int, ...]]:
@@ -202,7 +210,7 @@ class _Gradient(NamedTuple):
 @spanned("gradient rule for all sizes")
 def template_gradients(template: Template, wanted: tuple[int, ...], values: tuple[int, ...]) -> Any:
     """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes."""
-    key = template.part("gradients", wanted, values)
+    key = template.part("gradients", wanted)
 
     @functools.cache
     def differentiated() -> tuple[Recording, dict[int, _Gradient], int]:
@@ -214,29 +222,30 @@ def template_gradients(template: Template, wanted: tuple[int, ...], values: tupl
 
     templates: dict[int, Template] = {}
 
-    def piece(index: int) -> Template:
+    def piece(index: int, made_for: tuple[int, ...]) -> Template:
         def make() -> tuple[Parts, int]:
             _, gradients, known = differentiated()
             return gradients[index].parts, known
 
-        templates[index] = Template(saved_plans().key(key, index) if key else None, make)
+        # its own plans count on the guards of the gradients that it is a piece of
+        templates[index] = Template(saved_plans().key(key, made_for, index) if key else None, make)
         return templates[index]
 
-    def made() -> Any:
+    def made() -> tuple[Any, ...]:
         recording, gradients, known = differentiated()
         numbers = [number for one in gradients.values() for number in one.numbers]
         program = SizeProgram(recording, numbers, recording.guards[known:])
         for index, one in gradients.items():
-            piece(index).take(one.parts)
+            piece(index, values).take(one.parts)
         heads = [one.head for one in gradients.values()]
-        return program.encoded(), heads, [one.tail for one in gradients.values()]
+        return program.encoded(), heads, [one.tail for one in gradients.values()], values
 
-    found = _kept(key, made)
+    found = fitting(key, values, lambda: _attempt(made), _same, _same)
     if found is None:
         return None
-    program, heads, tails = found
+    program, heads, tails, made_for = found
     return program, [
-        (head[0], PULLBACK, *head[1:], templates.get(head[0]) or piece(head[0]), *tail)
+        (head[0], PULLBACK, *head[1:], templates.get(head[0]) or piece(head[0], made_for), *tail)
         for head, tail in zip(heads, tails)
     ]
 
@@ -264,46 +273,29 @@ def _differentiated(whole: Parts, wanted: tuple[int, ...]) -> dict[int, _Gradien
 @spanned("plan operation for all sizes")
 def template_program(template: Template, values: tuple[int, ...]) -> Any:
     """The unfused program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
-    key = template.part("program", values)
-    saved = saved_plans().read(key)
-    if saved == _NOTHING:
-        return None
-    if saved is not None:
-        sizes, steps = saved
-        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
-            return sizes, _with_kernels(steps, kernel_by)
 
-    def make(facts: Facts) -> Any:
+    def make(facts: Facts) -> ProgramTemplate:
         parts, known = template.example(values, facts)
-        return planned(parts.recording, partial(compile_graph, parts.graph), known)[0]
+        return planned(parts.recording, partial(compile_graph, parts.graph), known)
 
-    found = _attempt(lambda: _narrowing(make, Facts()))
-    if found is None:
-        saved_plans().keep(key, _NOTHING)
-    else:
-        sizes, steps = found
-        saved_plans().keep(key, (sizes, _with_kernels(steps, key_of)))
-    return found
+    found = _fitting_program(template.part("program"), values, make)
+    return None if found is None else found.encoded
+
+
+def _fitting_program(
+    key: bytes | None, values: Sequence[int], make: Callable[[Facts], ProgramTemplate]
+) -> ProgramTemplate | None:
+    """A program for ``values`` that was kept, or is made now."""
+    made: Callable[[], ProgramTemplate | None] = lambda: _attempt(lambda: _narrowing(make, Facts()))
+    return fitting(key, values, made, ProgramTemplate.portable, ProgramTemplate.found)
 
 
 Step = tuple[Any, tuple[Any, ...], int, int, "tuple[Any, ...] | None"]
 """Of a program: kernel, buffers, number of parameters, label, and what runs in place of a kernel."""
 
 
-def _with_kernels(program: tuple[Any, ...], kernel: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """The steps of a program with ``kernel`` of what names it in each."""
-    steps, *rest = program
-    made = []
-    for name, *step, inside in steps:
-        if inside is not None:
-            programs, *others = inside
-            inside = [_with_kernels(part, kernel) for part in programs], *others
-        made.append((kernel(name), *step, inside))
-    return made, *rest
-
-
-def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> tuple[Any, FlatProgram]:
-    """A program whose numbers are expressions of symbols: what the core takes, and what it was made from.
+def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> ProgramTemplate:
+    """A program whose numbers are expressions of symbols.
 
     Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
     as what they computed may have been found again here.
@@ -312,7 +304,8 @@ def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: in
     program = compiled()
     results: list[Any] = []
     steps = _steps(program, results)
-    return (SizeProgram(recording, results, recording.guards[known:]).encoded(), steps), program
+    sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
+    return ProgramTemplate.of((sizes, steps), program)
 
 
 def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
@@ -334,9 +327,9 @@ def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
     return steps, *counts, program.donations, program.further_work
 
 
-def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
+def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> ProgramTemplate | None:
     """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
-    written, entries, *_ = described
+    written, entries, outputs, steps = described
     numbers = [size for _, shape, _ in written for size in shape]
     lowest: list[int | None] = [0] * len(numbers)
     for entry in entries:
@@ -346,13 +339,18 @@ def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Any:
     free_numbers = [value for value, own in zip(numbers, varies, strict=True) if own]
     free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
 
-    def make(facts: Facts) -> Any:
+    fixed = iter([None if own else value for value, own in zip(numbers, varies)])
+    leaves = tuple([(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in written])
+    calls = tuple([(op, replaced(attrs, fixed), tuple(refs)) for _, refs, op, attrs, _, _ in entries])
+
+    def make(facts: Facts) -> ProgramTemplate:
         recording = Recording(free_numbers, free_lowest, facts, strict=True)
         free = iter(recording.inputs)
         given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
         return planned(recording, partial(compile_outlined, _declared_trace(described, given)), 0)
 
-    return _attempt(lambda: _narrowing(make, Facts()))
+    key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps))
+    return _fitting_program(key, free_numbers, make)
 
 
 def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
@@ -378,12 +376,13 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace
 
 def template_batch(
     op: Op, attrs: Attributes, types: Sequence[TensorType], flags: Sequence[bool], count: int
-) -> tuple[Any, FlatProgram] | None:
+) -> ProgramTemplate | None:
     """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
 
     None if it has no such program.
     """
-    return _batched(lambda: stable_graph(op, attrs, types), types, flags, count)
+    key = saved_plans().key("batch", op, attrs, tuple(types), tuple(flags))
+    return _batched(key, lambda: stable_graph(op, attrs, types), types, flags, count)
 
 
 Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
@@ -396,20 +395,26 @@ def template_body(
     types: Sequence[TensorType],
     flags: Sequence[bool],
     count: int,
-) -> tuple[Any, FlatProgram] | None:
+) -> ProgramTemplate | None:
     """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
 
     def graph() -> Graph:
         calls = [(refs, stable_graph(op, attrs, own)) for op, attrs, own, refs in members]
         return inline_calls(graph_of_calls(types, calls, outputs))
 
-    return _batched(graph, types, flags, count)
+    calls = tuple([(op, attrs, tuple(own), tuple(refs)) for op, attrs, own, refs in members])
+    key = saved_plans().key("batch", calls, tuple(outputs), tuple(types), tuple(flags))
+    return _batched(key, graph, types, flags, count)
 
 
 def _batched(
-    graph: Callable[[], Graph], types: Sequence[TensorType], flags: Sequence[bool], count: int
-) -> tuple[Any, FlatProgram] | None:
-    def make(facts: Facts) -> Any:
+    key: bytes | None,
+    graph: Callable[[], Graph],
+    types: Sequence[TensorType],
+    flags: Sequence[bool],
+    count: int,
+) -> ProgramTemplate | None:
+    def make(facts: Facts) -> ProgramTemplate:
         whole = graph()
         if any(node.op.kind == "program" for node in whole.nodes()):
             raise NotImplementedError("programs inside are run one by one")
@@ -424,5 +429,4 @@ def _batched(
         ]
         return planned(recording, partial(compile_graph, Graph(own, outputs)), 0)
 
-    found: tuple[Any, FlatProgram] | None = _attempt(lambda: _narrowing(make, Facts()))
-    return found
+    return _fitting_program(key, [count], make)

@@ -1,0 +1,101 @@
+"""Plans for symbolic sizes as what is kept on disk: several under one key, each for the sizes that meet its guards."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from twofold import _core
+from twofold.compiler.compile import FlatProgram
+from twofold.compiler.portable_program import kernel_by, key_of
+from twofold.compiler.saved_plans import saved_plans
+from twofold.ir.size_program import Encoded
+
+_MOST = 8
+"""Plans under one key; the oldest are left out."""
+
+Plan = TypeVar("Plan")
+
+
+def _with_kernels(program: tuple[Any, ...], kernel: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The steps of a program with ``kernel`` of what names it in each."""
+    steps, *rest = program
+    made = []
+    for name, *step, inside in steps:
+        if inside is not None:
+            programs, *others = inside
+            inside = [_with_kernels(part, kernel) for part in programs], *others
+        made.append((kernel(name), *step, inside))
+    return made, *rest
+
+
+class ProgramTemplate(NamedTuple):
+    """A program for symbolic sizes, and what is said of it where a compile is told."""
+
+    encoded: tuple[Encoded, tuple[Any, ...]]
+    """What the core takes: its numbers, and its steps with what they need beside."""
+    bodies: int = 1
+    new_bodies: int = 1
+    calls: int = 1
+    new_kernels: int = 0
+    plan_seconds: float = 0.0
+    kernel_seconds: float = 0.0
+    for_all_sizes: bool = True
+
+    @classmethod
+    def of(cls, encoded: tuple[Encoded, tuple[Any, ...]], program: FlatProgram) -> ProgramTemplate:
+        """What was just planned as ``program``."""
+        return cls(
+            encoded,
+            program.bodies,
+            program.new_bodies,
+            program.calls,
+            program.new_kernels,
+            program.plan_seconds,
+            program.kernel_seconds,
+        )
+
+    @property
+    def instructions(self) -> list[Any]:
+        """Its steps."""
+        steps: list[Any] = self.encoded[1][0]
+        return steps
+
+    def portable(self) -> tuple[Any, ...]:
+        """It with kernels named by the keys of their texts; its numbers come first."""
+        sizes, program = self.encoded
+        return sizes, _with_kernels(program, key_of), self.bodies, self.calls
+
+    @classmethod
+    def found(cls, portable: tuple[Any, ...]) -> ProgramTemplate:
+        """It in a process that has found it; LookupError where neither memory nor disk holds a kernel."""
+        sizes, program, bodies, calls = portable
+        return cls((sizes, _with_kernels(program, kernel_by)), bodies, 0, calls)
+
+
+def fitting(
+    key: bytes | None,
+    values: Sequence[int],
+    make: Callable[[], Plan | None],
+    write: Callable[[Plan], tuple[Any, ...]],
+    read: Callable[[tuple[Any, ...]], Plan],
+) -> Plan | None:
+    """A plan for ``values``: one kept under ``key`` whose guards hold, else what ``make`` gives, which is kept beside.
+
+    ``write`` gives what is kept, whose first item is a size program with the guards; ``read`` makes a plan of it, or
+    raises LookupError. That ``make`` gives None is kept for these values alone.
+    """
+    own = tuple(values)
+    entries: list[tuple[tuple[int, ...], Any]] = saved_plans().read(key) or []
+    for made_for, written in entries:
+        if written is None:
+            if made_for == own:
+                return None
+        elif _core.run_size_program(written[0], own) is not None:
+            with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+                return read(written)
+    made = make()
+    entries = [entry for entry in entries if entry[0] != own]
+    saved_plans().keep(key, [*entries[1 - _MOST :], (own, None if made is None else write(made))])
+    return made
