@@ -20,7 +20,6 @@ NO_DEVICE = "there is no other device, and PyTorch without one does the same"
 ALWAYS = "asks for what always holds"
 NOT_NEEDED = "part of the interface; this class computes the result from its other arguments"
 CHECKED = "numbers of rows are always checked"
-NO_SUMMARIES = "summaries record nothing yet, which the first use of each warns of"
 
 RUNS_PYTHON = "the function runs as Python in every call"
 REASONS: dict[tuple[str, str], str] = {
@@ -119,7 +118,17 @@ REASONS: dict[tuple[str, str], str] = {
     ("gather", "validate_indices"): CHECKED,
     ("embedding_lookup", "validate_indices"): CHECKED,
     ("TensorArray.__init__", "clear_after_read"): "frees memory early, which the memory plan does",
-    ("TextLineReader.__init__", "name"): "a reader has no operation of its own; ``read`` names its one",
+    ("TFRecordDataset.__init__", "buffer_size"): ONLY_SPEED,
+    ("TextLineDataset.__init__", "buffer_size"): ONLY_SPEED,
+    ("parse_example", "example_names"): "names examples in messages of errors, which count them",
+    ("parse_single_example", "example_names"): "names the example in messages of errors, and there is one",
+    ("TestCase.cached_session", "use_gpu"): NO_DEVICE,
+    ("TestCase.session", "use_gpu"): NO_DEVICE,
+    ("VocabularyProcessor.fit", "unused_y"): "TensorFlow keeps it without effect, too",
+    ("VocabularyProcessor.fit_transform", "unused_y"): "TensorFlow keeps it without effect, too",
+    ("numpy_input_fn", "num_threads"): ONLY_SPEED,
+    ("numpy_input_fn", "queue_capacity"): ONLY_SPEED,
+    ("FileWriter.add_graph", "global_step"): "a graph has no step in TensorBoard",
     ("Saver.__init__", "name"): "a saver has no operations",
     ("Saver.__init__", "sharded"): "all variables are on one device, and make one shard",
     ("Saver.__init__", "restore_sequentially"): ONLY_SPEED,
@@ -160,9 +169,6 @@ STATIC_REASONS: dict[str, str] = {
     "partition_info": "variables are not divided",
 }
 
-STATIC_CLASSES: dict[str, str] = {"FileWriter": NO_SUMMARIES}
-"""Classes of twofold.static of which no parameter has an effect."""
-
 
 def loaded(code: types.CodeType) -> set[str]:
     """The names of local variables that a function reads, those of functions inside it included."""
@@ -202,7 +208,7 @@ FOUND_STATIC = found_in(public_names.static())
 
 
 def has_reason(key: tuple[str, str]) -> bool:
-    return key in REASONS or key[1] in STATIC_REASONS or key[0].split(".")[0] in STATIC_CLASSES
+    return key in REASONS or key[1] in STATIC_REASONS
 
 
 def test_every_parameter_is_read() -> None:
@@ -216,7 +222,6 @@ def test_every_parameter_of_static_is_read() -> None:
 def test_no_reason_is_left_over() -> None:
     assert set(REASONS) - set(FOUND) - set(FOUND_STATIC) == set()
     assert set(STATIC_REASONS) - {parameter for _, parameter in FOUND_STATIC} == set()
-    assert set(STATIC_CLASSES) - {name.split(".")[0] for name, _ in FOUND_STATIC} == set()
 
 
 @pytest.mark.parametrize("source", ["lambda x, device: x", "lambda x, *rest: x", "lambda x, **more: x"])

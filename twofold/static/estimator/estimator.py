@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from twofold.errors import ArgumentError
+from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
 from twofold.static import logs, metrics
 from twofold.static.coordination import Coordinator
@@ -23,6 +24,7 @@ from twofold.static.queues import start_queue_runners
 from twofold.static.random import set_random_seed
 from twofold.static.saver import Saver, latest_checkpoint, read_checkpoint
 from twofold.static.session import Session
+from twofold.static.summary import FileWriter
 from twofold.static.train import create_global_step
 from twofold.static.variables import (
     Variable,
@@ -203,12 +205,14 @@ class Estimator:
     ) -> dict[str, Any]:
         """The metrics over all batches by name, with the mean of ``loss`` and the ``global_step``.
 
+        They are written for TensorBoard, too, to ``eval`` in the model's directory.
+
         Args:
             input_fn: A function that declares features and labels, or returns a dataset of such pairs.
             steps: At most so many batches.
             hooks: Not offered; raises unless None.
             checkpoint_path: The checkpoint; the latest one unless given.
-            name: Of the evaluation; changes nothing.
+            name: Of the evaluation; its events are written to ``eval_name``.
         """
         refuse("Estimator.evaluate", hooks=hooks or None)
         path = self._checkpoint(checkpoint_path, "evaluate")
@@ -225,8 +229,12 @@ class Estimator:
                     except OutOfRangeError:
                         break
                     done += 1
-                found = session.run({**values, "global_step": step})
-        return dict(found)
+                found = dict(session.run({**values, "global_step": step}))
+        with FileWriter(os.path.join(self.model_dir, f"eval_{name}" if name else "eval")) as writer:
+            numbers = [(label, found[label]) for label in values if numpy.ndim(found[label]) == 0]
+            text = b"".join(scalar_summary(label, float(value)) for label, value in numbers)
+            writer.add_summary(text, found["global_step"])
+        return found
 
     def predict(
         self,
