@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.frontend.breakpoints import breakpoints_as
-from twofold.ir.attribute_numbers import mapped
+from twofold.ir.node import mapped
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import type_from_code
-from twofold.ops.control_flow.size_parameters import Parametric
+from twofold.ops.control_flow.programs import Parametric
 from twofold.runtime.closures import BODY_CALLS, BodyCalls
 
 Tensor = _core.Tensor

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from twofold.ir.node import mapped, rebuilt
 from twofold.ir.sizes import Symbol, example_of
 
 _WIDEST = 63
@@ -15,15 +16,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _WIDEST
 
 
-def _rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple, or a named tuple, of the kind of ``value``."""
-    return tuple(items) if type(value) is tuple else type(value)(*items)
-
-
 def replaced(value: Any, numbers: Iterator[Any]) -> Any:
     """Attributes with their integers replaced in order."""
     if isinstance(value, tuple):
-        return _rebuilt(value, [replaced(item, numbers) for item in value])
+        return rebuilt(value, [replaced(item, numbers) for item in value])
     return next(numbers) if _is_number(value) else value
 
 
@@ -32,13 +28,6 @@ def numbers_in(value: Any) -> list[Any]:
     if isinstance(value, tuple):
         return [number for item in value for number in numbers_in(item)]
     return [value] if _is_number(value) or isinstance(value, Symbol) else []
-
-
-def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Attributes with what ``function`` makes of each item, also inside of tuples."""
-    if isinstance(value, tuple):
-        return _rebuilt(value, [mapped(item, function) for item in value])
-    return function(value)
 
 
 def with_examples(value: Any) -> Any:

@@ -15,6 +15,7 @@ from twofold.dtypes import uint8
 from twofold.ir.bind import input_node
 from twofold.ir.node import Node, make_node, topological
 from twofold.ir.op import REGISTRY
+from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
 
 T = TypeVar("T")
@@ -139,6 +140,21 @@ class Content:
     def digest(self) -> str:
         """What tells it from others of its class, as text."""
         raise NotImplementedError
+
+    def has_symbols(self) -> bool:
+        """Whether a symbol stands in one of its graphs."""
+        return False
+
+
+def has_symbols(value: Any) -> bool:
+    """Whether a symbol stands in attributes, in a graph, or in what graphs inside of it run."""
+    if isinstance(value, tuple):
+        return any(map(has_symbols, value))
+    if isinstance(value, Graph):
+        return has_symbols(value.input_types) or any(has_symbols((n.type, n.attrs)) for n in value.nodes())
+    if isinstance(value, Content):
+        return value.has_symbols()
+    return has_symbols(value.shape) if isinstance(value, TensorType) else isinstance(value, Symbol)
 
 
 _CONTENTS: WeakValueDictionary[tuple[Any, ...], Content] = WeakValueDictionary()

@@ -8,10 +8,23 @@ that follows from the structure alone. All of them live in the core and walk wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from twofold._core import Node, make_node, topological
 
 Attributes = tuple[Any, ...]
 
-__all__ = ["Attributes", "Node", "make_node", "topological"]
+__all__ = ["Attributes", "Node", "make_node", "mapped", "rebuilt", "topological"]
+
+
+def rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple, or a named tuple, of the kind of ``value``."""
+    return tuple(items) if type(value) is tuple else type(value)(*items)
+
+
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Attributes with what ``function`` makes of each item, also inside of tuples."""
+    if isinstance(value, tuple):
+        return rebuilt(value, [mapped(item, function) for item in value])
+    return function(value)

@@ -18,8 +18,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
-from twofold.ops.control_flow.programs import Branches, Rounds
-from twofold.ops.control_flow.size_parameters import with_parameters
+from twofold.ops.control_flow.programs import Branches, Rounds, with_parameters
 from twofold.runtime.closures import as_tensor, close, in_round, note_calls, together
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here

@@ -16,12 +16,11 @@ import numpy
 from twofold import _core
 from twofold.cache import Cache
 from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph, graph_bytes
+from twofold.ir.graph import Graph, graph_bytes, has_symbols
 from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol, current_sizes, symbolic_type
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ops.base import ops
-from twofold.ops.control_flow.programs import has_symbols
 
 Tensor = _core.Tensor
 Lines = dict[Any, int]

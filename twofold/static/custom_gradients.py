@@ -17,7 +17,7 @@ from twofold.errors import GradientError, ShapeError
 from twofold.ir.graph import interned
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
-from twofold.ops.control_flow.size_parameters import with_parameters
+from twofold.ops.control_flow.programs import with_parameters
 from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closures import close
 from twofold.runtime.structure import flatten, unflatten

@@ -11,6 +11,10 @@ Such a node is only a handle of its results; ``part`` nodes take them. The graph
   family of graphs, one for each reserved number of rounds, from which the run chooses by the rounds made.
 
 So a gradient takes memory in proportion to rounds times carried values, and can be differentiated again.
+
+A body that is declared while sizes are symbols is a graph over these. Its calls have the graph and, as integers beside
+it, the sizes that it depends on (``Parametric``); so calls for other sizes are of one family, for which there are plans
+for symbolic sizes.
 """
 
 from __future__ import annotations
@@ -21,12 +25,12 @@ from itertools import count
 from typing import Any
 
 from twofold.dtypes import int64
-from twofold.ir.attribute_numbers import mapped
 from twofold.ir.bind import input_node
-from twofold.ir.graph import HANDLE, Content, Graph, interned, rebuild, rewrite
+from twofold.ir.graph import HANDLE, Content, Graph, has_symbols, interned, rebuild, rewrite
 from twofold.ir.interpret import evaluate
-from twofold.ir.node import Attributes, Node, make_node, topological
+from twofold.ir.node import Attributes, Node, make_node, mapped, topological
 from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.recording import Recording
 from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType, tensor_type
@@ -64,8 +68,11 @@ class WrittenContent(Content):
     def key(self) -> tuple[Any, ...]:
         return tuple([part.content_key if isinstance(part, Symbol) else part for part in self.parts()])
 
+    def has_symbols(self) -> bool:
+        return has_symbols(self.parts())
+
     def digest(self) -> str:
-        if any(has_symbols(part) for part in self.parts()):
+        if self.has_symbols():
             return f"{next(_contents)}"
         return hashlib.sha256(self.text().encode()).hexdigest()
 
@@ -77,17 +84,6 @@ class WrittenContent(Content):
     def resized(self, size: Callable[[Symbol], Any]) -> WrittenContent:
         """The same with ``size`` of each symbol in its place."""
         raise NotImplementedError("graphs that are made for a number of iterations")
-
-
-def has_symbols(value: Any) -> bool:
-    """Whether a symbol stands in attributes, in a graph, or in what graphs inside of it run."""
-    if isinstance(value, tuple):
-        return any(map(has_symbols, value))
-    if isinstance(value, Graph):
-        return has_symbols(value.input_types) or any(has_symbols((n.type, n.attrs)) for n in value.nodes())
-    if isinstance(value, WrittenContent):
-        return has_symbols(value.parts())
-    return has_symbols(value.shape) if isinstance(value, TensorType) else isinstance(value, Symbol)
 
 
 def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
@@ -105,6 +101,80 @@ def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
         return make_node(node.op, mapped(node.attrs, item), inputs, own(node.type))
 
     return Graph([own(type) for type in graph.input_types], rebuild(graph.outputs, make))
+
+
+class _Inputs(dict[int, Any]):
+    """The inputs of the recording that symbols belong to: those that they depend on, in order."""
+
+    recording: Recording
+
+    def __missing__(self, position: int) -> Any:
+        found = self[position] = self.recording.inputs[position]
+        return found
+
+    def note(self, size: Symbol) -> Symbol:
+        """Note what ``size`` depends on."""
+        self.recording = size.recording
+        self.recording.at(size, self)
+        return size
+
+
+class Parametric(Content):
+    """A loop or branch over symbols of ``recording``: inputs of it, at ``positions``, are the parameters."""
+
+    __slots__ = ("content", "positions", "recording")
+
+    def __init__(self, content: WrittenContent, recording: Recording, positions: tuple[int, ...]) -> None:
+        self.content, self.recording, self.positions = content, recording, positions
+
+    def key(self) -> tuple[Any, ...]:
+        return (self.positions, _words(self.content))
+
+    def digest(self) -> str:
+        return hashlib.sha256(repr(self.key()).encode()).hexdigest()
+
+    def at(self, numbers: tuple[Any, ...]) -> WrittenContent:
+        """The content for these parameters: integers, or symbols of another recording."""
+        return self.content.resized(self.sizes_at(numbers))
+
+    def sizes_at(self, numbers: tuple[Any, ...]) -> Callable[[Any], Any]:
+        """What gives each size for these parameters, and anything else as it is."""
+        inputs = dict(zip(self.positions, numbers, strict=True))
+        return lambda size: self.recording.at(size, inputs)
+
+
+def with_parameters(content: WrittenContent) -> tuple[Any, tuple[Any, ...]]:
+    """What calls have in place of ``content``, and its parameters: none where it has no symbols."""
+    if not has_symbols(content):
+        return content, ()
+    inputs = _Inputs()
+    content.resized(inputs.note)
+    return interned(Parametric(content, inputs.recording, tuple(inputs))), tuple(inputs.values())
+
+
+def _words(value: Any) -> str:
+    """A text that tells graphs, attributes and expressions of parameters from all others."""
+    if isinstance(value, tuple):
+        return f"({','.join(map(_words, value))})"
+    if isinstance(value, Graph):
+        return _words_of_graph(value)
+    if isinstance(value, WrittenContent):
+        return f"{type(value).__name__}{_words(value.parts())}"
+    return f"<{value!r}>" if isinstance(value, Symbol) else getattr(value, "content_key", None) or repr(value)
+
+
+def _words_of_graph(graph: Graph) -> str:
+    numbers: dict[int, int] = {}
+    lines = [_words(tuple(_described(type) for type in graph.input_types))]
+    for node in graph.nodes():
+        inputs = tuple(numbers[value.id] for value in node.inputs)
+        numbers[node.id] = len(numbers)
+        lines.append(f"{node.op.name}{_words((node.attrs, inputs, _described(node.type)))}")
+    return f"{lines}{[numbers[node.id] for node in graph.outputs]}"
+
+
+def _described(type: Any) -> tuple[Any, ...]:
+    return type.dtype.name, type.shape, type.weak
 
 
 class Branches(WrittenContent):

@@ -11,8 +11,7 @@ from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ops.base import apply, composite
-from twofold.ops.control_flow.programs import WrittenContent, resized
-from twofold.ops.control_flow.size_parameters import with_parameters
+from twofold.ops.control_flow.programs import WrittenContent, resized, with_parameters
 
 
 class Pullback(WrittenContent):
